@@ -30,7 +30,7 @@ suite('the neighborhood of a sovereign', () => {
     const model = graphOf(document);
     const center = model.node(name);
     assert.ok(center);
-    return { model, center, ...neighborhoodOf(model, center) };
+    return { model, center, ...neighborhoodOf(center) };
   }
 
   test('has all sovereigns that it is linked with, and all links among them', () => {
@@ -76,7 +76,7 @@ suite('the neighborhood of a sovereign', () => {
     const model = graphOf(connectomeOf(40, 120));
     const center = model.node('sovereign-0003');
     assert.ok(center);
-    neighborhoodOf(model, center);
+    neighborhoodOf(center);
     const again = graphOf(connectomeOf(40, 120));
     assert.deepEqual(
       model.drawing?.nodes.map(({ x, y }) => [x, y]),

@@ -1,9 +1,11 @@
 /** Long lists are sent whole in pieces, or a page at a time; no page is expensive, regardless of the request. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import { changesDashboard, createDashboardPace } from '../src/authority/derived/dashboard-pace.ts';
 import { pageOf } from '../src/authority/engine/page.ts';
 import { createOrderedList } from '../src/base/ordered-list.ts';
+import { sortedInSlices, withoutPause } from '../src/base/slices.ts';
 import type { ListPlace } from '../src/protocol/contract/pages.ts';
 import type { SealedEntry, SubjectWrite } from '../src/store/store.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
@@ -157,6 +159,22 @@ test('an ordered list stays in order through any additions and removals', () => 
   assert.deepEqual(
     list.items(),
     [...model].sort((a, b) => a - b),
+  );
+});
+
+test('sorting in slices gives what sorting at once does', () => {
+  const byLength = (a: string, b: string) => a.length - b.length;
+  fc.assert(
+    fc.property(
+      fc.array(fc.string({ maxLength: 6 })),
+      fc.integer({ min: 1, max: 9 }),
+      (items, n) => {
+        assert.deepEqual(
+          withoutPause(sortedInSlices(items, n, byLength)),
+          items.toSorted(byLength),
+        );
+      },
+    ),
   );
 });
 

@@ -52,6 +52,27 @@ export function withoutPause<Made>(work: Generator<void, Made>): Made {
   }
 }
 
+/** Sorts in slices of this many items at most; those that compare equal keep their order. */
+export function* sortedInSlices<Item>(
+  items: readonly Item[],
+  perSlice: number,
+  compare: (a: Item, b: Item) => number,
+): Generator<void, Item[]> {
+  if (items.length <= perSlice) return items.toSorted(compare);
+  const middle = items.length >>> 1;
+  const left = yield* sortedInSlices(items.slice(0, middle), perSlice, compare);
+  yield;
+  const right = yield* sortedInSlices(items.slice(middle), perSlice, compare);
+  const sorted: Item[] = [];
+  for (let l = 0, r = 0; sorted.length < items.length; ) {
+    if (sorted.length % perSlice === 0) yield;
+    const isLeft =
+      l < left.length && (r === right.length || compare(left[l] as Item, right[r] as Item) <= 0);
+    sorted.push((isLeft ? left[l++] : right[r++]) as Item);
+  }
+  return sorted;
+}
+
 /** Visits all of the items, and pauses after this many of them. */
 export function* visitInSlices<Item>(
   items: Iterable<Item>,

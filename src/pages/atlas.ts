@@ -2,7 +2,6 @@
  * `/atlas`: explores the recognition graph [service-read-endpoints], [core-6-4]. Every query is a plain URL, so it
  * works without scripts and can be bookmarked and shared.
  */
-import { sha256Hex } from '../base/crypto/digest.ts';
 import type { BlastRadiusRow, EdgeRow, TrustPath } from '../protocol/rows/graph.ts';
 import { browserScript } from './browser-script.ts';
 import { counted, shownCount } from './counts.ts';
@@ -65,22 +64,14 @@ const MOST_LISTED = 100;
 /** How many names the form of a path suggests. */
 const MOST_SUGGESTED = 1000;
 
-/** Finds a sovereign by its name, or by the digest of a name that is too long for a URL. */
-export function sovereignNamed(model: GraphModel, given: string): GraphNode | undefined {
-  if (given === '') return undefined;
-  const named = model.node(given);
-  if (named !== undefined || !given.startsWith('sha256:')) return named;
-  return model.nodes.find(({ id }) => `sha256:${sha256Hex(id)}` === given);
-}
-
 export function atlasPage(
   model: DrawnGraph,
   question: AtlasQuestion,
   answer: AtlasAnswer,
 ): HtmlPage {
   const isEmpty = model.nodes.length === 0;
-  const selected = sovereignNamed(model, question.sovereign);
-  const found = model.nodes.filter((node) => isFound(node, question));
+  const selected = model.named(question.sovereign);
+  const found = foundSovereigns(model, question);
   const emphasis = emphasisOf(model, question, answer, selected, found);
   const isUnknown = question.sovereign !== '' && selected === undefined;
   const center = selected ?? model.node(model.ownName) ?? model.nodes[0];
@@ -92,7 +83,7 @@ export function atlasPage(
     path: '/atlas',
     networkName: model.ownName,
     body: html`${section('explore', 'Explore', html`${search}${drawing}`)}
-${selectedSection(model, question, selected)}
+${selectedSection(question, selected)}
 ${isEmpty ? '' : html`${pathSection(model, question, answer.path)}${section('list', 'Sovereigns', listOf(found))}`}
 ${section('digest', 'This graph', graphFacts(model, answer))}`,
     style: STYLE,
@@ -117,14 +108,17 @@ function graphFacts({ document: { summary } }: GraphModel, { graphDigest }: Atla
 <p class="small muted">Raw data: <a href="./atlas.json">atlas.json</a>. The digest covers the canonical <a href="./recognition-graph">recognition-graph</a>: equal digests mean equal graphs.</p>`;
 }
 
-function isFound({ id, outgoing, incoming }: GraphNode, { search, state }: AtlasQuestion): boolean {
-  if (search !== '' && !id.toLowerCase().includes(search.toLowerCase())) return false;
+function foundSovereigns({ nodes }: GraphModel, { search, state }: AtlasQuestion) {
+  const part = search.toLowerCase();
   const has = (edges: GraphNode['outgoing']) =>
     edges.some(({ lifecycle_state }) => lifecycle_state === state);
-  return state === null || has(outgoing) || has(incoming);
+  return nodes.filter(
+    ({ lower, outgoing, incoming }) =>
+      lower.includes(part) && (state === null || has(outgoing) || has(incoming)),
+  );
 }
 
-/** Emphasizes the requested path, else the selected sovereign, else the matches. */
+/** Emphasizes the requested path, else the selected sovereign, else the matches, where all are drawn. */
 function emphasisOf(
   model: GraphModel,
   question: AtlasQuestion,
@@ -132,9 +126,10 @@ function emphasisOf(
   selected: GraphNode | undefined,
   found: readonly GraphNode[],
 ): Emphasis {
+  if (isTooLarge(model)) return NO_EMPHASIS;
   if (path !== null && path.path.length > 0) return emphasizedPath(model, path);
   if (selected !== undefined) {
-    const links = model.links.filter(({ from, to }) => from === selected || to === selected);
+    const { links } = selected;
     const nodes = new Set([selected, ...links.flatMap(({ from, to }) => [from, to])]);
     return { nodes, links: new Set(links), selected };
   }
@@ -158,13 +153,9 @@ function emphasizedPath(model: GraphModel, { path }: TrustPath): Emphasis {
   return { nodes, links: new Set(links), selected: null };
 }
 
-function selectedSection(
-  model: GraphModel,
-  { sovereign }: AtlasQuestion,
-  node: GraphNode | undefined,
-): Html {
+function selectedSection({ sovereign }: AtlasQuestion, node: GraphNode | undefined): Html {
   if (sovereign === '') return NO_HTML;
-  return node === undefined ? unknownSovereign(sovereign) : sovereignPanel(model, node);
+  return node === undefined ? unknownSovereign(sovereign) : sovereignPanel(node);
 }
 
 function unknownSovereign(name: string): Html {
@@ -174,7 +165,7 @@ function unknownSovereign(name: string): Html {
 </section>`;
 }
 
-function sovereignPanel(model: GraphModel, node: GraphNode): Html {
+function sovereignPanel(node: GraphNode): Html {
   const { id, isOwn, outgoing, incoming, revocations } = node;
   const named = encodeURIComponent(reference(id));
   const link = atlasLink(id);
@@ -184,7 +175,7 @@ function sovereignPanel(model: GraphModel, node: GraphNode): Html {
 <dl class="facts">
 <dt>Recognizes</dt><dd>${counted(outgoing.length, 'treaty', 'treaties')}</dd>
 <dt>Is recognized by</dt><dd>${counted(incoming.length, 'treaty', 'treaties')}</dd>
-<dt>Linked sovereigns</dt><dd>${neighbors(model, node)}</dd>
+<dt>Linked sovereigns</dt><dd>${neighbors(node)}</dd>
 </dl>
 <p><a href="${ownPage}">Open its page</a> · <a href="${link}&amp;from=${named}#path">See whom it trusts</a> · <a href="${link}&amp;to=${named}#path">See who trusts it</a></p>
 <h3>Whom it recognizes</h3>
@@ -230,9 +221,8 @@ function captionOf<Row>(sentence: string, { rows, all }: RowPage<Row>, address: 
   return html`${sentence} The first ${rows.length} of ${all}: <a href="${address}">all of them</a>.`;
 }
 
-function neighbors({ links }: GraphModel, node: GraphNode): number {
-  const linked = links.filter(({ from, to }) => from === node || to === node);
-  return new Set(linked.map(({ from, to }) => (from === node ? to : from))).size;
+function neighbors(node: GraphNode): number {
+  return new Set(node.links.map(({ from, to }) => (from === node ? to : from))).size;
 }
 
 function pathSection(model: GraphModel, question: AtlasQuestion, path: TrustPath | null): Html {
@@ -243,8 +233,19 @@ function pathSection(model: GraphModel, question: AtlasQuestion, path: TrustPath
 <p class="field"><label for="to">Trusted sovereign</label><input type="text" id="to" name="to" list="names" value="${question.to}" required autocomplete="off" spellcheck="false"></p>
 <p class="field"><button type="submit">Show the path</button></p>
 </form>
-<datalist id="names">${model.nodes.slice(0, MOST_SUGGESTED).map(nameOption)}</datalist>
+<datalist id="names">${suggestions(model)}</datalist>
 ${path === null ? pathHint(question) : pathResult(model, path)}</section>`;
+}
+
+const suggested = new WeakMap<GraphModel['nodes'], Html>();
+
+/** The same on every page about a graph, and half of it. */
+function suggestions({ nodes }: GraphModel): Html {
+  const known = suggested.get(nodes);
+  if (known !== undefined) return known;
+  const options = html`${nodes.slice(0, MOST_SUGGESTED).map(nameOption)}`;
+  suggested.set(nodes, options);
+  return options;
 }
 
 function nameOption({ id }: GraphNode): Html {

@@ -7,7 +7,7 @@ import { emptyState, TO_IMPORT, TO_ISSUE } from './empty-state.ts';
 import type { HtmlPage } from './frame.ts';
 import { renderPage } from './frame.ts';
 import { type DrawnGraph, isTooLarge } from './graph-drawing.ts';
-import type { GraphModel } from './graph-model.ts';
+import type { GraphModel, GraphTreaty } from './graph-model.ts';
 import { graphSection } from './graph-section.ts';
 import { GRAPH_STYLE } from './graph-style.ts';
 import {
@@ -41,13 +41,17 @@ const COUNTS = [
 ] as const;
 
 /** The content of `<main>` below the heading. */
-export function connectomeMain(model: DrawnGraph, query = EVERY_TREATY): Html {
+export function connectomeMain(
+  model: DrawnGraph,
+  query = EVERY_TREATY,
+  inOrder = model.treaties,
+): Html {
   const { summary } = model.document;
   return html`<section class="section" aria-labelledby="summary-title">
 <h2 id="summary-title" class="visually-hidden">Summary</h2>
 ${stats(COUNTS.map(([count, label, note]) => ({ label, field: `summary.${count}`, value: summary[count], note })))}</section>
 ${section('graph', 'Who recognizes whom', keyed('graph', graphSection(model)))}
-${section('treaties', 'Treaties', keyed('treaties', treaties(model, query)))}
+${section('treaties', 'Treaties', keyed('treaties', treaties(model, query, inOrder)))}
 ${section('blast', 'Blast radius of imported revocations', keyed('blast', blastRadius(model, query)))}
 ${section('material', 'Revoked trust material', keyed('material', revokedMaterial(model, query)))}
 <p class="small muted">Raw data: <a href="./connectome.json">connectome.json</a>, <a href="./recognition-graph">recognition-graph</a>. To follow one sovereign, or the path between two, open the <a href="./atlas">atlas</a>.</p>`;
@@ -57,12 +61,9 @@ function addressOf(query: TreatyQuery, section: string): string {
   return `./connectome${parametersOf(query)}#${section}-heading`;
 }
 
-function treaties(
-  { document: { recognition_edges: edges } }: GraphModel,
-  query: TreatyQuery,
-): Html {
-  if (edges.length === 0) return emptyState('No treaty has been issued. To issue one:', TO_ISSUE);
-  const found = foundTreaties(edges, query);
+function treaties(model: GraphModel, query: TreatyQuery, inOrder: readonly GraphTreaty[]): Html {
+  if (inOrder.length === 0) return emptyState('No treaty has been issued. To issue one:', TO_ISSUE);
+  const found = foundTreaties(model, inOrder, query);
   const shown = rowPage(found, query.page);
   const sorting: Sorting = (order) => {
     const isSorted = query.order === order;
@@ -71,12 +72,20 @@ function treaties(
     return { href, now: isSorted ? (query.isDescending ? 'descending' : 'ascending') : null };
   };
   const hrefOf = (page: number) => addressOf({ ...query, page }, 'treaties');
-  const all = counted(edges.length, 'treaty', 'treaties');
+  const all = counted(inOrder.length, 'treaty', 'treaties');
   const caption =
-    found.length === edges.length ? `${all}.` : `${shownCount(found.length)} of ${all}.`;
+    found.length === inOrder.length ? `${all}.` : `${shownCount(found.length)} of ${all}.`;
   return html`<div class="listing">
 ${treatyForm(query)}
-${keyed('table', edgesTable('treaties', caption, shown.rows, { sorting }))}
+${keyed(
+  'table',
+  edgesTable(
+    'treaties',
+    caption,
+    shown.rows.map(({ row }) => row),
+    { sorting },
+  ),
+)}
 ${keyed('pager', pager('Pages of treaties', shown, hrefOf))}
 </div>`;
 }
@@ -119,11 +128,12 @@ ${keyed('pager', pager('Pages of revoked material', shown, hrefOf))}
 </div>`;
 }
 
-/** `whole` is the content without a query, which live updates change. */
+/** `whole` is the content without a query, which live updates change; `inOrder` has all treaties. */
 export function connectomePage(
   model: DrawnGraph,
   whole: LiveContent,
   query: TreatyQuery,
+  inOrder = model.treaties,
 ): HtmlPage {
   const isWhole = parametersOf(query) === '';
   return renderPage({
@@ -134,7 +144,7 @@ export function connectomePage(
     status: LIVE_STATUS,
     body: isWhole
       ? liveRegion('connectome', whole)
-      : liveRegion('connectome', { ...whole, markup: connectomeMain(model, query) }, true),
+      : liveRegion('connectome', { ...whole, markup: connectomeMain(model, query, inOrder) }, true),
     style: isTooLarge(model) ? STYLE_OF_TABLES : STYLE,
     script: SCRIPT,
     connects: true,

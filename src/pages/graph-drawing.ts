@@ -80,7 +80,7 @@ function* drawingOf(model: GraphModel): Generator<void, Drawing | null> {
       y,
       radius: roomOf(node, radius),
       text: nameInDrawing(node.id),
-      weight: node.isOwn ? Number.POSITIVE_INFINITY : node.degree,
+      weight: node.isOwn ? Number.POSITIVE_INFINITY : node.links.length,
     })),
     model.links.length <= MOST_AVOIDED
       ? model.links.map(({ from, to }) => [from.index, to.index])
@@ -143,9 +143,9 @@ export function roomOf({ isOwn, revocations }: GraphNode, radius: number): numbe
   return radius + (isOwn ? 3 : 0) + (revocations.length > 0 ? 5 : 0);
 }
 
-export function radiusOf({ degree }: GraphNode, count: number): number {
+export function radiusOf({ links }: GraphNode, count: number): number {
   const scale = Math.min(1.3, Math.max(0.55, Math.sqrt(50 / count)));
-  return Math.round(scale * Math.min(26, 6 + 2.6 * Math.sqrt(degree)) * 10) / 10;
+  return Math.round(scale * Math.min(26, 6 + 2.6 * Math.sqrt(links.length)) * 10) / 10;
 }
 
 function titleOfNode({ isOwn, outgoing, incoming, revocations }: GraphNode, name: string): string {

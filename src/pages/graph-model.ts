@@ -1,6 +1,7 @@
 /** The recognition graph for drawing and exploring, built from the published Connectome document. */
 import { visitInSlices } from '../base/slices.ts';
 import type { BlastRadiusRow, Connectome, EdgeRow } from '../protocol/rows/graph.ts';
+import { reference } from './graph-names.ts';
 
 export type EdgeState = EdgeRow['lifecycle_state'];
 
@@ -10,13 +11,24 @@ export const EDGE_STATES = ['active', 'expiring_soon', 'expired', 'revoked', 're
 export interface GraphNode {
   readonly index: number;
   readonly id: string;
+  /** The name in lower case, for searches. */
+  readonly lower: string;
   readonly isOwn: boolean;
   readonly outgoing: EdgeRow[];
   readonly incoming: EdgeRow[];
   /** Attestations of this sovereign that an imported feed revokes. */
   readonly revocations: BlastRadiusRow[];
-  /** Links that start or end here. */
-  degree: number;
+  /** Those that start or end here. */
+  readonly links: GraphLink[];
+}
+
+/** A treaty between two sovereigns of the graph. */
+export interface GraphTreaty {
+  readonly row: EdgeRow;
+  readonly from: GraphNode;
+  readonly to: GraphNode;
+  /** The id in lower case, for searches. */
+  readonly lower: string;
 }
 
 /** All treaties from one sovereign to another. */
@@ -38,10 +50,14 @@ export interface GraphModel {
   /** Sorted by name. */
   readonly nodes: readonly GraphNode[];
   readonly links: readonly GraphLink[];
+  /** Sorted by recognizing, then by recognized sovereign. */
+  readonly treaties: readonly GraphTreaty[];
   /** The name of this authority's sovereign. */
   readonly ownName: string;
   treaty(id: string): EdgeRow | undefined;
   node(id: string): GraphNode | undefined;
+  /** The sovereign that a query names: by its name, or by the digest of a name that is too long for a URL. */
+  named(given: string): GraphNode | undefined;
 }
 
 /** Takes a few milliseconds. */
@@ -50,14 +66,21 @@ const ROWS_PER_SLICE = 1000;
 export function* graphModel(document: GraphDocument, ownName: string): Generator<void, GraphModel> {
   const nodes = new Map<string, GraphNode>();
   const links = new Map<string, GraphLink>();
-  const treaties = new Map<string, EdgeRow>();
+  const references = new Map<string, GraphNode>();
+  const rows = new Map<string, EdgeRow>();
+  const treaties: GraphTreaty[] = [];
   yield* visitInSlices(document.sovereigns, ROWS_PER_SLICE, ({ sovereign_id: id }) => {
-    nodes.set(id, newNode(id, nodes.size, ownName));
+    const node = newNode(id, nodes.size, ownName);
+    nodes.set(id, node);
+    const named = reference(id);
+    if (named !== id) references.set(named, node);
   });
-  yield* visitInSlices(document.recognition_edges, ROWS_PER_SLICE, (edge) => {
-    treaties.set(edge.treaty_id, edge);
-    const [from, to] = [nodes.get(edge.from), nodes.get(edge.to)];
-    if (from !== undefined && to !== undefined) addTreaty(links, from, to, edge);
+  yield* visitInSlices(document.recognition_edges, ROWS_PER_SLICE, (row) => {
+    rows.set(row.treaty_id, row);
+    const [from, to] = [nodes.get(row.from), nodes.get(row.to)];
+    if (from === undefined || to === undefined) throw new Error('A party has no row of its own');
+    treaties.push({ row, from, to, lower: row.treaty_id.toLowerCase() });
+    addTreaty(links, from, to, row);
   });
   yield* visitInSlices(links.values(), ROWS_PER_SLICE, (link) => {
     link.isMutual = link.from !== link.to && links.has(keyOf(link.to, link.from));
@@ -69,15 +92,18 @@ export function* graphModel(document: GraphDocument, ownName: string): Generator
     document,
     nodes: [...nodes.values()],
     links: [...links.values()],
+    treaties,
     ownName,
-    treaty: (id) => treaties.get(id),
+    treaty: (id) => rows.get(id),
     node: (id) => nodes.get(id),
+    named: (given) => nodes.get(given) ?? references.get(given),
   };
 }
 
 function newNode(id: string, index: number, ownName: string): GraphNode {
+  const lower = id.toLowerCase();
   const isOwn = id === ownName;
-  return { index, id, isOwn, outgoing: [], incoming: [], revocations: [], degree: 0 };
+  return { index, id, lower, isOwn, outgoing: [], incoming: [], revocations: [], links: [] };
 }
 
 function addTreaty(
@@ -92,9 +118,10 @@ function addTreaty(
   const known = links.get(key);
   const state = edge.lifecycle_state;
   if (known === undefined) {
-    links.set(key, { from, to, treaties: [edge], state, isMutual: false });
-    from.degree += 1;
-    if (to !== from) to.degree += 1;
+    const link = { from, to, treaties: [edge], state, isMutual: false };
+    links.set(key, link);
+    from.links.push(link);
+    if (to !== from) to.links.push(link);
   } else {
     known.treaties.push(edge);
     if (rank(state) < rank(known.state)) known.state = state;

@@ -52,11 +52,14 @@ function shortened(text: string, room: number): string {
 
 /** In URLs, longer names are replaced by a digest. */
 const LONGEST_IN_ADDRESS = 512;
+/** Encoded, a character has at most nine. */
+const SHORT = Math.floor(LONGEST_IN_ADDRESS / 9);
 
 /** Names the sovereign in a query: by its name, or by the digest of a name that is too long. */
 export function reference(name: string): string {
   const isShort =
-    name.length <= LONGEST_IN_ADDRESS && encodeURIComponent(name).length <= LONGEST_IN_ADDRESS;
+    name.length <= SHORT ||
+    (name.length <= LONGEST_IN_ADDRESS && encodeURIComponent(name).length <= LONGEST_IN_ADDRESS);
   return isShort ? name : `sha256:${sha256Hex(name)}`;
 }
 

@@ -1,11 +1,11 @@
 /**
  * Draws a sovereign surrounded by its neighbors. Readers can choose any sovereign, so the drawing must be cheap: it
- * takes one pass over the links and no force-directed layout.
+ * takes one pass over the links of those drawn and no force-directed layout.
  */
 import { type Drawing, drawingFrom, type PlacedNode, radiusOf, roomOf } from './graph-drawing.ts';
 import { GAP, LABEL_SIZE, type Label } from './graph-labels.ts';
 import type { Point } from './graph-layout.ts';
-import { EDGE_STATES, type GraphModel, type GraphNode } from './graph-model.ts';
+import { EDGE_STATES, type GraphNode } from './graph-model.ts';
 import { nameInDrawing } from './graph-names.ts';
 
 export interface Neighborhood {
@@ -26,11 +26,13 @@ const MIDDLE = WIDTH / 2;
 const REACH = 210;
 const ROW = 32;
 
-export function neighborhoodOf(model: GraphModel, center: GraphNode): Neighborhood {
-  const linked = neighborsOf(model, center);
+export function neighborhoodOf(center: GraphNode): Neighborhood {
+  const linked = neighborsOf(center);
   const neighbors = linked.slice(0, MOST_NEIGHBORS).sort((a, b) => a.index - b.index);
   const present = new Set([center, ...neighbors]);
-  const links = model.links.filter(({ from, to }) => present.has(from) && present.has(to));
+  const links = [...present]
+    .sort((a, b) => a.index - b.index)
+    .flatMap((node) => node.links.filter(({ from, to }) => from === node && present.has(to)));
   const rows = Math.ceil(neighbors.length / 2);
   const height = Math.max(260, 80 + rows * ROW);
   const placed = [placedInMiddle(center, height), ...placedAround(neighbors, height)];
@@ -43,10 +45,10 @@ export function neighborhoodOf(model: GraphModel, center: GraphNode): Neighborho
 }
 
 /** The sovereigns with treaties in force come first, then this authority, then those with most links. */
-function neighborsOf({ links }: GraphModel, center: GraphNode): GraphNode[] {
+function neighborsOf(center: GraphNode): GraphNode[] {
   const ranks = new Map<GraphNode, number>();
-  for (const { from, to, state } of links) {
-    if ((from === center) === (to === center)) continue;
+  for (const { from, to, state } of center.links) {
+    if (from === to) continue;
     const other = from === center ? to : from;
     const rank = EDGE_STATES.indexOf(state);
     ranks.set(other, Math.min(rank, ranks.get(other) ?? rank));
@@ -56,7 +58,7 @@ function neighborsOf({ links }: GraphModel, center: GraphNode): GraphNode[] {
     (a, b) =>
       rankOf(a) - rankOf(b) ||
       Number(b.isOwn) - Number(a.isOwn) ||
-      b.degree - a.degree ||
+      b.links.length - a.links.length ||
       a.index - b.index,
   );
 }

@@ -29,7 +29,7 @@ function tooLarge(model: GraphModel): Html {
 }
 
 function neighborhood(model: GraphModel, center: GraphNode): Html {
-  const { drawing, drawn, all } = neighborhoodOf(model, center);
+  const { drawing, drawn, all } = neighborhoodOf(center);
   const name = html`<bdi>${nameInCell(center.id)}</bdi>`;
   const linked = counted(all, 'sovereign');
   const what =

@@ -22,6 +22,8 @@ interface Entry {
   readonly href: string;
   readonly label: string;
   readonly about: string;
+  /** What is searched, in lower case. */
+  readonly lower: { readonly label: string; readonly all: string };
 }
 
 interface Hit {
@@ -50,12 +52,14 @@ const STYLE = inlineStyle(`${FORM_STYLE}
 export const LONGEST_SEARCH = 200;
 const MOST_HITS = 8;
 
+type Described = Omit<Entry, 'lower'>;
+
 export function searchEntries(
   routes: readonly RouteDescription[],
   { name, commands }: CommandReference,
 ): Entry[] {
   return [
-    ...routes.map((route): Entry => {
+    ...routes.map((route): Described => {
       const { method, path, summary: about } = route;
       return isPage(route)
         ? { kind: 'Pages', href: `.${path}`, label: path, about }
@@ -66,11 +70,14 @@ export function searchEntries(
             about,
           };
     }),
-    ...commands.map(({ path, description }): Entry => {
+    ...commands.map(({ path, description }): Described => {
       const href = `./cli-reference#${path.replaceAll(' ', '-')}`;
       return { kind: 'Commands', href, label: `${name} ${path}`, about: description };
     }),
-  ];
+  ].map((entry) => {
+    const label = entry.label.toLowerCase();
+    return { ...entry, lower: { label, all: `${label} ${entry.about.toLowerCase()}` } };
+  });
 }
 
 export function searchPage(asked: string, entries: readonly Entry[], graph: GraphModel): HtmlPage {
@@ -94,22 +101,19 @@ function groupsFor(
   lower: string,
   text: string,
   entries: readonly Entry[],
-  { nodes, document }: GraphModel,
+  { nodes, treaties }: GraphModel,
 ): Group[] {
   const words = [...new Set(lower.split(/\s+/))];
-  const fits = (text: string) => {
-    const found = text.toLowerCase();
-    return words.every((word) => found.includes(word));
-  };
+  const fits = (text: string) => words.every((word) => text.includes(word));
   const fitting = entries
-    .filter(({ label, about }) => fits(`${label} ${about}`))
-    .toSorted((a, b) => Number(fits(b.label)) - Number(fits(a.label)));
+    .filter(({ lower }) => fits(lower.all))
+    .toSorted((a, b) => Number(fits(b.lower.label)) - Number(fits(a.lower.label)));
   const of = (kind: Entry['kind']) => fitting.filter((entry) => entry.kind === kind);
   return [
     group('Pages', of('Pages'), (entry) => entry),
     group(
       'Sovereigns',
-      nodes.filter(({ id }) => fits(id)),
+      nodes.filter(({ lower: name }) => fits(name)),
       ({ id, isOwn }) => ({
         href: sovereignAddress(id),
         label: html`<bdi>${nameInLink(id)}</bdi>`,
@@ -118,8 +122,8 @@ function groupsFor(
     ),
     group(
       'Treaties',
-      document.recognition_edges.filter(({ treaty_id: id }) => id.toLowerCase().startsWith(lower)),
-      ({ treaty_id: id, from, to }) => ({
+      treaties.filter(({ lower: id }) => id.startsWith(lower)),
+      ({ row: { treaty_id: id, from, to } }) => ({
         href: `./treaty?id=${encodeURIComponent(id)}`,
         label: nameInCell(id),
         about: `${nameInLink(from)} recognizes ${nameInLink(to)}`,

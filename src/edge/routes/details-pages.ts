@@ -1,7 +1,6 @@
 /** Pages of single treaties, sovereigns, attestations and capabilities, with URLs that can be shared. */
 import Type from 'typebox';
 import { REFUSALS } from '../../base/refusal.ts';
-import { sovereignNamed } from '../../pages/atlas.ts';
 import { attestationPage } from '../../pages/attestation.ts';
 import { capabilityPage } from '../../pages/capability.ts';
 import {
@@ -106,7 +105,7 @@ function answerSovereign(
   feeds: ReturnType<typeof feedsOf>,
 ): Reply | Promise<Reply> {
   const name = given(request, 'id') || model.ownName;
-  const node = sovereignNamed(model, name);
+  const node = model.named(name);
   const id = node?.id ?? name;
   const feed = feeds.get(id);
   if (node === undefined && feed === undefined && id !== model.ownName) {

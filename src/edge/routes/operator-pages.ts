@@ -1,18 +1,20 @@
 /** Pages about the recognition graph: the Connectome and the atlas. */
 import Type from 'typebox';
-import { type AtlasQuestion, atlasPage, sovereignNamed } from '../../pages/atlas.ts';
+import { inSlices } from '../../base/slices.ts';
+import { type AtlasQuestion, atlasPage } from '../../pages/atlas.ts';
 import { connectomePage } from '../../pages/connectome.ts';
 import type { HtmlPage } from '../../pages/frame.ts';
-import { EDGE_STATES, type GraphModel } from '../../pages/graph-model.ts';
+import { EDGE_STATES, type GraphModel, type GraphTreaty } from '../../pages/graph-model.ts';
 import {
   EVERY_TREATY,
   parametersOf,
   TREATY_ORDERS,
   type TreatyQuery,
+  treatiesInOrder,
   treatyQuery,
 } from '../../pages/treaty-query.ts';
 import type { TrustPath } from '../../protocol/rows/graph.ts';
-import type { Edge } from '../edge.ts';
+import { type Edge, withAnswer } from '../edge.ts';
 import { firstValue } from '../query.ts';
 import { htmlReply, type Reply, refusalReply } from '../reply.ts';
 import { PUBLIC_PAGE, type RouteEntry, type RouteRequest } from '../route.ts';
@@ -42,7 +44,9 @@ export const operatorPageRoutes: readonly RouteEntry[] = [
     summary: 'The recognition graph with its counts, treaties and revocations, as a page',
     refusals: ['service_not_ready'],
     handle: (request, edge) =>
-      withGraph(request, edge, (graph) => htmlReply(connectomeFor(request, graph), request)),
+      withGraph(request, edge, (graph) =>
+        withAnswer(connectomeFor(request, graph), (page) => htmlReply(page, request)),
+      ),
   },
   {
     ...PUBLIC_PAGE,
@@ -67,17 +71,31 @@ export const operatorPageRoutes: readonly RouteEntry[] = [
   },
 ];
 
-function connectomeFor(request: RouteRequest, graph: PublishedGraph): HtmlPage {
+function connectomeFor(request: RouteRequest, graph: PublishedGraph): HtmlPage | Promise<HtmlPage> {
   const query = queryOf(request);
-  return parametersOf(query) === '' ? wholeConnectome(graph) : connectomeView(query, graph);
+  if (parametersOf(query) === '') return wholeConnectome(graph);
+  return withAnswer(inOrder(graph, query), (treaties) =>
+    connectomePage(graph, connectomeContent(graph), query, treaties),
+  );
 }
 
 const wholeConnectome = cachedBySource((graph: PublishedGraph) =>
-  connectomeView(EVERY_TREATY, graph),
+  connectomePage(graph, connectomeContent(graph), EVERY_TREATY),
 );
 
-function connectomeView(query: TreatyQuery, graph: PublishedGraph): HtmlPage {
-  return connectomePage(graph, connectomeContent(graph), query);
+type Sorted = readonly GraphTreaty[];
+
+const orders = cachedBySource(
+  (_graph: PublishedGraph) => new Map<string, Sorted | Promise<Sorted>>(),
+);
+
+/** Sorted once for each version of the graph, however many ask. */
+function inOrder(graph: PublishedGraph, query: TreatyQuery): Sorted | Promise<Sorted> {
+  const kept = orders(graph);
+  const name = `${query.isDescending} ${query.order}`;
+  const sorted = kept.get(name) ?? inSlices(treatiesInOrder(graph, query));
+  kept.set(name, sorted);
+  return sorted;
 }
 
 function queryOf({ query }: RouteRequest): TreatyQuery {
@@ -94,8 +112,22 @@ async function answerAtlas(
   const asksForPath = question.from !== '' && question.to !== '';
   const tooMany = asksForPath ? await tooManyPaths(request, edge) : null;
   if (tooMany !== null) return tooMany;
+  const isWhole = Object.values(question).every((part) => part === '' || part === null);
+  if (isWhole) return htmlReply(wholeAtlas(graph), request);
   const path = await trustPathOf(graph, question, edge);
-  return htmlReply(atlasPage(graph, question, { path, graphDigest: graph.digest }), request);
+  return htmlReply(atlasView(question, graph, path), request);
+}
+
+const NO_QUESTION: AtlasQuestion = { search: '', state: null, sovereign: '', from: '', to: '' };
+
+const wholeAtlas = cachedBySource((graph: PublishedGraph) => atlasView(NO_QUESTION, graph, null));
+
+function atlasView(
+  question: AtlasQuestion,
+  graph: PublishedGraph,
+  path: TrustPath | null,
+): HtmlPage {
+  return atlasPage(graph, question, { path, graphDigest: graph.digest ?? '' });
 }
 
 function questionOf({ query }: RouteRequest): AtlasQuestion {
@@ -115,8 +147,8 @@ async function trustPathOf(
   edge: Edge,
 ): Promise<TrustPath | null> {
   if (question.from === '' || question.to === '') return null;
-  const from = sovereignNamed(model, question.from)?.id ?? question.from;
-  const to = sovereignNamed(model, question.to)?.id ?? question.to;
+  const from = model.named(question.from)?.id ?? question.from;
+  const to = model.named(question.to)?.id ?? question.to;
   const answer = await edge.call('trustPath', { from, to });
   return answer.ok ? (JSON.parse(answer.json) as TrustPath) : null;
 }
