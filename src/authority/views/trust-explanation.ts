@@ -75,6 +75,7 @@ export function* explainTrust(search: TrustSearch): Generator<void, ExplanationT
 }
 
 function* lastingOf({ graph, view }: TrustSearch): Generator<void, Lasting> {
+  if (view.isPresent) return graph.lasting;
   const lasting = new Float64Array(graph.edges.length);
   for (const [number, edge] of graph.edges.entries()) {
     const isInForce = view.isInForce(edge);
@@ -116,14 +117,12 @@ function pathUntil({ graph, found }: TrustSearch): string | null {
 }
 
 /** The treaties on the path, in order. */
-function pathEdges({ edges }: TrustGraph, { path }: FoundPath): Edge[] {
-  const places = new Map(path.map(({ treaty_id }, place) => [treaty_id, place]));
-  const found: Edge[] = [];
-  for (const edge of edges) {
-    const place = places.get(edge.treatyId);
-    if (place !== undefined) found[place] = edge;
-  }
-  return found;
+function pathEdges(graph: TrustGraph, { path }: FoundPath): Edge[] {
+  return numbersOf(graph, path).map((number) => graph.edges[number] as Edge);
+}
+
+function numbersOf({ numberOf }: TrustGraph, path: FoundPath['path']): number[] {
+  return path.map(({ treaty_id }) => numberOf.get(treaty_id) as number);
 }
 
 /** The scope of each treaty on the path; null once too much text would have to be parsed. */
@@ -160,12 +159,12 @@ function* candidatesOf(
   const { graph, found } = search;
   const ranked = ranking(search, reach);
   yield;
-  const onPath = new Set(found.trusted ? found.path.map(({ treaty_id }) => treaty_id) : []);
+  const onPath = new Set(found.trusted ? numbersOf(graph, found.path) : []);
   const nearest: Ranked[] = [];
   let count = 0;
-  for (const [number, edge] of graph.edges.entries()) {
-    const candidate = ranked(edge, number);
-    if (candidate !== null && !onPath.has(edge.treatyId)) {
+  for (let number = 0; number < graph.edges.length; number += 1) {
+    const candidate = ranked(number);
+    if (candidate !== null && !onPath.has(number)) {
       count += 1;
       keepNearest(nearest, candidate);
     }
@@ -183,7 +182,7 @@ function ranking({ graph, source, target }: TrustSearch, reach: Reach) {
   const isSame = source === target;
   const reached = source === null || isSame ? null : hopsFrom(reach, source, target);
   const leading = target === null || isSame ? null : hopsTo(reach, target, source);
-  return (edge: Edge, number: number): Ranked | null => {
+  return (number: number): Ranked | null => {
     const from = graph.from[number] as number;
     const to = graph.to[number] as number;
     // A path never continues beyond the target or returns to the source.
@@ -191,6 +190,7 @@ function ranking({ graph, source, target }: TrustSearch, reach: Reach) {
     const before = reached?.[from] ?? UNREACHED;
     const after = leading?.[to] ?? UNREACHED;
     if (before === UNREACHED && after === UNREACHED) return null;
+    const edge = graph.edges[number] as Edge;
     if (before === UNREACHED) return { edge, fits: 'subject', hops: after + 1 };
     if (after === UNREACHED) return { edge, fits: 'issuer', hops: before + 1 };
     return { edge, fits: 'both', hops: before + 1 + after };

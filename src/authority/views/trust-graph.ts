@@ -2,6 +2,7 @@
  * A copy of the recognition index's treaties in arrays. This makes searches over all treaties fast, and allows them to
  * run in slices, because the copy does not change when a treaty does.
  */
+import { lastInstantInForce } from '../../../machines/recognition-treaty.ts';
 import type { Edge, RecognitionIndex } from './recognition-index.ts';
 
 export interface TrustGraph {
@@ -10,6 +11,10 @@ export interface TrustGraph {
   readonly sovereignCount: number;
   /** The treaties; the position in this list is the number of a treaty. */
   readonly edges: readonly Edge[];
+  /** The number of the treaty with this id. */
+  readonly numberOf: ReadonlyMap<string, number>;
+  /** Until when each is in force as of now. */
+  readonly lasting: Lasting;
   /** The numbers of the sovereigns that each treaty leads from and to. */
   readonly from: Int32Array;
   readonly to: Int32Array;
@@ -32,14 +37,20 @@ export function* copyGraph(index: RecognitionIndex): Generator<void, TrustGraph 
   const sovereignCount = index.sovereignCount();
   const count = index.edges().length;
   const edges: Edge[] = [];
+  const numberOf = new Map<string, number>();
+  const lasting = new Float64Array(count);
   const from = new Int32Array(count);
   const to = new Int32Array(count);
   while (edges.length < count) {
     const end = Math.min(count, edges.length + EDGES_PER_SLICE);
     for (const edge of index.edges().slice(edges.length, end)) {
+      const { treaty } = edge;
+      const isRevoked = treaty.revokedAt !== null;
+      lasting[edges.length] = isRevoked ? Number.NEGATIVE_INFINITY : lastInstantInForce(treaty);
+      numberOf.set(edge.treatyId, edges.length);
       from[edges.length] = edge.from.number;
       to[edges.length] = edge.to.number;
-      edges.push({ treatyId: edge.treatyId, from: edge.from, to: edge.to, treaty: edge.treaty });
+      edges.push({ treatyId: edge.treatyId, from: edge.from, to: edge.to, treaty });
     }
     yield;
     if (index.version() !== version) return null;
@@ -49,7 +60,7 @@ export function* copyGraph(index: RecognitionIndex): Generator<void, TrustGraph 
   const incoming = adjacency(to, sovereignCount);
   yield;
   if (index.version() !== version) return null;
-  return { version, sovereignCount, edges, from, to, outgoing, incoming };
+  return { version, sovereignCount, edges, numberOf, lasting, from, to, outgoing, incoming };
 }
 
 /** Sorts the edges by the sovereign at one of their ends, using a counting sort. */
@@ -69,7 +80,7 @@ function adjacency(ends: Int32Array, sovereignCount: number): Adjacency {
   return { start, edges };
 }
 
-/** The last instant at which each treaty is in force, by number; -Infinity if it is not in force. */
+/** The last instant at which each treaty is in force, by number; -Infinity if it ended in another way. */
 export type Lasting = Float64Array;
 
 export const UNREACHED = -1;

@@ -197,6 +197,8 @@ type HeldTreaty = Pick<Edge, 'treatyId' | 'treaty'>;
 export interface TrustView {
   /** Milliseconds since the epoch. */
   readonly at: number;
+  /** Whether it has all treaties as they are now. */
+  readonly isPresent: boolean;
   /** Why the treaty is not part of the view; null if it is. */
   absence(held: HeldTreaty): 'left_out' | 'not_issued' | null;
   /** The treaty as it was at the time of the view. */
@@ -208,6 +210,7 @@ export interface TrustView {
 export function presentView(at: number): TrustView {
   return {
     at,
+    isPresent: true,
     absence: () => null,
     treatyOf: ({ treaty }) => treaty,
     isInForce: ({ treaty }) => isLifecycleActive(treaty, at),
@@ -230,6 +233,7 @@ export function trustView(
     asOf === null ? treaty : beforeLaterRevocation(treaty, asOf);
   return {
     at,
+    isPresent: false,
     absence,
     treatyOf,
     isInForce: (held) => isLifecycleActive(treatyOf(held), at) && absence(held) === null,
