@@ -34,6 +34,12 @@ const FULL_DISK = `
   end $$;
 `;
 const ROOM_AGAIN = 'drop function public.refuse cascade';
+/** It locks all tables, and so may instances, in another order. Returns false; rejects with any other cause. */
+function isDeadlock(cause: unknown): false {
+  if ((cause as { code?: string }).code === '40P01') return false;
+  throw cause;
+}
+
 /** A supervisor waits this long before it restarts an instance. */
 const RESTART_MS = 1000;
 const LOOK_MS = 50;
@@ -135,7 +141,13 @@ export async function deploy(leaseMs: number): Promise<Deployment> {
       await servers.primary().query(DATABASE, settingClock(seconds));
     },
     async setDiskFull(isFull) {
-      await servers.primary().query(DATABASE, isFull ? FULL_DISK : ROOM_AGAIN);
+      const statement = isFull ? FULL_DISK : ROOM_AGAIN;
+      for (let isDone = false; !isDone; ) {
+        isDone = await servers
+          .primary()
+          .query(DATABASE, statement)
+          .then(() => true, isDeadlock);
+      }
     },
     removeHead() {
       delete head.MESH_HEAD_FILE;
