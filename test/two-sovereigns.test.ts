@@ -43,6 +43,7 @@ test('a revocation at home is enforced abroad once its feed is imported', async 
     attestation_id: attestation.body.attestation_id,
     issuer_sovereign_id: 'alpha',
     subject_sovereign_id: 'beta',
+    trust_basis: 'own_key',
   });
 
   const id = attestation.body.attestation_id;

@@ -2,7 +2,7 @@
 import Type from 'typebox';
 import { areTexts, isList, type JsonObject } from '../../base/json/value.ts';
 import { demand, refuse } from '../../base/refusal.ts';
-import { EXAMPLE_KEY } from '../../pages/reference/example.ts';
+import { EXAMPLE_KEY, exampleOf } from '../../pages/reference/example.ts';
 import { ConsensusVerdict } from '../../protocol/answers/verdicts.ts';
 import type { CallInput } from '../../protocol/contract/calls.ts';
 import { MAX_VALIDATORS, MAX_VOTES } from '../../protocol/records/bounds.ts';
@@ -17,6 +17,12 @@ import { judgeConsensus } from '../../protocol/verification.ts';
 import type { RouteEntry } from '../route.ts';
 import { demandPresent, integerOf, Keys, optional, recordRoute } from './trust-requests.ts';
 import { logging, verificationRoute } from './verification-route.ts';
+
+/** Of somebody else, because an example cannot carry our signature. */
+const EXAMPLE_JUSTIFICATION = {
+  ...(exampleOf(JustificationProof as unknown as JsonObject) as JsonObject),
+  issuer_sovereign_id: 'auditor',
+};
 
 export const consensusRoutes: readonly RouteEntry[] = [
   recordRoute({
@@ -43,6 +49,7 @@ export const consensusRoutes: readonly RouteEntry[] = [
       required_threshold: Type.Integer({ minimum: 1 }),
       validator_sovereign_ids: Type.Array(Type.String(), { maxItems: MAX_VALIDATORS }),
     }),
+    example: { justification_proof: EXAMPLE_JUSTIFICATION },
     answer: ConsensusProof,
     refusals: ['missing_proof_fields', 'proof_assembly_failed'],
     command: 'assembleConsensus',
