@@ -3,10 +3,12 @@
 import { hostname } from 'node:os';
 import { type Command, InvalidArgumentError } from 'commander';
 import { MOST_BYTES } from '../base/byte-bounds.ts';
+import { jsonText } from '../base/json/write.ts';
 import { parseKeyText } from '../base/keys/key-file.ts';
 import { saysPrivate, saysPublic } from '../base/keys/public-key.ts';
 import { systemRuntime } from '../base/runtime.ts';
 import type { Authority } from '../client/authority-signers.ts';
+import { createKeptRequests, isLost, type SendKept } from '../client/kept-request.ts';
 import { CERTIFICATE_PROBLEMS, certificateReason } from '../client/network-trust.ts';
 import { createNodeClient } from '../client/node-client.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
@@ -20,11 +22,12 @@ import {
   makeNodeKey,
   readCertificate,
   readNodeKey,
+  requestStorage,
   saveCertificate,
 } from './node-folder.ts';
 import { type TrustOptions, updateNetwork } from './node-trust.ts';
 import type { FolderOptions, NodeOptions } from './options.ts';
-import { printResult } from './output.ts';
+import { printNotice, printResult } from './output.ts';
 import { systemCode } from './saved-file.ts';
 import { serverOf } from './server.ts';
 
@@ -50,11 +53,14 @@ export async function runJoin(options: JoinOptions): Promise<void> {
   const { genesis, trust } = await updateNetwork(options);
   const key = onLocalFiles(() => (hasNodeKey(nodeDir) ? readNodeKey : makeNodeKey)(nodeDir));
   const audience = genesis.network_authority.public_key;
-  const received = await createNodeClient({ ...reached(options), key, audience }).join({
+  const request = {
     invite_token: token,
     ...(validityHours && { validity_hours: validityHours }),
     ...reportedHostname(options),
-  });
+  };
+  const received = await sentOnce(options, `join ${jsonText(request)}`, (stamp, call) =>
+    createNodeClient({ ...reached(options), ...stamp, key, audience }).join(request, call),
+  );
   keepCertificate(options, received, { genesis, authority: trust, publicKey: key.publicKey });
 }
 
@@ -64,11 +70,30 @@ export async function runRenew(options: RenewOptions): Promise<void> {
   const { cert_id } = onLocalFiles(() => readCertificate(nodeDir));
   const { genesis, trust } = await updateNetwork(options);
   const audience = genesis.network_authority.public_key;
-  const received = await createNodeClient({ ...reached(options), key, audience }).renew({
-    cert_id,
-    ...(validityHours && { validity_hours: validityHours }),
-  });
+  const request = { cert_id, ...(validityHours && { validity_hours: validityHours }) };
+  const received = await sentOnce(options, `renew ${jsonText(request)}`, (stamp, call) =>
+    createNodeClient({ ...reached(options), ...stamp, key, audience }).renew(request, call),
+  );
   keepCertificate(options, received, { genesis, authority: trust, publicKey: key.publicKey });
+}
+
+/** Sends the same request again if the answer to an earlier run of this command was lost. */
+async function sentOnce(
+  { nodeDir }: FolderOptions,
+  what: string,
+  attempt: Parameters<SendKept>[1],
+): Promise<unknown> {
+  const send = createKeptRequests({ now: systemRuntime.now }, requestStorage(nodeDir));
+  try {
+    return await send(what, attempt);
+  } catch (error) {
+    if (isLost(error)) {
+      printNotice(
+        'The authority may have issued the certificate: run the same command again within five minutes, which sends the same request',
+      );
+    }
+    throw error;
+  }
 }
 
 function reached(options: NodeOptions) {

@@ -8,6 +8,7 @@ import { jsonText } from '../base/json/write.ts';
 import { writeKeyFile } from '../base/keys/key-file.ts';
 import { readPrivateKey } from '../base/keys/private-key.ts';
 import { readNamedFile } from '../base/named-file.ts';
+import type { StampStorage } from '../client/kept-request.ts';
 import { keyFromSeed, newSeed, type SigningKey } from '../client/keys.ts';
 import { type GenesisBlock, readGenesisBlock } from '../protocol/records/genesis.ts';
 import { type JoinCertificate, readJoinCertificate } from '../protocol/records/join-certificate.ts';
@@ -15,6 +16,7 @@ import {
   type CertificateRevocationList,
   readCertificateRevocationList,
 } from '../protocol/records/revocation-list.ts';
+import { onLocalFiles } from './exit-codes.ts';
 import { readSaved, replaceFile } from './saved-file.ts';
 
 export function keyPath(folder: string): string {
@@ -107,6 +109,15 @@ export function saveNetwork(folder: string, { genesis, crl, authorityKeys }: Sav
 
 export function genesisPath(folder: string): string {
   return join(folder, 'genesis.json');
+}
+
+/** The stamp of the last request for a certificate, which an agent stores under the same name. */
+export function requestStorage(folder: string): StampStorage {
+  const path = join(folder, 'request.json');
+  return {
+    read: () => (existsSync(path) ? readFileSync(path, 'utf8') : null),
+    write: (text) => onLocalFiles(() => replaceFile(path, text)),
+  };
 }
 
 /** The state that an agent stored; null if none has run here. */

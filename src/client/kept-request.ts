@@ -3,9 +3,12 @@
  * bytes are resent, marked as such, and get the first answer. Signing again would make a new request, which would find
  * the invite used, or renew a second time.
  */
+import Type from 'typebox';
+import { Value } from 'typebox/value';
 import { AuthorityError, isUnreachable } from './authority-error.ts';
 import { CLOCK_TOLERANCE_MS } from './offline.ts';
 import { type CallOptions, newStamp, type SigningOptions } from './options.ts';
+import { portableSha256 } from './sha256.ts';
 
 /** Signatures are deterministic: signing with the same stamp again gives the same bytes. */
 export type SameStamp = Required<Pick<SigningOptions, 'now' | 'nonce'>>;
@@ -20,12 +23,36 @@ interface Unanswered extends SameStamp {
   readonly what: string;
 }
 
+/** Where the stamp of the last request survives this process; it is written before the request is sent. */
+export interface StampStorage {
+  read(): Promise<string | null> | string | null;
+  write(text: string): Promise<void> | void;
+}
+
 const AGAIN: CallOptions = { headers: { 'x-mesh-retry': '1' } };
 
-/** Handles one request at a time. */
-export function createKeptRequests(options: Pick<SigningOptions, 'now' | 'nonce'>): SendKept {
+/** Handles one request at a time. Only a digest of `what` is stored, which can have an invite token. */
+export function createKeptRequests(
+  options: Pick<SigningOptions, 'now' | 'nonce'>,
+  storage: StampStorage | null = null,
+): SendKept {
   const { now = Date.now } = options;
   let unanswered: Unanswered | null = null;
+  let isRead = storage === null;
+
+  /** An earlier process may have ended before it had the answer, or had stored it. */
+  async function readStored(what: string): Promise<void> {
+    if (isRead) return;
+    isRead = true;
+    const stored = stampIn((await storage?.read()) ?? '');
+    if (stored?.digest !== portableSha256.hex(what)) return;
+    unanswered = { what, now: () => stored.signed_at, nonce: () => stored.nonce };
+  }
+
+  async function store({ what, now: at, nonce }: Unanswered): Promise<void> {
+    const stamp = { digest: portableSha256.hex(what), signed_at: at(), nonce: nonce() };
+    await storage?.write(`${JSON.stringify(stamp)}\n`);
+  }
 
   function signedNow(what: string): Unanswered {
     const { timestamp, nonce } = newStamp(options);
@@ -36,6 +63,7 @@ export function createKeptRequests(options: Pick<SigningOptions, 'now' | 'nonce'
   return async (what, attempt) => {
     async function answerTo(request: Unanswered, call: CallOptions) {
       unanswered = request;
+      await store(request);
       try {
         const answer = await attempt(request, call);
         unanswered = null;
@@ -46,6 +74,7 @@ export function createKeptRequests(options: Pick<SigningOptions, 'now' | 'nonce'
       }
     }
 
+    await readStored(what);
     const last = unanswered;
     if (last?.what === what && Math.abs(now() - last.now()) <= CLOCK_TOLERANCE_MS) {
       try {
@@ -58,6 +87,21 @@ export function createKeptRequests(options: Pick<SigningOptions, 'now' | 'nonce'
     return answerTo(signedNow(what), {});
   };
 }
+
+function stampIn(text: string) {
+  try {
+    const stamp: unknown = JSON.parse(text);
+    return Value.Check(Stamp, stamp) ? stamp : null;
+  } catch {
+    return null;
+  }
+}
+
+const Stamp = Type.Object({
+  digest: Type.String(),
+  signed_at: Type.Integer(),
+  nonce: Type.String(),
+});
 
 /** Whether the request may have been carried out despite the error. */
 export function isLost(error: unknown): error is AuthorityError {

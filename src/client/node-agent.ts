@@ -113,7 +113,7 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
   const keeper = createRecordKeeper({
     storage,
     stored(record) {
-      if (record !== 'agent') emit({ type: 'changed', record });
+      if (record !== 'agent' && record !== 'request') emit({ type: 'changed', record });
     },
     changed: (found) => emit({ type: 'storage', problem: found }),
   });
@@ -127,7 +127,10 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
     onSuccession: (statement, isInForce) => emit({ type: 'succession', statement, isInForce }),
   });
   const { authority } = network;
-  const sendKept = createKeptRequests(options);
+  const sendKept = createKeptRequests(options, {
+    read: () => storage.read('request'),
+    write: (text) => keeper.keep('request', text),
+  });
   const sessions = createHeartbeatSessions({ verify });
   let certificate = await heldCertificate(storage, authority.genesis(), key.publicKey);
   let renewAt = certificate === null ? null : renewalOf(certificate.cert_id, lifeOf(certificate));
@@ -228,7 +231,7 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
         ...validity(),
         ...(hostname !== undefined && { hostname }),
       };
-      await enroll(`join ${token}`, (client, call) => client.join(request, call));
+      await enroll(`join ${jsonText(request)}`, (client, call) => client.join(request, call));
       return null;
     } catch (error) {
       if (isFinal(error)) return { code: error.wireCode, message: error.message };
@@ -245,7 +248,7 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
 
   async function renew({ cert_id }: JoinCertificate): Promise<void> {
     const request = { cert_id, ...validity() };
-    await enroll(`renew ${cert_id}`, (client, call) => client.renew(request, call));
+    await enroll(`renew ${jsonText(request)}`, (client, call) => client.renew(request, call));
   }
 
   /** Returns the seconds until the next heartbeat. */
