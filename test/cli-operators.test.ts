@@ -44,17 +44,17 @@ test('a refused operator sees any reason known on this machine, otherwise the co
   for (const [what, args, cure] of [
     [
       'a key file of another key',
-      ['--key-file', standard],
+      ['--url', na.url, '--key-file', standard],
       /belongs to ops-standard, not to ops-p/,
     ],
     [
       'a key file without a name',
-      ['--key-file', unnamed],
+      ['--url', na.url, '--key-file', unnamed],
       /does not match ops-privileged, whose pub/,
     ],
     [
       'an unknown key',
-      ['--key-id', 'nobody', '--key-file', standard],
+      ['--url', na.url, '--key-id', 'nobody', '--key-file', standard],
       /has no usable key nobody: /,
     ],
     [
@@ -64,7 +64,7 @@ test('a refused operator sees any reason known on this machine, otherwise the co
     ],
   ] as const) {
     await t.test(what, async () => {
-      const end = await endOf(['invite', 'create', ...place, ...args]);
+      const end = await endOf(['invite', 'create', '--data-dir', na.dataDir, ...args]);
       assert.equal(end.exit, EXIT.refused, end.message);
       assert.match(end.cure ?? '', cure);
     });
@@ -83,7 +83,7 @@ test('an operator whose clock is an hour off is informed of the difference', asy
   try {
     const { port } = elsewhere.address() as AddressInfo;
     const url = `http://127.0.0.1:${port}`;
-    const end = await endOf(['invite', 'create', ...place, '--url', url]);
+    const end = await endOf(['invite', 'create', '--data-dir', na.dataDir, '--url', url]);
     assert.match(
       end.cure ?? '',
       /^The clock of this machine is 1 hour( \d seconds?)? ahead of the clock of the authority: correct the/,
@@ -102,7 +102,7 @@ test('a command that gets no answer says why, and what to do', async (t) => {
     ['a host that is not known', 'http://nobody.invalid', /host is unknown|resolver/],
   ] as const) {
     await t.test(what, async () => {
-      const end = await endOf(['operator-key', 'list', ...place, '--url', url]);
+      const end = await endOf(['operator-key', 'list', '--data-dir', na.dataDir, '--url', url]);
       assert.equal(end.exit, EXIT.unreachable);
       assert.match(end.cure ?? '', cure);
     });
