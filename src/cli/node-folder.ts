@@ -115,7 +115,7 @@ export function genesisPath(folder: string): string {
 export function requestStorage(folder: string): StampStorage {
   const path = join(folder, 'request.json');
   return {
-    read: () => (existsSync(path) ? readFileSync(path, 'utf8') : null),
+    read: () => (existsSync(path) ? readNamedFile(path, MOST_BYTES.record).toString() : null),
     write: (text) => onLocalFiles(() => replaceFile(path, text)),
   };
 }
