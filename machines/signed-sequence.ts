@@ -1,9 +1,12 @@
 /**
  * The versions of a signed list [core-4-8], [core-4-14], [core-4-15], [core-g24], [core-g27]. A sequence number never
  * identifies two different contents: each version is one above its predecessor. A list is due for re-issue at half its
- * lifetime, long before a reader would refuse it as stale, and when it is dated after now, because the clock was ahead.
+ * lifetime, long before a reader would refuse it as stale, and when it is dated ahead, because the clock was.
  */
 import { setup } from 'xstate';
+
+/** The clocks of two instances, and a clock before and after a small correction, differ by less, in milliseconds. */
+const LEAST_AHEAD = 1000;
 
 /** Instants are milliseconds since the epoch. The entries are subjects of their own. */
 export interface SequenceVersion {
@@ -48,7 +51,8 @@ export function sequenceMachine<Version extends SequenceVersion>(
       isAbove: ({ context, event }) =>
         event.type === 'resume' && event.version.sequence > context.sequence,
       lapsed: ({ context, event }) =>
-        event.type === 'lapse' && (halfOver(context) <= event.at || context.issuedAt > event.at),
+        event.type === 'lapse' &&
+        (halfOver(context) <= event.at || context.issuedAt > event.at + LEAST_AHEAD),
     },
   });
   const publish = {

@@ -40,8 +40,10 @@ const chain = (...steps: Step[]) => chainOf(steps, DIGEST);
 let folders = 0;
 let nodeDir = '';
 
-const command = (name: string, ...more: string[]) =>
-  runCommand(['node', name, '--node-dir', nodeDir, ...more], { MESH_URL: na.url });
+const command = (name: string, ...more: string[]) => commandIn(nodeDir, name, ...more);
+
+const commandIn = (folder: string, name: string, ...more: string[]) =>
+  runCommand(['node', name, '--node-dir', folder, ...more], { MESH_URL: na.url });
 
 const filesIn = (folder: string) =>
   readdirSync(folder).map((name) => [name, readFileSync(join(folder, name), 'utf8')]);
@@ -199,8 +201,8 @@ test('the node commands accept nothing of a fork, an old genesis, or damaged fil
 
   na.successions = chain(planned);
   na.instead.set('/genesis', () => FIRST_GENESIS);
-  const fresh = ['--token', 'a', '--root-key', ROOT.publicKey, '--node-dir', `${nodeDir}-fresh`];
-  const old = await command('join', ...fresh);
+  const fresh = ['--token', 'a', '--root-key', ROOT.publicKey];
+  const old = await commandIn(`${nodeDir}-fresh`, 'join', ...fresh);
   na.instead.clear();
   assert.equal(old.code, 4);
   assert.match(old.stderr, /genesis from .* is rejected: its authority key \S+ is not the current/);

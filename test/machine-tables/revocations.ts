@@ -48,10 +48,16 @@ testTable(crlMachine, [
     emits: ['current'],
   },
   {
-    name: 'a list that is dated after now lapses, because the clock was ahead',
+    name: 'a list that is dated more than a second ahead lapses, because the clock was ahead',
     from: current,
-    event: { type: 'lapse', at: NOW - 24 * HOUR - 1 },
+    event: { type: 'lapse', at: NOW - 24 * HOUR - 1001 },
     emits: ['lapsed'],
+  },
+  {
+    name: 'a list stays current if clocks differ by no more than a second',
+    from: current,
+    event: { type: 'lapse', at: NOW - 24 * HOUR - 1000 },
+    emits: ['current'],
   },
   {
     name: 'a restore goes on with any higher number',
