@@ -32,10 +32,16 @@ async function prepare(na: TestAuthority, fleet: string, nodes: number): Promise
   assert.equal(JSON.parse(stdout).nodes, nodes);
 }
 
-const SHORT = ['--for', '1s', '--warm-up', '0s', '--connections', '4', '--yes', 'alpha'];
+const SHORT = ['--for', '1s', '--warm-up', '0s', '--yes', 'alpha'];
 
-async function run(na: TestAuthority, fleet: string, more: readonly string[]): Promise<RunReport> {
-  const args = ['run', '--fleet', fleet, '--rate', '40', ...SHORT, '--json', ...more];
+async function run(
+  na: TestAuthority,
+  fleet: string,
+  more: readonly string[],
+  connections = 4,
+): Promise<RunReport> {
+  const sent = ['--rate', '40', '--connections', String(connections)];
+  const args = ['run', '--fleet', fleet, ...sent, ...SHORT, '--json', ...more];
   const { code, stdout, stderr } = await load(na, args);
   assert.equal(code, 0, stderr);
   const report = readRunReport(JSON.parse(stdout));
@@ -66,7 +72,16 @@ suite('a fleet', { concurrency: false }, () => {
     const held = readFleet(fleet);
     assert.equal(held?.certificates, 30 + (report.kinds.renew?.accepted ?? 0));
     assert.equal(held?.nodes.length, 30);
-    const renewed = await load(na, ['run', '--fleet', fleet, '--rate', '40', ...SHORT]);
+    const renewed = await load(na, [
+      'run',
+      '--fleet',
+      fleet,
+      '--rate',
+      '40',
+      ...SHORT,
+      '--connections',
+      '4',
+    ]);
     assert.match(
       renewed.stdout,
       /^rate +40\/s asked, .*\nlatency +p50 .*\n(?: .*\n)+429 +0\n503 +0\nerrors +none\n/m,
@@ -100,7 +115,18 @@ suite('a fleet', { concurrency: false }, () => {
     ) as [string, string, string];
     const na = await authority();
     await prepare(na, fleet, 10);
-    const find = ['find', '--fleet', fleet, '--from', '20', '--highest', '20', ...SHORT];
+    const find = [
+      'find',
+      '--fleet',
+      fleet,
+      '--from',
+      '20',
+      '--highest',
+      '20',
+      ...SHORT,
+      '--connections',
+      '4',
+    ];
     const files = ['--csv', csv, '--svg', svg];
     const held = await load(na, [...find, '--slo', 'max=600s', ...files]);
     assert.match(held.stdout, /^RATE +REACHED +P50 MS/);
@@ -118,8 +144,8 @@ test('a fleet is enrolled and measured over TLS', async () => {
   const flags = { tlsCert: certFile, tlsKey: keyFile };
   await using na = await startTestAuthority({ clock: REAL_TIME, flags });
   const fleet = join(scratch.path, 'fleet');
-  const trusting = ['--fleet', fleet, '--ca', certFile];
-  const prepared = await load(na, ['prepare', '--nodes', '2', ...trusting]);
+  const trusting = ['--ca', certFile];
+  const prepared = await load(na, ['prepare', '--nodes', '2', '--fleet', fleet, ...trusting]);
   assert.equal(prepared.code, 0, prepared.stderr);
   assertNoneFailed(await run(na, fleet, trusting));
 });
@@ -356,7 +382,7 @@ test('two saved runs can be compared', async () => {
   await prepare(na, fleet, 2);
   const files = ['a.json', 'b.json'].map((name) => join(scratch.path, name)) as [string, string];
   for (const [index, file] of files.entries()) {
-    writeFileSync(file, JSON.stringify(await run(na, fleet, ['--connections', String(index + 1)])));
+    writeFileSync(file, JSON.stringify(await run(na, fleet, [], index + 1)));
   }
   const { code, stdout } = await runCommand(['load', 'compare', ...files]);
   assert.equal(code, 0);

@@ -31,7 +31,8 @@ suite('the program ends with 3 and says why', { concurrency: 2 }, () => {
   const serve = ({ folder, flags, environment }: Setup, ...more: string[]) => {
     const keys = [flags.operatorPublicKey ?? []].flat();
     const given = keys.flatMap((value) => ['--operator-public-key', String(value)]);
-    const port = environment.PORT === undefined ? ['--port', '0'] : [];
+    const isGiven = environment.PORT !== undefined || more.includes('--port');
+    const port = isGiven ? [] : ['--port', '0'];
     const args = ['serve', '--data-dir', folder, ...port, ...given, ...more];
     return runProgram(args, environment);
   };
