@@ -381,13 +381,6 @@ function treatyIn(id: string, path: string, holds: (state: string | undefined) =
     '/connectome.json': inEdges,
     '/atlas.json': inEdges,
     '/dashboard.json': ({ body }: Received) => inRows(body.treaties),
-    '/connectome/treaties.csv': ({ text }: Received) =>
-      holds(
-        text
-          .split('\n')
-          .find((line) => line.includes(id))
-          ?.split(',')[2],
-      ),
     [path]: ({ body }: Received) => holds(body.lifecycle?.state),
   };
 }

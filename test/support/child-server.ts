@@ -74,7 +74,8 @@ export async function startChildServer(
   const namesStore = 'MESH_STORE' in environment || args.includes('--store');
   const { store } = namesStore ? {} : await storeFlags(dataDir);
   const place = typeof store === 'string' ? ['--store', store] : [];
-  const serve = ['serve', '--data-dir', dataDir, '--port', '0', '--json', ...place, ...args];
+  const port = args.includes('--port') ? [] : ['--port', '0'];
+  const serve = ['serve', '--data-dir', dataDir, ...port, '--json', ...place, ...args];
   const { process, ended, stdout, stderr } = spawnProgram(serve, environment, program, before);
   onSpawn?.(process);
   const ready = await Promise.race([readyLine(process), ended]);
