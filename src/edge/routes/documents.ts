@@ -216,8 +216,10 @@ async function madeDocument(
   const renewal = isRenewable(name) ? RENEWALS[name] : 'awaitPublications';
   const answer = await edge.call(renewal, null);
   assertNotElsewhere(answer, edge);
-  // Without an answer, the last copy may be older than the question, unless nothing has replaced it.
-  if (!answer.ok && edge.documents.get(name) === undefined) {
+  // Without an answer, the last copy may be older than the question, unless nothing has replaced it. Nothing has while
+  // the state lacks what was shown: then the list that was shown is the newest there is.
+  const isNewest = edge.documents.get(name) !== undefined;
+  if (!answer.ok && !isNewest && answer.refusal !== 'restore_pending') {
     throw new Refusal(answer.refusal, answer.details);
   }
   // The newest version at the time of the answer, although it may be outdated by now.
