@@ -61,50 +61,52 @@ export async function seed(
   const { nodes, invites, agents } = counts;
   const digest = createCrlDigest(issuer);
   const keys: string[] = [];
-  await writeAll('certificates', nodes, (index) => {
+  const issue = (index: number) => {
     const write = certificate(index, counts, now);
     keys.push((write.snapshot.context as Certificate).nodePublicKey);
     const { revokedAt, revocationReason } = write.snapshot.context as Certificate;
     if (revokedAt !== null)
       digest.add(crlEntry(issuer, write.id, revokedAt, revocationReason ?? ''));
     return write;
-  });
+  };
+  await inBatches('certificates', nodes, issue, separately);
   await store.commit(unitOf(revocationList(counts.revoked, digest.value([]), now)));
-  await writeAll('names', counts.named ?? 0, (index) => description(index, keys[index] ?? ''));
-  await writeAll('invites', invites, () => invite(now));
-  await writeAll('agents', agents, (index) => agent(index, agents, now));
-  await writeAtOnce('treaties', counts.treaties ?? 0, (index) => treaty(index, now));
-  await writeAtOnce('attestations', counts.attestations ?? 0, (index) => attestation(index, now));
+  const named = (index: number) => description(index, keys[index] ?? '');
+  await inBatches('names', counts.named ?? 0, named, separately);
+  await inBatches('invites', invites, () => invite(now), separately);
+  await inBatches('agents', agents, (index) => agent(index, agents, now), separately);
+  await inBatches('treaties', counts.treaties ?? 0, (index) => treaty(index, now), together);
+  const attested = (index: number) => attestation(index, now);
+  await inBatches('attestations', counts.attestations ?? 0, attested, together);
   await store.close();
 
-  async function writeAll(
+  async function inBatches(
     what: string,
     count: number,
     subject: (index: number) => SubjectWrite,
+    write: (subjects: readonly SubjectWrite[], start: number) => Promise<void>,
   ): Promise<void> {
     for (let start = 0; start < count; start += BATCH) {
       const length = Math.min(BATCH, count - start);
-      const subjects = Array.from({ length }, (_, index) => subject(start + index));
-      await Promise.all(subjects.map((one) => store.commit(unitOf(one))));
-      const seen = subjects.flatMap((one, index) =>
-        isIssued(one) ? contact(one.id, start + index, counts) : [],
+      await write(
+        Array.from({ length }, (_, index) => subject(start + index)),
+        start,
       );
-      if (seen.length > 0) await store.touchMany(seen, []);
       progress(`${what}: ${start + length} of ${count}`);
     }
   }
 
+  async function separately(subjects: readonly SubjectWrite[], start: number): Promise<void> {
+    await Promise.all(subjects.map((one) => store.commit(unitOf(one))));
+    const seen = subjects.flatMap((one, index) =>
+      isIssued(one) ? contact(one.id, start + index, counts) : [],
+    );
+    if (seen.length > 0) await store.touchMany(seen, []);
+  }
+
   /** Units of many subjects take a fraction of the time; how these came about does not matter. */
-  async function writeAtOnce(
-    what: string,
-    count: number,
-    subject: (index: number) => SubjectWrite,
-  ): Promise<void> {
-    for (let start = 0; start < count; start += BATCH) {
-      const length = Math.min(BATCH, count - start);
-      await store.commit(unitOf(...Array.from({ length }, (_, index) => subject(start + index))));
-      progress(`${what}: ${start + length} of ${count}`);
-    }
+  async function together(subjects: readonly SubjectWrite[]): Promise<void> {
+    await store.commit(unitOf(...subjects));
   }
 }
 
