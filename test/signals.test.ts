@@ -8,14 +8,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type ChildServer, NO_LIMITS, startChildServer } from './support/child-server.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { childrenOf, isRunning } from './support/processes.ts';
-import { get, outcome } from './support/requests.ts';
+import { get } from './support/requests.ts';
 
 const CONTAINER = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc'];
 /** `script` gives its command a terminal, which hangs up when `script` ends. */
 const inTerminal = (command: string) => [
   ...['sh', '-c', `exec script --quiet --return --command "${command}" /dev/null`, 'sh'],
 ];
-const TERMINAL = inTerminal('$*');
+/** `exec`, because not every shell turns into its only command by itself. */
+const TERMINAL = inTerminal('exec $*');
 /** Without the pipe, its output would be in a file. */
 const NOHUP = inTerminal('nohup $* 2>&1 | cat');
 
@@ -48,7 +49,7 @@ for (const { name, before, pidOf, quits } of PLACES) {
       const pid = pidOf(server);
       for (const signal of ['SIGUSR1', 'SIGUSR2', 'SIGPIPE', 'SIGHUP', 'SIGHUP'] as const) {
         process.kill(pid, signal);
-        assert.equal(outcome(await get(server.na, '/readyz')), '200', signal);
+        await assertReady(server, signal);
       }
       await until(() => said(server).split('SIGHUP: nothing to reload').length === 3);
       assert.doesNotMatch(said(server), /Debugger|finishing requests/);
@@ -71,7 +72,7 @@ for (const { name, before, pidOf, quits } of PLACES) {
         assert.notEqual((await server.ended).code, 0);
         assert.doesNotMatch(said(server), /finishing requests/);
       } else {
-        assert.equal(outcome(await get(server.na, '/readyz')), '200');
+        await assertReady(server, 'after the signal');
         await stoppedBy(server, pid, ['SIGTERM']);
       }
     });
@@ -95,7 +96,7 @@ suite('a terminal that hangs up', { skip: !runs(TERMINAL) && 'script cannot be u
         assert.match(lines(), /SIGHUP: finishing requests in flight\n.* Stopped\n$/);
       } else {
         await until(() => /SIGHUP: reopened the log file/.test(lines()));
-        assert.equal(outcome(await get(server.na, '/readyz')), '200');
+        await assertReady(server, 'after the signal');
         process.kill(pid, 'SIGTERM');
         await until(() => !isRunning(pid));
         assert.match(lines(), / Stopped\n$/);
@@ -103,6 +104,11 @@ suite('a terminal that hangs up', { skip: !runs(TERMINAL) && 'script cannot be u
     });
   }
 });
+
+async function assertReady({ na }: ChildServer, when: string): Promise<void> {
+  const { status, body } = await get(na, '/readyz');
+  assert.equal(status, 200, `${when}: ${JSON.stringify(body)}`);
+}
 
 /** Repeats the check until it is true; if that never happens, the runner's time limit ends it. */
 async function until(holds: () => boolean): Promise<void> {

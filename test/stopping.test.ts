@@ -62,7 +62,10 @@ for (const threads of ['1', '2']) {
       const { status: _, ...described } = (await get(server.na, '/readyz')).body;
       server.process.kill('SIGTERM');
       await until(async () => outcome(await get(server.na, '/readyz')) === '503 service_not_ready');
-      assert.deepEqual((await get(server.na, '/readyz')).body.error.details, described);
+      assert.deepEqual((await get(server.na, '/readyz')).body.error.details, {
+        problem: 'the service is stopping',
+        ...described,
+      });
       const beat = await heartbeat(server.na, node);
       assert.equal(outcome(await get(server.na, '/healthz')), '200');
       const { code, stderr } = await server.end('SIGTERM');

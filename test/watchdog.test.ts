@@ -122,6 +122,7 @@ async function notReady({ na }: ChildServer): Promise<void> {
     await delay(100 * i);
     const { status, body } = await get(na, '/readyz');
     assert.equal(status, 503);
+    assert.equal(body.error.details.problem, 'the authority does not answer');
     assert.equal(body.error.details.database.writable, false);
   });
   await Promise.any(answers);

@@ -44,7 +44,7 @@ function serveHere(
   config: EdgeConfig,
   port: number,
 ): Front {
-  const { call, queue, publisher, limits, viewers, beats, instanceStatus } = host;
+  const { call, queue, publisher, limits, viewers, instanceStatus } = host;
   const documents = createDocumentCache(publisher.versions);
   publisher.follow(documents.take);
   const edge = serveEdge(config, port, {
@@ -56,7 +56,8 @@ function serveHere(
     viewers,
     runtime,
     logger,
-    beats,
+    // Whoever asks is answered by the authority's thread.
+    isAuthoritySilent: () => false,
     instanceStatus,
     exposition: async (report) => host.exposition([await report()]),
   });

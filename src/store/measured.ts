@@ -1,5 +1,5 @@
 /** A store with timing, which is unhealthy while a commit takes too long. */
-import type { Store } from './store.ts';
+import { COMMIT_OVERDUE, type Store } from './store.ts';
 
 /** If a commit takes longer than this, the disk is considered hung. */
 const SLOWEST_COMMIT_MS = 2000;
@@ -35,7 +35,7 @@ export function measured(store: Store, { elapsed, stored }: StoreTimes): Store {
     },
     health() {
       for (const started of underWay.values()) {
-        if (elapsed() - started > SLOWEST_COMMIT_MS) return 'a commit does not reach the disk';
+        if (elapsed() - started > SLOWEST_COMMIT_MS) return COMMIT_OVERDUE;
         break;
       }
       return store.health();

@@ -186,6 +186,9 @@ export interface StatePosition {
   readonly auditHead: string;
 }
 
+/** The problem of a store whose disk seems to hang. */
+export const COMMIT_OVERDUE = 'a commit does not reach the disk';
+
 export interface Store {
   /** The position of the committed state. Call when nothing is being committed. */
   position(): Promise<StatePosition>;

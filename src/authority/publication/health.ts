@@ -3,6 +3,7 @@ import { formatInstant } from '../../base/timestamp.ts';
 import type { Readiness } from '../../protocol/answers/documents.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import type { Posture, PostureFinding } from '../../protocol/rows/posture.ts';
+import { COMMIT_OVERDUE } from '../../store/store.ts';
 import { laggardsIn } from '../derived/adoption.ts';
 import { committedChain } from '../derived/authority-keys.ts';
 import { hasRoom } from '../derived/host-status.ts';
@@ -82,7 +83,14 @@ export const awaitPublications: Handler<'awaitPublications'> = () => null;
 
 /** Reports whether the database is ready, and whether nodes can be enrolled; never the location of the database. */
 export const checkReadiness: Handler<'checkReadiness'> = (na, _given, at) => {
-  if (na.store.health() !== null) throw new Refusal('service_not_ready');
+  const problem = na.store.health();
+  if (problem !== null) {
+    // Other problems may name files.
+    const isKnown = problem === COMMIT_OVERDUE;
+    throw new Refusal('service_not_ready', {
+      problem: isKnown ? problem : 'the state cannot be written',
+    });
+  }
   const until = na.replay.refusedUntil(at);
   return {
     enrollment: enrollmentOf(na),

@@ -20,7 +20,7 @@ import { firstValue } from '../query.ts';
 import { documentReply, type Reply, refusalReply, staleDocumentReply } from '../reply.ts';
 import { PUBLIC_DOCUMENT, type RouteEntry, type RouteRequest } from '../route.ts';
 import { deltaReply, heldSequence } from './revocation-list-delta.ts';
-import { cachedBySource } from './shared-build.ts';
+import { cachedBySource, oncePerTurn } from './shared-build.ts';
 
 export const documentRoutes: readonly RouteEntry[] = [
   {
@@ -226,19 +226,9 @@ async function madeDocument(
   return edge.documents.latest(name);
 }
 
-/** All requests of one turn of the event loop share one confirmation, requested at the end of the turn. */
-const confirmationOf = cachedBySource(({ call }: DocumentSource) => {
-  let gathering: Promise<Answer> | null = null;
-  return () => {
-    gathering ??= new Promise((resolve, reject) => {
-      setImmediate(() => {
-        gathering = null;
-        Promise.resolve(call('awaitPublications', null)).then(resolve, reject);
-      });
-    });
-    return gathering;
-  };
-});
+const confirmationOf = cachedBySource(({ call }: DocumentSource) =>
+  oncePerTurn(() => call('awaitPublications', null)),
+);
 
 /** Another instance is the writer, or is about to be. */
 const ELSEWHERE: ReadonlySet<RefusalName> = new Set(['authority_unavailable', 'shutting_down']);

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { JsonObject } from '../../base/json/value.ts';
 import { jsonText } from '../../base/json/write.ts';
-import type { RefusalName } from '../../base/refusal.ts';
 import { Health, Liveness, Readiness } from '../../protocol/answers/documents.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import type { InstanceStatus } from '../../protocol/contract/instance-status.ts';
@@ -9,6 +8,7 @@ import { type Edge, keyFingerprint } from '../edge.ts';
 import { EXPOSITION_TYPE } from '../metrics.ts';
 import { jsonReply, type Reply, refusalReply, textReply } from '../reply.ts';
 import type { RouteEntry } from '../route.ts';
+import { cachedBySource, oncePerTurn } from './shared-build.ts';
 
 export const healthRoutes: readonly RouteEntry[] = [
   {
@@ -31,7 +31,7 @@ export const healthRoutes: readonly RouteEntry[] = [
     summary: 'Readiness: database connectivity and migration state',
     answer: Readiness,
     refusals: ['service_not_ready', 'restore_pending'],
-    handle: (_request, edge) => readiness(edge),
+    handle: (_request, edge) => sharedReadiness(edge)(),
   },
   {
     method: 'GET',
@@ -43,8 +43,7 @@ export const healthRoutes: readonly RouteEntry[] = [
     refusals: ['service_not_ready', 'restore_pending'],
     async handle(_request, edge) {
       const answer = await checkedReadiness(edge);
-      if (answer.ok) return jsonReply(200, healthSummary(edge));
-      return refusalReply(readinessOf(answer.refusal), answer.details);
+      return answer.ok ? jsonReply(200, healthSummary(edge)) : notReady(answer);
     },
   },
   {
@@ -59,14 +58,17 @@ export const healthRoutes: readonly RouteEntry[] = [
   },
 ];
 
+const sharedReadiness = cachedBySource((edge: Edge) => oncePerTurn(() => readiness(edge)));
+
 /** A draining server is alive, but should get no new requests. */
 async function readiness(edge: Edge): Promise<Reply> {
   const answer = await checkedReadiness(edge);
   const described = description(edge, answer.ok);
-  if (!answer.ok)
-    return refusalReply(readinessOf(answer.refusal), { ...answer.details, ...described });
+  if (!answer.ok) return notReady(answer, described);
   const found = { ...JSON.parse(answer.json), ...described };
-  if (edge.draining.isAnnounced) return refusalReply('service_not_ready', found);
+  if (edge.draining.isAnnounced) {
+    return refusalReply('service_not_ready', { problem: 'the service is stopping', ...found });
+  }
   return jsonReply(200, jsonText({ status: 'ready', ...found }));
 }
 
@@ -85,12 +87,21 @@ function silent(instanceStatus: InstanceStatus | null, signal: AbortSignal): Pro
   return delay(patience, SILENT, { signal });
 }
 
-/** An instance that waits for its turn is reported as not ready. */
-function readinessOf(refusal: RefusalName): RefusalName {
-  return refusal === 'authority_unavailable' ? 'service_not_ready' : refusal;
+function notReady(
+  { refusal, details }: Extract<Answer, { readonly ok: false }>,
+  described: JsonObject = {},
+): Reply {
+  if (refusal !== 'authority_unavailable')
+    return refusalReply(refusal, { ...details, ...described });
+  const problem = 'another instance is the writer, or none is known';
+  return refusalReply('service_not_ready', { problem, ...details, ...described });
 }
 
-const SILENT: Answer = { ok: false, refusal: 'service_not_ready', details: {} };
+const SILENT: Answer = {
+  ok: false,
+  refusal: 'service_not_ready',
+  details: { problem: 'the authority does not answer' },
+};
 
 /** An authority that does not answer within this time is not ready. */
 const LONGEST_CHECK_MS = 2000;

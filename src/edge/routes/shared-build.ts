@@ -1,4 +1,7 @@
-/** Values that are built once: for as long as their source is in use, or in slices for each version of a document. */
+/**
+ * Values that are built once: for as long as their source is in use, in slices for each version of a document, or for
+ * all who ask in one turn of the event loop.
+ */
 
 import { inSlices } from '../../base/slices.ts';
 import type { DocumentName, PublishedDocument } from '../../protocol/contract/documents.ts';
@@ -71,6 +74,21 @@ export function createSharedBuild<Made>(
   }
 
   return current;
+}
+
+/** All callers in one turn of the event loop share one answer, which is requested when the turn ends. */
+export function oncePerTurn<Made>(ask: () => Made | Promise<Made>): () => Promise<Made> {
+  let gathering: Promise<Made> | null = null;
+  return () => {
+    gathering ??= new Promise((resolve, reject) => {
+      setImmediate(() => {
+        gathering = null;
+        // A failure that is thrown rejects like any other.
+        Promise.resolve().then(ask).then(resolve, reject);
+      });
+    });
+    return gathering;
+  };
 }
 
 /** Caches a result computed from a value for as long as the value is in use. */

@@ -9,7 +9,7 @@ import { problemText } from '../../base/log/problem.ts';
 import { systemRuntime, timeOf, withClocks } from '../../base/runtime.ts';
 import { createRequestQueue } from '../../edge/request-queue.ts';
 import { type AuthorityLink, createAuthorityLink } from './authority-link.ts';
-import { createPulse, type Pulse } from './beats.ts';
+import { createPulse, isAuthoritySilent, type Pulse } from './beats.ts';
 import type { EdgeProcedures, FromEdge, Service, ToEdge } from './messages.ts';
 import { answerCall } from './rpc.ts';
 import { type ServingEdge, serveEdge } from './serving-edge.ts';
@@ -91,7 +91,7 @@ async function serve({ config, port: httpPort, slot, shared }: Service): Promise
     viewers: shared.viewers,
     runtime,
     logger,
-    beats: shared.beats,
+    isAuthoritySilent: () => isAuthoritySilent(shared.beats),
     instanceStatus: shared.instanceStatus,
     exposition: link.exposition,
   });

@@ -15,7 +15,6 @@ import {
   type InstanceStatusMemory,
   instanceStatusIn,
 } from '../../protocol/contract/instance-status.ts';
-import { type Beats, isAuthoritySilent } from './beats.ts';
 import type { EdgeProcedures } from './messages.ts';
 
 export interface ServingEdge extends Omit<EdgeProcedures, 'serve' | 'flush'> {
@@ -30,7 +29,8 @@ export interface ServingEdgeOptions
     Edge,
     'call' | 'queue' | 'documents' | 'revisionEnds' | 'limits' | 'viewers' | 'runtime' | 'logger'
   > {
-  readonly beats: Beats;
+  /** Whether the authority has not answered for so long that the process is not ready. */
+  isAuthoritySilent(): boolean;
   /** Null if no other instance can write. */
   readonly instanceStatus: InstanceStatusMemory | null;
   /** The metrics of all edges; `report` returns those of this one. */
@@ -52,7 +52,7 @@ function inSlices(call: Call, queue: RequestQueue): Call {
 export function serveEdge(
   config: EdgeConfig,
   port: number,
-  { beats, instanceStatus, exposition, ...rest }: ServingEdgeOptions,
+  { instanceStatus, exposition, ...rest }: ServingEdgeOptions,
 ): ServingEdge {
   const metrics = createEdgeMetrics();
   const draining: DrainState = { isAnnounced: false, refusesWork: false };
@@ -70,7 +70,6 @@ export function serveEdge(
     eventReaders: eventReadersOf(config, { ...rest, metrics }),
     metrics,
     exposition: () => exposition(metrics.report),
-    isAuthoritySilent: () => isAuthoritySilent(beats),
     instanceStatus: instanceStatus && instanceStatusIn(instanceStatus),
     startedAt: rest.runtime.elapsed(),
     routes: ROUTES,
