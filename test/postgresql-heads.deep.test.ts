@@ -77,7 +77,8 @@ suite('the head file', { concurrency: false }, () => {
     await first.stop();
     assert.ok(headNow().audit_length > audit_length);
     first = await start(url);
-    assert.equal((await get(first, '/readyz')).status, 200);
+    const { status, text } = await get(first, '/readyz');
+    assert.equal(status, 200, text);
   });
 
   test('is written, and released for the next writer, before another may write', async () => {
@@ -129,7 +130,8 @@ suite('the head file', { concurrency: false }, () => {
     );
     assert.equal(found.outcome, 'wrong');
     first = await start(url);
-    assert.equal((await get(first, '/readyz')).status, 200);
+    const { status, text } = await get(first, '/readyz');
+    assert.equal(status, 200, text);
   });
 
   test('refuses a database of another history', async () => {

@@ -60,7 +60,7 @@ function slowQueue(longestWaitMs: number, costMs: number) {
   };
 }
 
-const LINES: readonly Line[] = ['node', 'operator', 'public'];
+const LINES: readonly Line[] = ['node', 'operator', 'document', 'public'];
 
 for (const line of LINES) {
   suite(`in the line ${line}`, () => {

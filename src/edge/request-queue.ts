@@ -1,12 +1,13 @@
 /**
  * The queue of a thread for requests that arrive faster than they can be answered. Whatever renders, lists, searches or
- * verifies is done in slices, with a turn of the event loop after each: probes, cached documents and everything else on
- * this thread never wait longer than for a slice, however many requests arrive at once. A request that has waited longer
+ * verifies is done in slices, with a turn of the event loop after each: probes and everything else on this thread never
+ * wait longer than for a slice, however many requests arrive at once. Documents that are kept as bytes wait only for
+ * each other. A request that has waited longer
  * than clients wait is refused before any work on it, so that no time is wasted on clients that have given up.
  */
 
 /** Requests wait in the line of their callers, so that no kind of caller waits for the crowd of another. */
-export type Line = 'node' | 'operator' | 'public';
+export type Line = 'node' | 'operator' | 'document' | 'public';
 
 export interface RequestQueueOptions {
   /** How long a request may wait, in milliseconds; 0 sets no limit. */
@@ -58,12 +59,18 @@ export function createRequestQueue(options: RequestQueueOptions): RequestQueue {
   const { longestWaitMs, elapsed, schedule, progress } = options;
   const nodes = new Set<Waiting>();
   const operators = new Set<Waiting>();
+  const documents = new Set<Waiting>();
   const strangers = new Set<Waiting>();
   /** Requests that have begun and go on. */
   const begun = new Set<Waiting>();
-  const lines = { node: nodes, operator: operators, public: strangers } as const;
+  const lines = {
+    node: nodes,
+    operator: operators,
+    document: documents,
+    public: strangers,
+  } as const;
   /** Each turn of the event loop has a slice for nodes, and one for the next of these. */
-  let others = [operators, begun, strangers];
+  let others = [operators, begun, documents, strangers];
   let publicBegun = 0;
   let heldBytes = 0;
   /** When the slice of each line in this turn of the event loop began, of those that had one. */

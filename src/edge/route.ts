@@ -126,7 +126,8 @@ export function withAccess(entry: RouteEntry): Route {
 }
 
 function lineOf(route: Omit<RouteDescription, 'keepsAnswer'>): Line | null {
-  if (!waitsForSlice(route)) return null;
+  if (route.isProbe === true) return null;
+  if (!waitsForSlice(route)) return 'document';
   if (route.access === 'node') return 'node';
   return isOperatorRoute(route) ? 'operator' : 'public';
 }

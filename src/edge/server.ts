@@ -159,7 +159,8 @@ function received(edge: Edge, answers: Answers, connection: Connection, body: Re
   const copy = Buffer.from(body);
   const leave = edge.queue.wait(line, {
     run: () => answer(edge, answers, connection, copy),
-    shed: () => shed(edge, answers, connection),
+    // A document costs too little to be refused.
+    shed: line === 'document' ? null : () => shed(edge, answers, connection),
     bytes: copy.byteLength,
   });
   if (leave === null) shed(edge, answers, connection);

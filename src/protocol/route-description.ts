@@ -113,8 +113,9 @@ export function maxBodyValues({ access }: RouteDescription): number | undefined 
 }
 
 /**
- * Whether requests of the route wait for a slice of their thread. Probes and documents that are kept as bytes do not. What
- * a document with a last copy gained since a version is kept, too; any other query makes the answer.
+ * Whether requests of the route wait for a slice that they share with all that makes answers, and are refused if it
+ * comes too late. Probes and documents that are kept as bytes do not. What a document with a last copy gained since a
+ * version is kept, too; any other query makes the answer.
  */
 export function waitsForSlice({
   isProbe,
