@@ -320,6 +320,8 @@ export async function startAuthority(
     background.start('history', HISTORY_CHECK_MS, history.check);
     const taking = first === null ? waitAndTake() : null;
     await first?.begin(background);
+    // A start may last longer than the lease, until its next renewal.
+    await turn.opened?.tenure?.heldSince(options.runtime.elapsed());
     taking?.catch((cause) => {
       if (lifecycle.state === 'serving') fatal('taking over', cause);
     });
