@@ -88,6 +88,6 @@ async function describeSome({ url, audience, privileged }: ConsoleTarget): Promi
   const client = createOperatorClient({ url, audience, keyId, key: asKey(key) });
   const { certificates } = await client.certificates({ status: 'in_use', limit: DESCRIBED });
   for (const [index, { node_public_key: node }] of certificates.entries()) {
-    await client.describeNode(node, { name: `edge-${index}`, labels: { rack: 'r1' } });
+    await client.describeNode({ node_public_key: node, name: `edge-${index}`, labels: { rack: 'r1' } });
   }
 }

@@ -25,7 +25,7 @@ export async function benchEvents(load: Load, settings: Settings): Promise<Repor
   await using na = await startAuthority(cpuProf && join(cpuProf, 'events'), threads);
   const { delays, heard, unheard } = await enrolledSide(load, na, {
     open: () => openReaders(na, count),
-    happen: (operator, mark) => operator.invite({ roles: [`role:${mark}`] }),
+    happen: (operator, mark) => operator.createInvites({ roles: [`role:${mark}`] }),
   });
   settings.progress('events: nothing but the readers');
   const open = () => openReaders(na, count);

@@ -50,7 +50,7 @@ async function happen(operator: OperatorClient, readers: readonly Listener[]): P
   for (let count = 0; count < EVENTS; count += 1) {
     const mark = systemRuntime.uuid();
     const heard = Promise.all(readers.map((reader) => hears(reader, mark)));
-    await operator.invite({ roles: [`role:${mark}`] });
+    await operator.createInvites({ roles: [`role:${mark}`] });
     const answeredAt = systemRuntime.elapsed();
     await heard;
     delays.push(systemRuntime.elapsed() - answeredAt);

@@ -128,9 +128,9 @@ export async function openSimulatedNetwork(folder: string, clock: SimulatedClock
     async invite(count: number): Promise<string[]> {
       const value = {
         roles: ['role:client'],
-        maxValidityHours: 168,
-        tokenExpiryHours: 24,
-        recipient: null,
+        max_validity_hours: 168,
+        token_expiry_hours: 24,
+        recipient_public_key: null,
         count,
         batch: null,
         name: null,

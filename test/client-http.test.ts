@@ -104,7 +104,7 @@ for (const id of ['..', '.', '', '%2e%2E']) {
     const operator = createOperatorClient(options);
     const calls = [
       operator.revokeTreaty(id),
-      operator.setOperatorKeyTier(id, 'standard'),
+      operator.setOperatorKeyTier({ key_id: id, tier: 'standard' }),
       operator.certificate(id),
       createPublicClient(options).treaty(id),
       operator.request({

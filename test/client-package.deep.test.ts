@@ -76,7 +76,7 @@ export async function program(url, operatorSeed) {
   const key = newKey();
   const results = {};
   for (const proof of ['body', 'header']) {
-    const { token_id } = await operator.invite();
+    const { token_id } = await operator.createInvites();
     const node = createNodeClient({ url, key, proof });
     const certificate = await node.join({ invite_token: token_id });
     const { ack } = await node.heartbeat({ cert_id: certificate.cert_id });
@@ -214,7 +214,7 @@ async function samples(): Promise<string[]> {
     found.map(async (code) =>
       code
         .replaceAll('http://127.0.0.1:8443', na.url)
-        .replace('the invite token', (await operator.invite()).token_id)
+        .replace('the invite token', (await operator.createInvites()).token_id)
         .replace('the root key', genesis.root_public_key)
         .replace('the authority key', signer.publicKey)
         .replace(/new Request\(.*'{}' }\)/, () => posted)

@@ -212,7 +212,7 @@ suite('bins', () => {
         assert.equal(nodes(bins), count);
         for (const { value, count: inBin } of bins.filter((_, n) => n % 50 === 0)) {
           assert.ok(isNodeName(value), value);
-          const isFound = descriptionTest({ names: [value], labels: [] });
+          const isFound = descriptionTest({ name: [value], label: [] });
           assert.ok(names.filter((name) => isFound?.({ name })).length >= inBin, value);
         }
       }),

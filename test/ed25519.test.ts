@@ -11,7 +11,8 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import nacl from 'tweetnacl';
 import { decodeBase64 } from '../src/base/crypto/base64.ts';
-import { isPublicKey, signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
+import { signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
+import { isPublicKey } from '../src/base/crypto/public-key.ts';
 import { verifyText } from '../src/client/keys.ts';
 import { PROJECT } from './support/project.ts';
 

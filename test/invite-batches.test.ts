@@ -334,7 +334,11 @@ test('the cost of a batch does not depend on other invites, nor on those that we
   const page = listInvites(
     na,
     {
-      filter: { batch: 'small', status: null, fingerprint: null, names: [], labels: [] },
+      batch: 'small',
+      status: null,
+      fingerprint: null,
+      name: [],
+      label: [],
       after: null,
       limit: 9,
     },

@@ -294,7 +294,7 @@ suite('a client whose first answer is lost', () => {
     assert.equal((await get(na, '/recognition-treaties')).body.count, 1);
     const held = await get(na, `/recognition-treaties/${treaty.treaty_id}`);
     assert.equal(held.status, 200);
-    const inviting = createOperatorClient({ ...options, ...losing() }).invite({ count: 2 });
+    const inviting = createOperatorClient({ ...options, ...losing() }).createInvites({ count: 2 });
     await assert.rejects(inviting, (error: unknown) => {
       assert.ok(error instanceof AuthorityError);
       assert.equal(error.code, 'already_done');

@@ -328,8 +328,8 @@ export class Refusal extends Error {
 }
 
 /** Refuses with a cause more specific than the code of the refusal; the cause goes into the details. */
-export function refuse(refusal: RefusalName, cause: string): never {
-  throw new Refusal(refusal, { cause });
+export function refuse(refusal: RefusalName, cause?: string): never {
+  throw new Refusal(refusal, cause === undefined ? {} : { cause });
 }
 
 /** Refuses unless a member passed its check. */

@@ -154,7 +154,7 @@ function invitePages(
   { status, batch, name, label, fingerprint }: InviteFilter,
 ) {
   return pagesOf(
-    (page) => client.invites({ status, batch, name, label, fingerprint, ...page }),
+    (page) => client.listInvites({ status, batch, name, label, fingerprint, ...page }),
     ({ invites }) => invites,
   );
 }
@@ -172,7 +172,7 @@ async function runWithdraw(given: string | undefined, options: WithdrawOptions):
   const pages = invitePages(client, { fingerprint: given });
   const all = eachOf('Invites', pages, (row) => row.token_fingerprint);
   const fingerprint = await wholeFingerprint(given, 'invite', FINGERPRINT_LENGTH, all);
-  const withdrawn = await client.withdrawInvite(fingerprint);
+  const withdrawn = await client.withdrawInvite({ fingerprint });
   const text = withdrawn.already_withdrawn ? 'was already withdrawn' : 'is withdrawn';
   printResult(options, asJson(withdrawn), [`Invite ${fingerprint} ${text}.`]);
 }
@@ -192,7 +192,7 @@ async function withdrawBatch(
   let withdrawn = 0;
   for (let remaining = rows.length; remaining > 0; ) {
     try {
-      const answer = await client.withdrawInviteBatch(batch);
+      const answer = await client.withdrawInviteBatch({ batch });
       withdrawn += answer.withdrawn;
       remaining = answer.remaining;
     } catch (error) {
@@ -211,7 +211,7 @@ function batchLabel(text: string): string {
 }
 
 async function runCreate(options: InviteOptions): Promise<void> {
-  const invite = await operatorClient(options).invite({
+  const invite = await operatorClient(options).createInvites({
     roles: options.role,
     max_validity_hours: options.maxValidityHours,
     token_expiry_hours: options.tokenExpiryHours,

@@ -90,7 +90,7 @@ export async function runPrepare(options: PrepareOptions): Promise<void> {
     count: Math.max(nodes - had, 0),
     validityHours: fleet.network.validity_hours,
     async invite(count) {
-      const { tokens = [] } = await client.invite({
+      const { tokens = [] } = await client.createInvites({
         count,
         max_validity_hours: fleet.network.validity_hours,
       });

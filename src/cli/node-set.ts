@@ -38,7 +38,8 @@ async function runSet(given: string, options: SetOptions): Promise<void> {
     throw usageFailure('Give a --name, a --label or a --remove-label');
   }
   const client = operatorClient(options);
-  const node = await client.describeNode(await wholeNodeKey(client, given), {
+  const node = await client.describeNode({
+    node_public_key: await wholeNodeKey(client, given),
     name: name === false ? '' : name,
     labels,
   });

@@ -127,7 +127,7 @@ function defineList(list: Command): void {
 }
 
 async function runList(options: OperatorOptions & TableOptions): Promise<void> {
-  const list = await operatorClient(options).operatorKeys();
+  const list = await operatorClient(options).listOperatorKeys();
   printResult(options, asJson(list), tableOf(COLUMNS, list.operator_keys, options));
 }
 
@@ -155,7 +155,7 @@ async function runSetTier(
   tier: OperatorTier,
   options: OperatorOptions,
 ): Promise<void> {
-  const set = await operatorClient(options).setOperatorKeyTier(keyId, tier);
+  const set = await operatorClient(options).setOperatorKeyTier({ key_id: keyId, tier });
   printResult(options, asJson(set), [`Operator key ${keyId} has the tier ${tier}.`]);
 }
 
@@ -181,7 +181,7 @@ async function runRevoke(
 ): Promise<void> {
   const { reason, forceLastPrivileged = false } = options;
   const request = { reason, unless_last_privileged: forceLastPrivileged ? undefined : true };
-  const revoked = await operatorClient(options).revokeOperatorKey(keyId, request);
+  const revoked = await operatorClient(options).revokeOperatorKey({ key_id: keyId, ...request });
   const text = revoked.already_revoked
     ? `Operator key ${keyId} was already revoked.`
     : `Operator key ${keyId} is revoked; ${revoked.remaining_active_keys} remain usable.`;

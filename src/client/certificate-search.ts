@@ -48,8 +48,8 @@ function certificateTest(filters: CertificateFilters): (row: CertificateRow) => 
   const { status, hostname, health, remote_addr: address, silent_since: silentSince } = filters;
   const roles = valuesOf(filters.role);
   const isDescribed = descriptionTest({
-    names: valuesOf(filters.name),
-    labels: valuesOf(filters.label),
+    name: valuesOf(filters.name),
+    label: valuesOf(filters.label),
     hostname: hostname ?? null,
   });
   const since = silentSince === undefined ? null : parseRequestTimestamp(silentSince);

@@ -6,37 +6,26 @@ import type { Static, TSchema } from 'typebox';
 import type { JsonObject } from '../base/json/value.ts';
 import { jsonText } from '../base/json/write.ts';
 import {
-  AuthorityKeyStep,
   CertificateList,
-  DescribedNode,
-  Invite,
-  InviteBatchWithdrawal,
-  InviteList,
-  InviteWithdrawal,
   NodeCount,
-  OperatorKeyAdded,
-  OperatorKeyList,
-  OperatorKeyRevocation,
-  OperatorKeyTier,
+  type OperatorKeyTier,
   Revocation,
 } from '../protocol/answers/operators.ts';
 import { Whole } from '../protocol/records/record.ts';
 import type { RevocationReason } from '../protocol/records/revocation-list.ts';
-import type { SignedSuccession } from '../protocol/records/succession-request.ts';
 import { Adoption } from '../protocol/rows/adoption.ts';
 import { CertificateRow, type CertificateStatusFilter } from '../protocol/rows/certificate.ts';
 import { Contacts } from '../protocol/rows/contacts.ts';
 import { Horizon } from '../protocol/rows/horizon.ts';
-import type { InviteStatus } from '../protocol/rows/invite.ts';
-import type { LabelChanges, NodeLabels } from '../protocol/rows/node-description.ts';
 import { audienceSource } from './audience.ts';
 import { type Calls, pathOf, posting, queryOf, type SentObject } from './calls.ts';
 import type { LoggedEvent } from './event-chain.ts';
 import { type EventOptions, readEvents } from './events.ts';
 import { type HttpRequest, type Query, send } from './http.ts';
 import type { SigningKey } from './keys.ts';
+import { type Operations, operations } from './operations.ts';
 import { type OperatorProtocol, operatorProtocol } from './operator-protocol.ts';
-import { type OperatorTrust, operatorTrust, type RevokeReason } from './operator-trust.ts';
+import { type OperatorTrust, operatorTrust } from './operator-trust.ts';
 import { type CallOptions, newStamp, type SigningOptions } from './options.ts';
 import type { Page } from './public-trust.ts';
 import { asRead } from './received.ts';
@@ -47,20 +36,6 @@ export interface OperatorClientOptions extends SigningOptions {
   readonly key: SigningKey;
   readonly signatureVersion?: SignatureVersion;
 }
-
-/** Absent members get the authority's defaults: one client role, 168 and 24 hours, one token. */
-export type InviteRequest = {
-  readonly roles?: readonly string[] | undefined;
-  readonly max_validity_hours?: number | undefined;
-  readonly token_expiry_hours?: number | undefined;
-  readonly recipient_public_key?: string | undefined;
-  readonly count?: number | undefined;
-  /** A label for listing and withdrawing invites; several requests may share it. */
-  readonly batch?: string | undefined;
-  /** Names the nodes; `{n}` stands for the number of the token. */
-  readonly name?: string | undefined;
-  readonly labels?: NodeLabels | undefined;
-};
 
 /** Revokes one certificate, or all certificates of a node key. */
 export type RevokeRequest = (
@@ -73,21 +48,6 @@ export type Roster = Required<NodeCount>;
 
 export type OperatorTier = OperatorKeyTier['tier'];
 
-export type AddOperatorKeyRequest = {
-  readonly key_id: string;
-  /** Base64 of 32 bytes. */
-  readonly public_key: string;
-  readonly tier: OperatorTier;
-};
-
-/** Absent members are unchanged. */
-export type DescribeNodeRequest = {
-  /** Empty removes the name. */
-  readonly name?: string | undefined;
-  /** The labels to set; null removes one, and all others are kept. */
-  readonly labels?: LabelChanges | undefined;
-};
-
 /**
  * `*` in names and host names stands for any text; a label is a key, or `key=value`. Of several names one has to be
  * that of the node, and of several labels all.
@@ -96,14 +56,6 @@ export type DescriptionFilters = {
   readonly name?: string | readonly string[] | undefined;
   readonly label?: string | readonly string[] | undefined;
 };
-
-export type InviteFilters = {
-  readonly status?: InviteStatus | undefined;
-  readonly batch?: string | undefined;
-  /** The beginning of a fingerprint. */
-  readonly fingerprint?: string | undefined;
-} & DescriptionFilters &
-  Page;
 
 export type CertificateFilters = {
   /** `in_use` stands for active and silent. */
@@ -139,42 +91,11 @@ export interface OperatorCall {
   readonly body?: SentObject;
 }
 
-export interface OperatorClient extends OperatorTrust, OperatorProtocol {
-  invite(request?: InviteRequest, call?: CallOptions): Promise<Invite>;
-  invites(filters?: InviteFilters, call?: CallOptions): Promise<InviteList>;
-  withdrawInvite(fingerprint: string, call?: CallOptions): Promise<InviteWithdrawal>;
-  /** Withdraws up to 1,000 unused invites of the batch: call it again while `remaining` is not zero. */
-  withdrawInviteBatch(batch: string, call?: CallOptions): Promise<InviteBatchWithdrawal>;
-  /** Sets the name and labels of a node. */
-  describeNode(
-    nodePublicKey: string,
-    request: DescribeNodeRequest,
-    call?: CallOptions,
-  ): Promise<DescribedNode>;
+export interface OperatorClient
+  extends Operations<'operator' | 'operator-privileged'>,
+    OperatorTrust,
+    OperatorProtocol {
   revoke(request: RevokeRequest, call?: CallOptions): Promise<Revocation>;
-  revokeOperatorKey(
-    keyId: string,
-    request?: RevokeReason & { readonly unless_last_privileged?: boolean | undefined },
-    call?: CallOptions,
-  ): Promise<OperatorKeyRevocation>;
-  operatorKeys(call?: CallOptions): Promise<OperatorKeyList>;
-  addOperatorKey(request: AddOperatorKeyRequest, call?: CallOptions): Promise<OperatorKeyAdded>;
-  setOperatorKeyTier(
-    keyId: string,
-    tier: OperatorTier,
-    call?: CallOptions,
-  ): Promise<OperatorKeyTier>;
-  /** Publishes the succession to the next key of the authority, as signed by the root key. */
-  stageSuccession(succession: SignedSuccession, call?: CallOptions): Promise<AuthorityKeyStep>;
-  cancelSuccession(call?: CallOptions): Promise<AuthorityKeyStep>;
-  activateSuccession(call?: CallOptions): Promise<AuthorityKeyStep>;
-  /** Returns to the key before, within the overlap of a planned succession. */
-  rollBackAuthorityKey(call?: CallOptions): Promise<AuthorityKeyStep>;
-  /** Ends the overlap; `despite` is the exact number of nodes that have not followed. */
-  finishSuccession(
-    request?: { despite?: number | undefined },
-    call?: CallOptions,
-  ): Promise<AuthorityKeyStep>;
   nodes(call?: CallOptions): Promise<Roster>;
   /** What expires, by kind and week. */
   horizon(call?: CallOptions): Promise<Horizon>;
@@ -226,34 +147,14 @@ export function createOperatorClient(options: OperatorClientOptions): OperatorCl
       request(answer, { method: 'GET', path, query: queryOf(parameters) }, call),
     post: (answer, path, body, call) => request(answer, { method: 'POST', path, body }, call),
   };
-  const { get, post } = calls;
+  const { get } = calls;
   const to = posting(calls);
 
   return {
+    ...operations(calls, 'operator', 'operator-privileged'),
     ...operatorTrust(calls),
     ...operatorProtocol(calls),
-    invite: to(Invite, '/admin/invite'),
-    invites: (filters, call) => get(InviteList, '/admin/invites', filters, call),
-    withdrawInvite: (fingerprint, call) =>
-      post(InviteWithdrawal, pathOf`/admin/invites/${fingerprint}/withdraw`, {}, call),
-    withdrawInviteBatch: (batch, call) =>
-      post(InviteBatchWithdrawal, '/admin/invites/withdraw', { batch }, call),
-    describeNode: (nodePublicKey, description, call) =>
-      post(DescribedNode, pathOf`/admin/nodes/${nodePublicKey}`, description, call),
     revoke: to(Revocation, '/admin/revoke'),
-    revokeOperatorKey: (id, revocation = {}, call) =>
-      post(OperatorKeyRevocation, pathOf`/admin/operator-keys/${id}/revoke`, revocation, call),
-    operatorKeys: (call) => get(OperatorKeyList, '/admin/operator-keys', {}, call),
-    addOperatorKey: to(OperatorKeyAdded, '/admin/operator-keys'),
-    setOperatorKeyTier: (id, tier, call) =>
-      post(OperatorKeyTier, pathOf`/admin/operator-keys/${id}/tier`, { tier }, call),
-    stageSuccession: to(AuthorityKeyStep, '/admin/authority-keys'),
-    cancelSuccession: (call) => post(AuthorityKeyStep, '/admin/authority-keys/cancel', {}, call),
-    activateSuccession: (call) =>
-      post(AuthorityKeyStep, '/admin/authority-keys/activate', {}, call),
-    rollBackAuthorityKey: (call) =>
-      post(AuthorityKeyStep, '/admin/authority-keys/roll-back', {}, call),
-    finishSuccession: to(AuthorityKeyStep, '/admin/authority-keys/finish'),
     async nodes(call) {
       const { count, nodes = {} } = await get(NodeCount, '/nodes', {}, call);
       return { count, nodes };

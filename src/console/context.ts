@@ -67,7 +67,7 @@ export function contextSource(
     if (now() - askedAt < KNOWN_FOR_MS && tier !== null) return;
     const [genesis, { operator_keys: keys }] = await Promise.all([
       networkName === null ? publicClient.genesis() : null,
-      client.operatorKeys(),
+      client.listOperatorKeys(),
     ]);
     askedAt = now();
     networkName ??= genesis?.network_name ?? null;

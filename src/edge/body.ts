@@ -4,7 +4,7 @@ import { Compile, type Validator } from 'typebox/compile';
 import { parseJsonBytes } from '../base/json/bytes.ts';
 import { isJsonObject, JsonFloat, type JsonObject, type JsonValue } from '../base/json/value.ts';
 import { Refusal, type RefusalName } from '../base/refusal.ts';
-import type { Input } from '../protocol/contract/claims.ts';
+import { type Input, refused } from '../protocol/api/input.ts';
 
 /** Parses a body as a JSON object; an empty body is `{}`. Refuses anything else with a specific 400. */
 export function parseBody(bytes: Uint8Array, maxValues?: number): JsonObject {
@@ -70,16 +70,6 @@ export function bodyReader<Schema extends TObject>(
       return { ok: true, value: candidate as Static<Schema> };
     },
   };
-}
-
-/** Maps an accepted body to the input of the command; a refusal is returned unchanged. */
-export function mapped<From, To>(input: Input<From>, map: (value: From) => To): Input<To> {
-  return input.ok ? { ok: true, value: map(input.value) } : input;
-}
-
-/** An input that is refused, for callers that must be admitted first. */
-export function refused(refusal: RefusalName, details: JsonObject = {}): Input<never> {
-  return { ok: false, refusal, details };
 }
 
 /** Null counts as absent for optional members [core-4-1]. */

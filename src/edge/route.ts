@@ -1,12 +1,13 @@
 /** Routes with their handlers, and the derivation of their access. */
 
+import type { Input } from '../protocol/api/input.ts';
 import {
   CALLS,
   type CallName,
   keepsAnswer,
   type OperatorCallName,
 } from '../protocol/contract/calls.ts';
-import type { Input, NodeClaim, OperatorClaim } from '../protocol/contract/claims.ts';
+import type { NodeClaim, OperatorClaim } from '../protocol/contract/claims.ts';
 import {
   isOperatorRoute,
   type RouteDescription,

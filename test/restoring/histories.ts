@@ -203,7 +203,7 @@ async function take(step: Step, authority: Lived, observed: Observed): Promise<v
     case 'operatorOff': {
       const target = OPERATORS[OPERATORS.length - 1 - observed.keysOff];
       if (observed.keysOff >= OPERATORS.length - 1 || target === undefined) return;
-      const given = { keyId: target.keyId, reason: 'left', unlessLastPrivileged: false };
+      const given = { key_id: target.keyId, reason: 'left', unless_last_privileged: false };
       valueIn(await ask(authority.operator('revokeOperatorKey', given)));
       observed.keysOff += 1;
       return;
@@ -216,9 +216,9 @@ async function take(step: Step, authority: Lived, observed: Observed): Promise<v
 async function invite(authority: Lived, observed: Observed): Promise<string> {
   const terms = {
     roles: ['role:client'],
-    maxValidityHours: 24,
-    tokenExpiryHours: 24,
-    recipient: null,
+    max_validity_hours: 24,
+    token_expiry_hours: 24,
+    recipient_public_key: null,
     count: null,
     batch: null,
     name: null,
@@ -361,9 +361,9 @@ async function usableOperators(authority: Lived): Promise<number> {
   for (const operator of OPERATORS) {
     const terms = {
       roles: ['role:client'],
-      maxValidityHours: 24,
-      tokenExpiryHours: 24,
-      recipient: null,
+      max_validity_hours: 24,
+      token_expiry_hours: 24,
+      recipient_public_key: null,
       count: null,
       batch: null,
       name: null,

@@ -62,7 +62,7 @@ test('finish counts anew in slices, never at once, if a key takes over during th
   assert.equal((await ask('stageSuccession', { succession: signed })).ok, true);
 
   const finishing = ask('finishSuccession', { despite: 0 });
-  assert.equal((await ask('activateSuccession', null)).ok, true);
+  assert.equal((await ask('activateSuccession', {})).ok, true);
   const turns = countTurns();
   const refused = await finishing;
   assert.ok(turns() >= SLICES, `${turns()} turns for ${SLICES} slices`);

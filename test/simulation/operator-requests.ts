@@ -78,7 +78,16 @@ export const OPERATOR_REQUESTS: Asks = {
     return ask(world, {
       name: 'createInvites',
       tier: 'standard',
-      given: { ...terms, count: null, batch: null, name: null, labels: null },
+      given: {
+        roles: terms.roles,
+        max_validity_hours: terms.maxValidityHours,
+        token_expiry_hours: terms.tokenExpiryHours,
+        recipient_public_key: terms.recipient,
+        count: null,
+        batch: null,
+        name: null,
+        labels: null,
+      },
       decide: (moment) => createInvite(moment, terms),
       learn: ({ token_id }, made) =>
         known.invites.push({ token: String(token_id), id: made('invite')[0] ?? '', isUsed: false }),
@@ -99,7 +108,7 @@ export const OPERATOR_REQUESTS: Asks = {
     return ask(world, {
       name: 'revokeOperatorKey',
       tier: 'privileged',
-      given: { keyId, reason: 'unspecified', unlessLastPrivileged: false },
+      given: { key_id: keyId, reason: 'unspecified', unless_last_privileged: false },
       decide: (moment) => revokeOperatorKey(moment, keyId),
     });
   },

@@ -33,11 +33,11 @@ export const SUCCESSION_REQUESTS: {
     });
   },
   cancel: (_step, _known, world) =>
-    ask(world, { name: 'cancelSuccession', tier: 'privileged', given: null, decide: cancel }),
+    ask(world, { name: 'cancelSuccession', tier: 'privileged', given: {}, decide: cancel }),
   activate: (_step, _known, world) =>
-    ask(world, { name: 'activateSuccession', tier: 'privileged', given: null, decide: activate }),
+    ask(world, { name: 'activateSuccession', tier: 'privileged', given: {}, decide: activate }),
   rollBack: (_step, _known, world) =>
-    ask(world, { name: 'rollBackAuthorityKey', tier: 'privileged', given: null, decide: rollBack }),
+    ask(world, { name: 'rollBackAuthorityKey', tier: 'privileged', given: {}, decide: rollBack }),
   finish(step, known, world) {
     const despite = step.despite === 'reported' ? known.laggards : step.despite;
     return ask(world, {

@@ -6,6 +6,7 @@
 
 import type { Writable } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
+import type { Input } from '../../protocol/api/input.ts';
 import {
   CALLS,
   type CallInput,
@@ -15,7 +16,6 @@ import {
   requiredTier,
 } from '../../protocol/contract/calls.ts';
 import type {
-  Input,
   NodeClaim,
   NodeProofVerdict,
   OperatorClaim,
@@ -38,7 +38,7 @@ type KindOf<Name extends CallName> = (typeof CALLS)[Name]['kind'];
 
 /** Executes an admitted call and returns its answer. */
 export type Handler<Name extends CallName> =
-  KindOf<Name> extends 'query'
+  KindOf<Name> extends 'query' | 'list'
     ? QueryHandler<CallInput<Name>>
     : AccessOf<Name> extends 'node'
       ? NodeHandler<CallInput<Name>>
@@ -82,17 +82,17 @@ function admit(name: CallName, handler: Handlers[CallName]): Run<never> {
     case 'operator':
     case 'operator-privileged': {
       const tier = requiredTier(access);
-      return kind === 'query'
-        ? operatorQuery(handler as QueryHandler<unknown>, tier)
-        : operatorCommand(handler as OperatorHandler<unknown>, tier);
+      return kind === 'command'
+        ? operatorCommand(handler as OperatorHandler<unknown>, tier)
+        : operatorQuery(handler as QueryHandler<unknown>, tier);
     }
     case 'node':
       return nodeCommand(handler as NodeHandler<NodeCall>, NODE_PROOFS[name as NodeCallName]);
     case 'public':
     case 'internal':
-      return kind === 'query'
-        ? readOnly(handler as QueryHandler<unknown>)
-        : (handler as CommandHandler<never>);
+      return kind === 'command'
+        ? (handler as CommandHandler<never>)
+        : readOnly(handler as QueryHandler<unknown>);
     default:
       throw new Error(`The call ${name} states no access`);
   }
@@ -103,6 +103,7 @@ function operatorCommand(
   tier: Tier,
 ): Run<OperatorCall<unknown>> {
   return (na, unit, { operator, input }) => {
+    if (operator === 'admitted') throw new Error('A command is not a further page of a list');
     return (
       authenticateOperator(na, unit, operator, tier) ?? handler(na, unit, accepted(input), operator)
     );
@@ -111,7 +112,7 @@ function operatorCommand(
 
 function operatorQuery(handler: QueryHandler<unknown>, tier: Tier): Run<OperatorCall<unknown>> {
   return (na, unit, { operator, input }) => {
-    authenticateOperator(na, unit, operator, tier);
+    if (operator !== 'admitted') authenticateOperator(na, unit, operator, tier);
     return handler(na, accepted(input), unit.at);
   };
 }

@@ -1,6 +1,6 @@
 /** Lists certificates for operators: all that are kept, in any status [core-4-17]. */
 
-import { isPublicKey } from '../../base/crypto/ed25519.ts';
+import { isPublicKey } from '../../base/crypto/public-key.ts';
 import { Refusal } from '../../base/refusal.ts';
 import { formatInstant, formatInstantIfAny } from '../../base/timestamp.ts';
 import type { CertificateFilter } from '../../protocol/contract/inputs.ts';

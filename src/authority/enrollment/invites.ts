@@ -6,10 +6,11 @@ import type { Invite } from '../../../machines/invite.ts';
 import { sha256Hex } from '../../base/crypto/digest.ts';
 import { Refusal } from '../../base/refusal.ts';
 import { formatInstant, formatInstantIfAny } from '../../base/timestamp.ts';
+import type { CallInput } from '../../protocol/contract/calls.ts';
 import type { OperatorClaim } from '../../protocol/contract/claims.ts';
-import type { InviteFilter, InviteTerms } from '../../protocol/contract/inputs.ts';
 import { descriptionTest } from '../../protocol/rows/description-filter.ts';
 import { type InviteRow, type InviteStatus, numberedName } from '../../protocol/rows/invite.ts';
+import { labelTexts } from '../../protocol/rows/node-description.ts';
 import { assertRoom } from '../derived/host-status.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
@@ -20,6 +21,8 @@ import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import { beginningWith } from '../tables/sorted-texts.ts';
 import { descriptionRow, lengthOfDescription } from './node-descriptions.ts';
 
+type Terms = CallInput<'createInvites'>;
+
 const HOUR = 3_600_000;
 const TOKEN_BYTES = 24;
 const FINGERPRINT_LENGTH = 16;
@@ -27,7 +30,7 @@ const FINGERPRINT_LENGTH = 16;
 const MOST_KEPT = 200;
 
 export const createInvites: Handler<'createInvites'> = (na, unit, terms, operator) => {
-  refusePrivateKeys(na, [terms.recipient]);
+  refusePrivateKeys(na, [terms.recipient_public_key]);
   assertRoom(na);
   const created = Array.from({ length: terms.count ?? 1 }, (_, index) =>
     createInvite(na, unit, { ...terms, name: nameOf(terms, index + 1) }, operator.remoteAddr),
@@ -40,7 +43,7 @@ export const createInvites: Handler<'createInvites'> = (na, unit, terms, operato
 };
 
 /** The name for the node that joins with the token of this number. */
-function nameOf({ name }: InviteTerms, number: number): string | null {
+function nameOf({ name }: Terms, number: number): string | null {
   return name === null ? null : numberedName(name, number);
 }
 
@@ -54,17 +57,20 @@ export function fingerprintOf(id: string): string {
   return id.slice(0, FINGERPRINT_LENGTH);
 }
 
-function createInvite(na: Authority, unit: UnitOfWork, terms: InviteTerms, remoteAddr: string) {
+function createInvite(na: Authority, unit: UnitOfWork, terms: Terms, remoteAddr: string) {
   const { batch, name, labels } = terms;
-  const described = { ...(name !== null && { name }), ...(labels !== null && { labels }) };
+  const described = {
+    ...(name !== null && { name }),
+    ...(labels !== null && { labels: labelTexts(labels) }),
+  };
   const token = na.runtime.randomBytes(TOKEN_BYTES).toString('hex');
-  const expiresAt = unit.at + terms.tokenExpiryHours * HOUR;
+  const expiresAt = unit.at + terms.token_expiry_hours * HOUR;
   const invite: Invite = {
     roles: terms.roles,
-    maxValidityHours: terms.maxValidityHours,
+    maxValidityHours: terms.max_validity_hours,
     createdAt: unit.at,
     expiresAt,
-    recipient: terms.recipient,
+    recipient: terms.recipient_public_key,
     ...(batch !== null && { batch }),
     ...described,
     usedAt: null,
@@ -98,7 +104,7 @@ interface Listed {
 }
 
 /** Sorted by fingerprint, so that an invite keeps its position when its status changes. */
-export const listInvites: Handler<'listInvites'> = (na, { filter, ...page }, at) => {
+export const listInvites: Handler<'listInvites'> = (na, { after, limit, ...filter }, at) => {
   const isWanted = descriptionTest(filter);
   return pageFrom(
     {
@@ -112,13 +118,10 @@ export const listInvites: Handler<'listInvites'> = (na, { filter, ...page }, at)
       lengthOf: ({ context }) =>
         ROW_CHARACTERS + context.roles.join().length + lengthOfDescription(context),
     },
-    listed(na, idsAfter(na, filter, page.after?.id ?? ''), at),
-    page.limit,
+    listed(na, idsAfter(na, filter, after?.id ?? ''), at),
+    limit,
   );
 };
-
-/** The pages after the first one, for a reader that was already admitted. */
-export const readInvitePage: Handler<'readInvitePage'> = listInvites;
 
 export const withdrawInvite: Handler<'withdrawInvite'> = (na, unit, { fingerprint }, operator) => {
   const event = { type: 'withdraw' as const, at: unit.at, by: operator.keyId };
@@ -171,7 +174,7 @@ function auditWithdrawal(
 
 function idsAfter(
   na: Authority,
-  { batch, fingerprint }: InviteFilter,
+  { batch, fingerprint }: Pick<CallInput<'listInvites'>, 'batch' | 'fingerprint'>,
   after: string,
 ): Iterable<string> {
   const ids = batch === null ? na.inviteIds : na.inviteBatches.find(batch)?.ids;

@@ -1,19 +1,21 @@
 /** What operators call the nodes, and what the nodes call themselves [core-4-21]. Only operators read it. */
 import { Refusal } from '../../base/refusal.ts';
 import type { Described } from '../../protocol/rows/description-filter.ts';
-import { labelsIn } from '../../protocol/rows/node-description.ts';
+import { labelsIn, labelTexts } from '../../protocol/rows/node-description.ts';
 import type { Handler } from '../engine/admission.ts';
 import { refusalIn } from '../subjects/kinds.ts';
 
 export const describeNode: Handler<'describeNode'> = (na, unit, given, operator) => {
-  const { nodePublicKey, name, set, removed } = given;
+  const { node_public_key: nodePublicKey, name } = given;
+  const labels = Object.entries(given.labels ?? {});
+  const set = labels.flatMap(([key, value]) => (value === null ? [] : [[key, value]]));
   const isKnown = na.certificates.ownedBy(nodePublicKey).length > 0;
   const emitted = unit.send('node-description', nodePublicKey, {
     type: 'change',
     isKnown,
     name,
-    set,
-    removed,
+    set: labelTexts(Object.fromEntries(set)),
+    removed: labels.flatMap(([key, value]) => (value === null ? [key] : [])),
   });
   const refused = refusalIn(emitted);
   if (refused !== null) throw new Refusal(refused.refusal);

@@ -26,7 +26,7 @@ export const listOperatorKeys: Handler<'listOperatorKeys'> = (na) => {
 export const addOperatorKey: Handler<'addOperatorKey'> = (
   na,
   unit,
-  { keyId, publicKey, tier },
+  { key_id: keyId, public_key: publicKey, tier },
   operator,
 ) => {
   na.signer.assertAvailable();
@@ -47,7 +47,7 @@ export const addOperatorKey: Handler<'addOperatorKey'> = (
 export const setOperatorKeyTier: Handler<'setOperatorKeyTier'> = (
   na,
   unit,
-  { keyId, tier },
+  { key_id: keyId, tier },
   operator,
 ) => {
   na.signer.assertAvailable();
@@ -67,7 +67,7 @@ export const setOperatorKeyTier: Handler<'setOperatorKeyTier'> = (
 export const revokeOperatorKey: Handler<'revokeOperatorKey'> = (
   na,
   unit,
-  { keyId, reason, unlessLastPrivileged },
+  { key_id: keyId, reason, unless_last_privileged: unlessLastPrivileged },
   operator,
 ) => {
   na.signer.assertAvailable();

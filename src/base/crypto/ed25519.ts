@@ -74,8 +74,3 @@ function bytesOf(text: string | Uint8Array): Buffer {
 function unshared(bytes: Buffer): Buffer {
   return bytes.buffer instanceof ArrayBuffer ? bytes : Buffer.from(bytes);
 }
-
-/** Whether the text is a public key in its one canonical base64 spelling. */
-export function isPublicKey(text: string): boolean {
-  return decodeBase64Into(KEY, text);
-}

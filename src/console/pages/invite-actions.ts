@@ -2,7 +2,7 @@
 
 import { Value } from 'typebox/value';
 import { pagesOf } from '../../client/list-pages.ts';
-import type { InviteRequest } from '../../client/operator-client.ts';
+import type { Sent } from '../../client/operations.ts';
 import { shownCount } from '../../pages/counts.ts';
 import { type Html, html } from '../../pages/html.ts';
 import { Invite } from '../../protocol/answers/operators.ts';
@@ -104,7 +104,7 @@ function inviteIn(form: URLSearchParams) {
     ...(batch !== '' && { batch }),
     ...(recipient !== '' && { recipient_public_key: recipient }),
     ...(Object.keys(labels).length > 0 && { labels }),
-  } satisfies InviteRequest;
+  } satisfies Sent<'createInvites'>;
 }
 
 function tokens(invite: Invite): Html {
@@ -177,7 +177,7 @@ async function unusedIn({ client }: Context, batch: string): Promise<number> {
   let count = 0;
   for (const status of ['unused', 'expired'] as const) {
     const pages = pagesOf(
-      (page) => client.invites({ batch, status, ...page }),
+      (page) => client.listInvites({ batch, status, ...page }),
       ({ invites }) => invites,
     );
     for await (const rows of pages) count += rows.length;

@@ -28,7 +28,7 @@ export const INVITES = definePage({
     const text = (name: string) => textIn(query, name);
     const status = INVITE_STATUSES.find((each) => each === text('status'));
     const [batch, cursor] = [text('batch'), text('cursor')];
-    const { invites, next_cursor: next = null } = await client.invites({
+    const { invites, next_cursor: next = null } = await client.listInvites({
       limit: ROWS_OF_PAGE,
       ...(status !== undefined && { status }),
       ...(batch !== '' && { batch }),

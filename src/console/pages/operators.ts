@@ -32,7 +32,7 @@ const REVOKE_KEY: Action = {
   async plan(context, form) {
     const id = form.get('key_id') ?? '';
     const reason = textIn(form, 'reason');
-    const { operator_keys: keys } = await context.client.operatorKeys();
+    const { operator_keys: keys } = await context.client.listOperatorKeys();
     const row = keys.find(({ key_id: each }) => each === id);
     if (row === undefined) throw new FormProblem(`There is no operator key ${id}.`);
     const left = keys.filter(({ key_id: each, status }) => each !== id && status === 'usable');
@@ -130,7 +130,7 @@ export const OPERATORS = definePage({
   isInNavigation: true,
   tier: 'standard',
   async load(context) {
-    const [list, acts] = await Promise.all([context.client.operatorKeys(), lastActs(context)]);
+    const [list, acts] = await Promise.all([context.client.listOperatorKeys(), lastActs(context)]);
     return { keys: list.operator_keys, acts };
   },
   render({ keys, acts }, context) {

@@ -3,6 +3,7 @@ import Type from 'typebox';
 import type { JsonObject, JsonValue } from '../../base/json/value.ts';
 import { demand, type RefusalName, refuse } from '../../base/refusal.ts';
 import { AgreementVerdict } from '../../protocol/answers/verdicts.ts';
+import { Filled } from '../../protocol/api/scalars.ts';
 import type { CallInput } from '../../protocol/contract/calls.ts';
 import {
   AgreementRecord,
@@ -15,7 +16,6 @@ import {
 import { type Fresh, Whole } from '../../protocol/records/record.ts';
 import { judgeAgreement } from '../../protocol/verification.ts';
 import type { RouteEntry } from '../route.ts';
-import { Filled } from './scalars.ts';
 import {
   areCapabilities,
   Capabilities,

@@ -1,18 +1,7 @@
 /** Membership attestations: issue, revoke, list, and verify in public [core-4-11]. */
 import Type from 'typebox';
 import { AttestationList, AttestationRevocation } from '../../protocol/answers/recognition.ts';
-import {
-  MembershipAttestation,
-  RECORD_STATUSES,
-} from '../../protocol/records/membership-attestation.ts';
-import { FreeForm } from '../../protocol/records/record.ts';
-import { AttestationRow } from '../../protocol/rows/attestation.ts';
-import { bodyReader, mapped } from '../body.ts';
-import { firstValue } from '../query.ts';
-import { answerReply } from '../reply.ts';
-import type { RouteEntry } from '../route.ts';
-import { filter, listReply, openPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
-import { operatorRoute, reasonBody } from './operator-route.ts';
+import { mapped } from '../../protocol/api/input.ts';
 import {
   areAllowedRoles,
   FilledText,
@@ -20,7 +9,19 @@ import {
   hours,
   MAX_VALIDITY_HOURS,
   Text,
-} from './scalars.ts';
+} from '../../protocol/api/scalars.ts';
+import {
+  MembershipAttestation,
+  RECORD_STATUSES,
+} from '../../protocol/records/membership-attestation.ts';
+import { FreeForm } from '../../protocol/records/record.ts';
+import { AttestationRow } from '../../protocol/rows/attestation.ts';
+import { bodyReader } from '../body.ts';
+import { firstValue } from '../query.ts';
+import { answerReply } from '../reply.ts';
+import type { RouteEntry } from '../route.ts';
+import { filter, listReply, openPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
+import { operatorRoute, reasonBody } from './operator-route.ts';
 
 const issueBody = bodyReader(
   Type.Object({

@@ -3,13 +3,13 @@ import Type from 'typebox';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.ts';
 import { demand, refuse } from '../../base/refusal.ts';
 import { BoundaryVerdict } from '../../protocol/answers/verdicts.ts';
+import { Filled } from '../../protocol/api/scalars.ts';
 import type { CallInput } from '../../protocol/contract/calls.ts';
 import { AgreementRecord, readAgreementRecord } from '../../protocol/records/agreement.ts';
 import { BoundaryDecision } from '../../protocol/records/boundary-decision.ts';
 import { type Fresh, Whole } from '../../protocol/records/record.ts';
 import { judgeDecision } from '../../protocol/verification.ts';
 import type { RouteEntry } from '../route.ts';
-import { Filled } from './scalars.ts';
 import {
   demandPresent,
   freeFormOf,

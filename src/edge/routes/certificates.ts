@@ -1,15 +1,18 @@
 /** Routes for operators to read and revoke node certificates [core-4-8], [core-4-17], [core-4-23]. */
 import Type from 'typebox';
-import { isPublicKey } from '../../base/crypto/ed25519.ts';
+import { isPublicKey } from '../../base/crypto/public-key.ts';
 import { parseRequestTimestamp } from '../../base/timestamp.ts';
 import { CertificateList, Revocation } from '../../protocol/answers/operators.ts';
-import type { Input } from '../../protocol/contract/claims.ts';
-import { type CertificateFilter, MAX_FILTER_VALUES } from '../../protocol/contract/inputs.ts';
+import type { Input } from '../../protocol/api/input.ts';
+import { mapped, refused } from '../../protocol/api/input.ts';
+import { MOST_VALUES } from '../../protocol/api/parameters.ts';
+import { Filled, PublicKey } from '../../protocol/api/scalars.ts';
+import type { CertificateFilter } from '../../protocol/contract/inputs.ts';
 import { REVOCATION_REASONS } from '../../protocol/records/revocation-list.ts';
 import { CERTIFICATE_STATUS_FILTERS, CertificateRow } from '../../protocol/rows/certificate.ts';
 import { Contacts } from '../../protocol/rows/contacts.ts';
 import { isHostName, isLabelKey } from '../../protocol/rows/node-description.ts';
-import { bodyReader, mapped, refused } from '../body.ts';
+import { bodyReader } from '../body.ts';
 import { firstValue, type Query, valuesOf } from '../query.ts';
 import { operatorOf, type RouteEntry } from '../route.ts';
 import {
@@ -22,7 +25,6 @@ import {
 } from './listing.ts';
 import { DESCRIPTION_QUERY, descriptionFilter } from './node-descriptions.ts';
 import { countRoute, operatorRoute } from './operator-route.ts';
-import { Filled, PublicKey } from './scalars.ts';
 
 const NEEDS_CERTIFICATE = {
   what: 'a certificate of this network',
@@ -186,7 +188,7 @@ function certificateFilter(
   const silentSince = timeIn(query, 'silent_since');
   if (silentSince === 'invalid') return refused('invalid_silent_since');
   const roles = valuesOf(query, 'role');
-  if (roles.length > MAX_FILTER_VALUES) return refused('too_many_roles');
+  if (roles.length > MOST_VALUES) return refused('too_many_roles');
   const value = {
     status,
     roles,

@@ -6,6 +6,7 @@ import Type from 'typebox';
 import { areTexts, isList, type JsonObject, type JsonValue } from '../../base/json/value.ts';
 import { demand, type RefusalName, refuse } from '../../base/refusal.ts';
 import { IntentVerdict } from '../../protocol/answers/verdicts.ts';
+import { Filled } from '../../protocol/api/scalars.ts';
 import type { CallInput } from '../../protocol/contract/calls.ts';
 import { MAX_ACCESS_TYPES, MAX_SOURCES } from '../../protocol/records/bounds.ts';
 import {
@@ -18,7 +19,6 @@ import { judgeIntent } from '../../protocol/verification.ts';
 import { documentReply, refusalReply } from '../reply.ts';
 import type { RouteEntry } from '../route.ts';
 import { currentDocument } from './documents.ts';
-import { Filled } from './scalars.ts';
 import {
   demandPresent,
   integerOf,

@@ -5,6 +5,7 @@ import { areTexts, isList, type JsonObject } from '../../base/json/value.ts';
 import { jsonText } from '../../base/json/write.ts';
 import { demand, refuse } from '../../base/refusal.ts';
 import { DisclosureVerdict } from '../../protocol/answers/verdicts.ts';
+import { Filled } from '../../protocol/api/scalars.ts';
 import type { CallInput } from '../../protocol/contract/calls.ts';
 import { AgreementRecord, readAgreementRecord } from '../../protocol/records/agreement.ts';
 import { MAX_CAPABILITIES } from '../../protocol/records/bounds.ts';
@@ -21,7 +22,6 @@ import { judgeMembership } from '../../protocol/verification.ts';
 import type { Edge } from '../edge.ts';
 import { jsonReply, type Reply } from '../reply.ts';
 import type { RouteEntry, RouteRequest } from '../route.ts';
-import { Filled } from './scalars.ts';
 import {
   Capabilities,
   demandPresent,

@@ -1,8 +1,9 @@
 /** Node routes: join, heartbeat, renew [core-4-3] to [core-4-5]. */
 import Type from 'typebox';
-import { isPublicKey } from '../../base/crypto/ed25519.ts';
+import { isPublicKey } from '../../base/crypto/public-key.ts';
 import { jsonText } from '../../base/json/write.ts';
 import { Acknowledgement } from '../../protocol/answers/enrollment.ts';
+import { Filled, hours, judgedElsewhere, NodeProofMembers } from '../../protocol/api/scalars.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import { documentText, type PublishedDocument } from '../../protocol/contract/documents.ts';
 import { JoinCertificate } from '../../protocol/records/join-certificate.ts';
@@ -13,7 +14,6 @@ import { countedFailure, withProof } from '../limited.ts';
 import { answerReply, refusalReply } from '../reply.ts';
 import { addressBlock } from '../request-head.ts';
 import { BODY_KEY_PROOF, type RouteEntry, type RouteRequest } from '../route.ts';
-import { Filled, hours, judgedElsewhere, NodeProofMembers } from './scalars.ts';
 import { cachedBySource } from './shared-build.ts';
 
 type Accepted = Extract<Answer, { readonly ok: true }>;

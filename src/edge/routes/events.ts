@@ -1,7 +1,7 @@
 /** The entries of the audit log as a stream of events [events-1]. */
 import Type from 'typebox';
-import type { Input } from '../../protocol/contract/claims.ts';
-import { mapped, refused } from '../body.ts';
+import type { Input } from '../../protocol/api/input.ts';
+import { mapped, refused } from '../../protocol/api/input.ts';
 import { firstValue, type Query } from '../query.ts';
 import { answerReply, EVENT_STREAM, prefersLines, refusalReply, streamReply } from '../reply.ts';
 import { operatorOf, type RouteEntry } from '../route.ts';

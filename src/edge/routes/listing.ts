@@ -5,11 +5,11 @@
  */
 import Type from 'typebox';
 import { Refusal } from '../../base/refusal.ts';
+import type { Input } from '../../protocol/api/input.ts';
+import { mapped, refused } from '../../protocol/api/input.ts';
+import { MOST_VALUES } from '../../protocol/api/parameters.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
-import type { Input } from '../../protocol/contract/claims.ts';
-import { MAX_FILTER_VALUES } from '../../protocol/contract/inputs.ts';
 import type { FilteredPage, ListPlace, PageRequest } from '../../protocol/contract/pages.ts';
-import { mapped, refused } from '../body.ts';
 import { firstValue, type Query } from '../query.ts';
 import {
   answerReply,
@@ -46,7 +46,7 @@ export function filter(description: string) {
 
 /** The same for one that may be repeated. */
 export function repeatableFilter(description: string) {
-  return Type.Optional(Type.Array(Type.String(), { maxItems: MAX_FILTER_VALUES, description }));
+  return Type.Optional(Type.Array(Type.String(), { maxItems: MOST_VALUES, description }));
 }
 
 /** A query parameter that chooses a page of a page's table. */

@@ -1,5 +1,8 @@
 import Type from 'typebox';
 import type { JsonObject } from '../../base/json/value.ts';
+import type { Input } from '../../protocol/api/input.ts';
+import { mapped } from '../../protocol/api/input.ts';
+import { Text } from '../../protocol/api/scalars.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import type {
   CallInput,
@@ -7,13 +10,11 @@ import type {
   OperatorCall,
   OperatorCallName,
 } from '../../protocol/contract/calls.ts';
-import type { Input } from '../../protocol/contract/claims.ts';
 import type { RouteDescription } from '../../protocol/route-description.ts';
-import { bodyReader, mapped } from '../body.ts';
+import { bodyReader } from '../body.ts';
 import type { Edge } from '../edge.ts';
 import { answerReply, type Reply, slicedReply } from '../reply.ts';
 import { operatorOf, type RouteEntry, type RouteRequest } from '../route.ts';
-import { Text } from './scalars.ts';
 
 interface OperatorRoute<Name extends OperatorCallName>
   extends Omit<RouteDescription, 'access' | 'keepsAnswer'> {

@@ -2,14 +2,15 @@
 import Type from 'typebox';
 import type { JsonObject } from '../../base/json/value.ts';
 import { PolicyHistory } from '../../protocol/answers/recognition.ts';
+import { mapped, refused } from '../../protocol/api/input.ts';
+import { Filled, Name } from '../../protocol/api/scalars.ts';
 import type { CallOf } from '../../protocol/contract/calls.ts';
 import { PolicyManifest, readPolicyManifest } from '../../protocol/records/policy-manifest.ts';
 import { LARGE_BODY_BYTES } from '../../protocol/route-description.ts';
-import { bodyReader, mapped, refused } from '../body.ts';
+import { bodyReader } from '../body.ts';
 import { operatorOf, type RouteEntry } from '../route.ts';
 import { listReply, operatorPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
 import { operatorRoute } from './operator-route.ts';
-import { Filled, Name } from './scalars.ts';
 
 const { min_client_version, allowed_ports, allowed_services } = PolicyManifest.properties;
 const { preferred_transports, max_hops } = PolicyManifest.properties.routing.properties;

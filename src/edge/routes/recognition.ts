@@ -1,10 +1,12 @@
 /** The recognition policy and revocation feeds [core-4-12], [core-4-14]. */
 import Type from 'typebox';
-import { isPublicKey, verifySignature } from '../../base/crypto/ed25519.ts';
+import { verifySignature } from '../../base/crypto/ed25519.ts';
+import { isPublicKey } from '../../base/crypto/public-key.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.ts';
 import { FeedImported, RecognitionPolicySaved } from '../../protocol/answers/recognition.ts';
+import type { Input } from '../../protocol/api/input.ts';
+import { refused } from '../../protocol/api/input.ts';
 import type { CallOf } from '../../protocol/contract/calls.ts';
-import type { Input } from '../../protocol/contract/claims.ts';
 import { foreignFeedName, ownDocument } from '../../protocol/contract/documents.ts';
 import {
   RecognitionPolicy,
@@ -18,7 +20,6 @@ import {
 } from '../../protocol/records/revocation-feed.ts';
 import { keyList } from '../../protocol/records/signature-search.ts';
 import { LARGE_BODY_BYTES } from '../../protocol/route-description.ts';
-import { refused } from '../body.ts';
 import type { Edge } from '../edge.ts';
 import { firstValue } from '../query.ts';
 import { answerReply, documentReply, refusalReply } from '../reply.ts';

@@ -1,4 +1,7 @@
 /** The complete HTTP API: every route appears in this table once. */
+import * as invites from '../../protocol/api/invites.ts';
+import { describeNode } from '../../protocol/api/node-descriptions.ts';
+import * as operatorKeys from '../../protocol/api/operator-keys.ts';
 import { type Route, type RouteEntry, withAccess } from '../route.ts';
 import { agentRoutes } from './agents.ts';
 import { agreementRoutes } from './agreements.ts';
@@ -18,9 +21,7 @@ import { evidenceRoutes } from './evidence.ts';
 import { graphRoutes } from './graph.ts';
 import { healthRoutes } from './health.ts';
 import { historyRoutes } from './history.ts';
-import { inviteRoutes } from './invites.ts';
-import { nodeDescriptionRoutes } from './node-descriptions.ts';
-import { operatorKeyRoutes } from './operator-keys.ts';
+import { operationRoutes } from './operations.ts';
 import { operatorPageRoutes } from './operator-pages.ts';
 import { pageRoutes, referenceRoutes } from './pages.ts';
 import { policyRoutes } from './policies.ts';
@@ -37,10 +38,10 @@ const ENTRIES: readonly RouteEntry[] = [
   ...enrollmentRoutes,
   ...nodeCountRoutes,
   ...historyRoutes,
-  ...inviteRoutes,
-  ...nodeDescriptionRoutes,
+  ...operationRoutes(invites),
+  ...operationRoutes({ describeNode }),
   ...certificateRoutes,
-  ...operatorKeyRoutes,
+  ...operationRoutes(operatorKeys),
   ...authorityKeyRoutes,
   ...policyRoutes,
   ...eventRoutes,

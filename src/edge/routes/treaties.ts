@@ -4,6 +4,15 @@ import { SHA256 } from '../../base/crypto/digest.ts';
 import { verifySignature } from '../../base/crypto/ed25519.ts';
 import { isJsonObject, type JsonObject } from '../../base/json/value.ts';
 import { TreatyList, TreatyRevocation } from '../../protocol/answers/recognition.ts';
+import { mapped, refused } from '../../protocol/api/input.ts';
+import {
+  areAllowedRoles,
+  FilledText,
+  hasItems,
+  hours,
+  MAX_VALIDITY_HOURS,
+  PublicKey,
+} from '../../protocol/api/scalars.ts';
 import type { CallOf } from '../../protocol/contract/calls.ts';
 import { AuthorityKeys, NO_CHAIN, receivedChain } from '../../protocol/records/authority-chain.ts';
 import {
@@ -15,21 +24,13 @@ import { FreeForm } from '../../protocol/records/record.ts';
 import { followForTreaty, type TreatyPin } from '../../protocol/records/treaty-chain.ts';
 import { LARGE_BODY_BYTES } from '../../protocol/route-description.ts';
 import { TreatyRow } from '../../protocol/rows/treaty.ts';
-import { bodyReader, mapped, refused } from '../body.ts';
+import { bodyReader } from '../body.ts';
 import type { Edge } from '../edge.ts';
 import { firstValue } from '../query.ts';
 import { answerReply } from '../reply.ts';
 import { operatorOf, type RouteEntry } from '../route.ts';
 import { filter, listReply, openPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
 import { operatorRoute, reasonBody } from './operator-route.ts';
-import {
-  areAllowedRoles,
-  FilledText,
-  hasItems,
-  hours,
-  MAX_VALIDITY_HOURS,
-  PublicKey,
-} from './scalars.ts';
 
 /** Any object that reads as a scope; absent members get their defaults. */
 const ScopeInput = Type.Refine(

@@ -15,8 +15,8 @@ import {
 } from '../../base/json/value.ts';
 import { demand, Refusal, type RefusalName, refuse } from '../../base/refusal.ts';
 import { parseRequestDatetime, type RequestDatetime } from '../../base/timestamp.ts';
+import type { Input } from '../../protocol/api/input.ts';
 import type { CallInput, TrustCall } from '../../protocol/contract/calls.ts';
-import type { Input } from '../../protocol/contract/claims.ts';
 import { MAX_CAPABILITIES, MAX_KEYS } from '../../protocol/records/bounds.ts';
 import type { Fresh } from '../../protocol/records/record.ts';
 import type { Edge } from '../edge.ts';

@@ -3,16 +3,17 @@
  * their access class from it, and the authority admits callers by it.
  */
 
+import type { InputOf, OperationKind } from '../api/define.ts';
+import type { Input } from '../api/input.ts';
+import { API, type Api, type OperationName } from '../api/table.ts';
 import type { OfferRequest } from '../records/agreement.ts';
 import type { CapabilityMembershipProof } from '../records/capability-disclosure.ts';
 import type { DeclaredAccess, LicenseTerms } from '../records/data-usage.ts';
-import type { SignedSuccession } from '../records/succession-request.ts';
 import type { HistoryPart, HistoryQuestion } from '../rows/history.ts';
 import type { Answer } from './answers.ts';
-import type { Input, OperatorClaim, Tier } from './claims.ts';
+import type { OperatorClaim, Tier } from './claims.ts';
 import type {
   AcceptAgreement,
-  AddOperatorKey,
   AssembleConsensus,
   AttestationTerms,
   BuildEvidence,
@@ -22,12 +23,9 @@ import type {
   ContactQuestion,
   CounterOffer,
   DecideBoundary,
-  DescribeNode,
   FollowTreaty,
   Heartbeat,
   ImportFeed,
-  InviteFilter,
-  InviteTerms,
   Join,
   OpenEvents,
   OpenWebhooks,
@@ -39,7 +37,6 @@ import type {
   Renew,
   RevocationQuestion,
   RevokeCertificate,
-  RevokeOperatorKey,
   SetRecognitionPolicy,
   TreatyTerms,
   TrustQuestion,
@@ -57,7 +54,7 @@ export type CallAccess =
   | 'operator-privileged';
 
 /** Commands change state; queries read committed state and change nothing. */
-type CallKind = 'command' | 'query';
+type CallKind = OperationKind;
 
 export interface Declaration<
   CallInput = unknown,
@@ -99,34 +96,33 @@ const TRUST_CALLS = {
   declareIntent: standardCommand<DeclaredAccess>(),
 } as const;
 
+/** The calls of operations. */
+type OperationCalls = {
+  readonly [Name in OperationName]: Declaration<
+    InputOf<Api[Name]> & (Api[Name]['kind'] extends 'list' ? PageRequest : unknown),
+    Api[Name]['access'],
+    Api[Name]['kind']
+  >;
+};
+
+const OPERATION_CALLS = Object.fromEntries(
+  Object.entries(API).map(([name, { access, kind }]) => [name, { access, kind }]),
+) as OperationCalls;
+
 export const CALLS = {
+  ...OPERATION_CALLS,
+
   join: nodeCommand<Join>(),
   heartbeat: nodeCommand<Heartbeat>(),
   renew: nodeCommand<Renew>(),
   registerAgent: nodeCommand<RegisterAgent>(),
   removeAgent: nodeCommand<RemoveAgent>(),
 
-  createInvites: standardCommand<InviteTerms>(),
-  listInvites: standardQuery<FilteredPage<InviteFilter>>(),
-  readInvitePage: internalQuery<FilteredPage<InviteFilter>>(),
-  withdrawInvite: standardCommand<{ readonly fingerprint: string }>(),
-  withdrawInviteBatch: standardCommand<{ readonly batch: string }>(),
   listCertificates: standardQuery<FilteredPage<CertificateFilter>>(),
   readCertificatePage: internalQuery<FilteredPage<CertificateFilter>>(),
   countContacts: standardQuery<ContactQuestion>(),
   readCertificate: standardQuery<{ readonly certId: string }>(),
-  describeNode: standardCommand<DescribeNode>(),
   revokeCertificate: privilegedCommand<RevokeCertificate>(),
-  listOperatorKeys: standardQuery<null>(),
-  addOperatorKey: privilegedCommand<AddOperatorKey>(),
-  setOperatorKeyTier: privilegedCommand<{ readonly keyId: string; readonly tier: Tier }>(),
-  revokeOperatorKey: privilegedCommand<RevokeOperatorKey>(),
-  stageSuccession: privilegedCommand<{ readonly succession: SignedSuccession }>(),
-  cancelSuccession: privilegedCommand<null>(),
-  activateSuccession: privilegedCommand<null>(),
-  rollBackAuthorityKey: privilegedCommand<null>(),
-  /** `despite` is the number of nodes that have not followed, if the operator accepts that. */
-  finishSuccession: privilegedCommand<{ readonly despite: number }>(),
   publishPolicy: privilegedCommand<PolicyTerms>(),
   rollBackPolicy: privilegedCommand<{ readonly policyId: string }>(),
   readPolicyHistory: standardQuery<PageRequest>(),
@@ -204,7 +200,8 @@ export type NodeCallName = {
 
 /** The input from an operator; a malformed body is refused only after the caller is admitted. */
 export interface OperatorCall<Given> {
-  readonly operator: OperatorClaim;
+  /** `admitted` for a further page of a list whose reader was admitted with the first. */
+  readonly operator: OperatorClaim | 'admitted';
   readonly input: Input<Given>;
 }
 

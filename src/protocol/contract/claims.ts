@@ -3,16 +3,9 @@
  * signatures and reports the results as verdicts; the authority, which alone knows the state, refuses in the specified
  * order of checks.
  */
-import type { JsonObject } from '../../base/json/value.ts';
-import type { RefusalName } from '../../base/refusal.ts';
 
 /** What an operator's key may do. */
 export type Tier = 'standard' | 'privileged';
-
-/** A request body that passed its schema, or why it did not. */
-export type Input<T> =
-  | { readonly ok: true; readonly value: T }
-  | { readonly ok: false; readonly refusal: RefusalName; readonly details: JsonObject };
 
 /** Identifies a request whose answer is kept [core-2-5]. */
 export interface RequestIdentity {

@@ -19,8 +19,7 @@ import type { RevocationReason } from '../records/revocation-list.ts';
 import type { TrustDecision } from '../records/trust-evidence.ts';
 import type { CertificateStatusFilter } from '../rows/certificate.ts';
 import type { DescriptionFilter } from '../rows/description-filter.ts';
-import type { InviteStatus } from '../rows/invite.ts';
-import type { NodeClaim, Tier } from './claims.ts';
+import type { NodeClaim } from './claims.ts';
 
 export interface Join {
   readonly node: NodeClaim;
@@ -71,46 +70,10 @@ export interface RemoveAgent {
   readonly remoteAddr: string;
 }
 
-export interface InviteTerms {
-  readonly roles: readonly string[];
-  readonly maxValidityHours: number;
-  readonly tokenExpiryHours: number;
-  readonly recipient: string | null;
-  /** The number of tokens; null for one token and the short form of the answer. */
-  readonly count: number | null;
-  /** The batch to add the invites to, or null. */
-  readonly batch: string | null;
-  /** The name of each node, or null; `{n}` in it stands for the number of the token. */
-  readonly name: string | null;
-  /** Sorted, each as `key=value`; null if the nodes get none. */
-  readonly labels: readonly string[] | null;
-}
-
-/** The most values that a filter can have: as many as a node has labels. */
-export const MAX_FILTER_VALUES = 16;
-
-/** Null members do not filter. */
-export interface InviteFilter extends DescriptionFilter {
-  readonly status: InviteStatus | null;
-  readonly batch: string | null;
-  /** The beginning of the fingerprint. */
-  readonly fingerprint: string | null;
-}
-
 export interface RevokeCertificate {
   /** One certificate, or all certificates of a node key. */
   readonly target: { readonly certId: string } | { readonly nodePublicKey: string };
   readonly reason: RevocationReason;
-}
-
-export interface DescribeNode {
-  readonly nodePublicKey: string;
-  /** Null leaves the name; an empty one removes it. */
-  readonly name: string | null;
-  /** The labels to set, each as `key=value`. */
-  readonly set: readonly string[];
-  /** The keys of the labels to remove. */
-  readonly removed: readonly string[];
 }
 
 /** Null members do not filter. */
@@ -138,20 +101,6 @@ export interface ContactQuestion {
   readonly filter: CertificateFilter;
   /** The key of a label, or null. */
   readonly group: string | null;
-}
-
-export interface AddOperatorKey {
-  readonly keyId: string;
-  /** Base64. */
-  readonly publicKey: string;
-  readonly tier: Tier;
-}
-
-export interface RevokeOperatorKey {
-  readonly keyId: string;
-  readonly reason: string;
-  /** Whether to refuse if no privileged key would be left. */
-  readonly unlessLastPrivileged: boolean;
 }
 
 /** The manifest members that an operator chooses; the authority sets the others. */

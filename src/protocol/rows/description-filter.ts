@@ -5,9 +5,9 @@
 /** Empty lists do not filter. */
 export interface DescriptionFilter {
   /** The node has any of these names; `*` in a name or host name stands for any text. */
-  readonly names: readonly string[];
+  readonly name: readonly string[];
   /** The node has all of these labels, each a key, or `key=value`. */
-  readonly labels: readonly string[];
+  readonly label: readonly string[];
 }
 
 /** Absent and null members are not set. */
@@ -20,8 +20,8 @@ export interface Described {
 
 /** Tests descriptions; null if all of them pass. */
 export function descriptionTest({
-  names,
-  labels,
+  name: names,
+  label: labels,
   hostname = null,
 }: DescriptionFilter & { readonly hostname?: string | null }):
   | ((described: Described | undefined) => boolean)

@@ -34,9 +34,9 @@ export function joining(inviteToken: string, key: Signer, asking: Asking): CallO
 
 export const INVITE = {
   roles: [],
-  maxValidityHours: 48,
-  tokenExpiryHours: 48,
-  recipient: null,
+  max_validity_hours: 48,
+  token_expiry_hours: 48,
+  recipient_public_key: null,
   count: null,
   batch: null,
   name: null,

@@ -157,7 +157,7 @@ export function createClients(options: ClientsOptions): Clients {
     instance: Instance,
     name: 'activateSuccession' | 'rollBackAuthorityKey',
   ): Promise<void> {
-    stepTaken(await ask(instance, name, (asking) => asOperator(name, null, asking)));
+    stepTaken(await ask(instance, name, (asking) => asOperator(name, {}, asking)));
   }
 
   /** Confirms the number of nodes that the refusal reports. */

@@ -1,9 +1,9 @@
 /** Schemas that several routes share. */
 import Type, { type TInteger, type TSchema, type TUnknown } from 'typebox';
-import { isPublicKey } from '../../base/crypto/ed25519.ts';
-import type { JsonValue } from '../../base/json/value.ts';
-import { MAX_TEXT_LENGTH } from '../../protocol/records/bounds.ts';
-import type { RoleRule } from '../body.ts';
+import { isPublicKey } from '../../base/crypto/public-key.ts';
+import type { JsonObject, JsonValue } from '../../base/json/value.ts';
+import { MAX_TEXT_LENGTH } from '../records/bounds.ts';
+import type { BodyCheck } from './members.ts';
 
 /** Base64 of 32 bytes in its one canonical spelling. */
 export const PublicKey = Type.Refine(
@@ -22,9 +22,13 @@ export const Name = Type.String({ minLength: 1, maxLength: 256 });
 
 export const MAX_VALIDITY_HOURS = 87_600;
 
-/** An integer number of hours; an integral float or a string of decimal digits is also accepted. */
-export function hours(maximum?: number): TInteger {
-  return Type.Integer(maximum === undefined ? { minimum: 1 } : { minimum: 1, maximum });
+/** A whole number of hours, in the spellings of a lenient member. */
+export function hours(maximum?: number, description?: string): TInteger {
+  return Type.Integer({
+    minimum: 1,
+    ...(maximum !== undefined && { maximum }),
+    ...(description !== undefined && { description }),
+  });
 }
 
 /** A value that is checked elsewhere, so anything passes here; the schema only documents it. */
@@ -55,7 +59,18 @@ export function hasItems(list: JsonValue | undefined): boolean {
 }
 
 /** Whether every role of a list is allowed; anything but a list of strings is checked elsewhere. */
-export function areAllowedRoles(roles: JsonValue | undefined, isAllowed: RoleRule): boolean {
+export function areAllowedRoles(
+  roles: JsonValue | undefined,
+  isAllowed: (role: string) => boolean,
+): boolean {
   if (!Array.isArray(roles)) return true;
   return roles.every((role) => typeof role !== 'string' || isAllowed(role));
+}
+
+/** Refuses roles that this network does not allow. */
+export function allowedRoles(rolesIn: (body: JsonObject) => JsonValue | undefined): BodyCheck {
+  return {
+    refusal: 'invalid_role',
+    passes: (body, { isAllowedRole }) => areAllowedRoles(rolesIn(body), isAllowedRole),
+  };
 }

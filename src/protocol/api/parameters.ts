@@ -1,0 +1,84 @@
+/** Parameters of queries: each reads the texts that were sent, and says in the references what they may be. */
+import Type, { type TSchema } from 'typebox';
+import type { RefusalName } from '../../base/refusal.ts';
+import { parseRequestTimestamp } from '../../base/timestamp.ts';
+
+export interface Parameter<Value = unknown, Sent = unknown> {
+  readonly schema: TSchema;
+  readonly isRequired: boolean;
+  /** The refusal of texts for which `read` returns undefined; null if it takes any. */
+  readonly refusal: RefusalName | null;
+  /** Reads the texts that are not empty: one at most, unless the schema is a list. */
+  read(texts: readonly string[]): Value | undefined;
+  /** Never set; it only carries the type that clients send. */
+  readonly sent?: Sent;
+}
+
+export interface Query {
+  readonly [parameter: string]: Parameter;
+}
+
+/** The most values of a parameter that may be repeated: as many as a node has labels. */
+export const MOST_VALUES = 16;
+
+/** Reads one text; null if none was sent. */
+function single<Value, Sent = string>(
+  schema: TSchema,
+  refusal: RefusalName | null,
+  read: (text: string) => Value | undefined,
+): Parameter<Value | null, Sent> {
+  return {
+    schema,
+    isRequired: false,
+    refusal,
+    read: ([text]) => (text === undefined ? null : read(text)),
+  };
+}
+
+/** Any text that passes the test. */
+export function text(
+  description: string,
+  refusal: RefusalName | null = null,
+  isValid: (given: string) => boolean = () => true,
+): Parameter<string | null, string> {
+  return single(Type.String({ description }), refusal, (given) =>
+    isValid(given) ? given : undefined,
+  );
+}
+
+/** Any number of texts that each pass the test. */
+export function texts(
+  description: string,
+  refusal: RefusalName,
+  isValid: (given: string) => boolean,
+): Parameter<readonly string[], string | readonly string[]> {
+  return {
+    schema: Type.Array(Type.String(), { maxItems: MOST_VALUES, description }),
+    isRequired: false,
+    refusal,
+    read: (given) => (given.length <= MOST_VALUES && given.every(isValid) ? given : undefined),
+  };
+}
+
+/** One of a few words. */
+export function choice<Word extends string>(
+  words: readonly Word[],
+  refusal: RefusalName,
+  description: string,
+): Parameter<Word | null, Word> {
+  return single<Word, Word>(Type.Enum([...words], { description }), refusal, (given) =>
+    words.find((word) => word === given),
+  );
+}
+
+/** An instant, read as milliseconds since the epoch. */
+export function instant(
+  refusal: RefusalName,
+  description: string,
+): Parameter<number | null, string> {
+  return single(
+    Type.String({ description }),
+    refusal,
+    (given) => parseRequestTimestamp(given) ?? undefined,
+  );
+}
