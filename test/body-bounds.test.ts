@@ -295,16 +295,6 @@ test('large bodies that verify are not counted, even without an earlier proof', 
   }
 });
 
-test('MESH_RATE_LIMIT_ADMIN_FAILURES also limits large forged bodies from many sources', async () => {
-  const environment = { ...BEHIND_A_PROXY.environment, MESH_RATE_LIMIT_ADMIN_FAILURES: '100/60' };
-  await using na = await startTestAuthority({ ...BEHIND_A_PROXY, environment });
-  const outcomes = [];
-  for (let source = 1; source <= 8; source += 1) {
-    outcomes.push(outcome(await large(na, `192.0.2.${source}`, newKey())));
-  }
-  assert.deepEqual(outcomes, [...Array(6).fill(REFUSED), UNREAD, UNREAD]);
-});
-
 test('an operator signs and sends 2 MiB where that is allowed', async () => {
   await using na = await startTestAuthority();
   const request = operatorRequest(na, '/admin/policy', { note: 'n'.repeat(2048 * KIB - 20) });

@@ -202,7 +202,7 @@ test('a misspelled variable causes a warning with the most similar setting, and 
     MESH_LOG_LEVL: 'DEBUG',
     MESH_PORT: '1',
     MESH_RATE_LIMIT_ADMINS: 'off',
-    MESH_SOMETHING_ELSE_ENTIRELY: 'x',
+    MESH_RATE_LIMIT_ADMIN_FAILURES: '30/60',
     MESH_URL: 'http://127.0.0.1:1',
     MESH_PROFILE: 'default',
     MESH_NA_PORT: 'tcp://10.0.0.1:8443',
@@ -218,7 +218,7 @@ test('a misspelled variable causes a warning with the most similar setting, and 
       'The variable MESH_LOG_LEVL is not a setting and has no effect; did you mean MESH_LOG_LEVEL?',
       'The variable MESH_PORT is not a setting and has no effect; did you mean PORT?',
       'The variable MESH_RATE_LIMIT_ADMINS is not a setting and has no effect; did you mean MESH_RATE_LIMIT_ADMIN?',
-      'The variable MESH_SOMETHING_ELSE_ENTIRELY is not a setting and has no effect',
+      'The variable MESH_RATE_LIMIT_ADMIN_FAILURES is not a setting and has no effect; remove it',
     ],
   );
 });

@@ -5,6 +5,7 @@ import type { NodeClaim } from '../protocol/contract/claims.ts';
 import type { RateBucket } from '../protocol/route-description.ts';
 import { type Edge, withAnswer } from './edge.ts';
 import type { Received, StepResult } from './exchange.ts';
+import type { LimitName } from './metrics.ts';
 import { type Reply, refusalReply } from './reply.ts';
 import { addressBlock } from './request-head.ts';
 import type { RouteRequest } from './route.ts';
@@ -23,14 +24,14 @@ export function takeLimit(edge: Edge, received: Received): StepResult {
 }
 
 /** A limit is per source; verification endpoints have one bucket each [core-4-1]. */
-export function limitKey({ route: { limit, path }, exchange }: Received): string {
+function limitKey({ route: { limit, path }, exchange }: Received): string {
   const source = addressBlock(exchange.remoteAddr);
   return limit === 'VERIFY' ? `${path} ${source}` : source;
 }
 
-export function limited(edge: Edge, bucket: RateBucket, retryAfterSeconds: number): Reply {
+export function limited(edge: Edge, bucket: LimitName, retryAfterSeconds: number): Reply {
   edge.metrics.rateLimited(bucket);
-  const refusal = bucket === 'ADMIN_FAILURES' ? 'admin_auth_throttled' : 'rate_limit_exceeded';
+  const refusal = bucket === 'UNPROVEN_BODIES' ? 'admin_auth_throttled' : 'rate_limit_exceeded';
   return refusalReply(refusal, {}, 'Retry-After', String(retryAfterSeconds));
 }
 

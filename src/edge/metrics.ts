@@ -9,9 +9,12 @@ export const EXPOSITION_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 /** The metrics of an edge so far, as plain values. */
 export type MetricsReport = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
 
+/** What refuses requests for now; the last are large bodies of operators whose signature may not verify. */
+export type LimitName = RateBucket | 'UNPROVEN_BODIES';
+
 export interface EdgeMetrics {
   request(method: string, route: string, status: number, seconds: number): void;
-  rateLimited(bucket: RateBucket): void;
+  rateLimited(bucket: LimitName): void;
   /** Counts a node's request that was refused because it had waited too long. */
   shed(): void;
   verified(what: string, accepted: boolean): void;

@@ -27,13 +27,9 @@ import {
 import { takeLimit } from './limited.ts';
 import {
   awaitOperatorKey,
-  countProof,
-  handleOperator,
   judgeHeaders,
-  limitUnproven,
   parseOperatorRequest,
   proveOperator,
-  throttleFailed,
 } from './operator-steps.ts';
 import { queryOf } from './query.ts';
 import {
@@ -69,13 +65,11 @@ const STEPS: readonly Step[] = [
 const OPERATOR_STEPS: readonly Step[] = [
   awaitOperatorKey,
   readClock,
-  limitUnproven, // 3. limit
-  throttleFailed, // 4. body
-  judgeHeaders,
+  takeLimit, // 3. limit
+  judgeHeaders, // 4. body
   parseOperatorRequest, // 5. parse
   proveOperator, // 6. authenticate
-  countProof,
-  handleOperator, // 7. handle
+  handle, // 7. handle
 ];
 
 /** Continues with the complete body, or with the reason why it is incomplete. Never throws. */

@@ -98,10 +98,6 @@ export interface RateLimits {
   isOn(bucket: RateBucket): boolean;
   /** Counts a request and returns 0, or returns the seconds until one would pass. */
   take(bucket: RateBucket, key: string, now: number): number | Promise<number>;
-  /** Seconds until a request would pass, without counting one; 0 if it would pass now. */
-  wait(bucket: RateBucket, key: string, now: number): number | Promise<number>;
-  /** Removes the request that was counted at that time. */
-  giveBack(bucket: RateBucket, key: string, counted: number): void;
 }
 
 export type RateLimitSettings = Readonly<Record<RateBucket, RateLimit | null>>;
@@ -111,29 +107,21 @@ export function createRateLimits(settings: RateLimitSettings): LocalRateLimits {
     RATE_BUCKETS.map((bucket) => [bucket, createRateLimiter(settings[bucket])]),
   );
 
-  function limiterOf(bucket: RateBucket): RateLimiter {
-    const limiter = limiters.get(bucket);
-    if (limiter === undefined) throw new Error(`There is no rate limit ${bucket}`);
-    return limiter;
-  }
-
   return {
     isOn: (bucket) => settings[bucket] !== null,
     take(bucket, key, now) {
-      const limiter = limiterOf(bucket);
+      const limiter = limiters.get(bucket);
+      if (limiter === undefined) throw new Error(`There is no rate limit ${bucket}`);
       const seconds = limiter.retryAfter(key, now);
       if (seconds === 0) limiter.count(key, now);
       return seconds;
     },
-    wait: (bucket, key, now) => limiterOf(bucket).retryAfter(key, now),
-    giveBack: (bucket, key, counted) => limiterOf(bucket).giveBack(key, counted),
   };
 }
 
 /** Limits with their counts on this thread, so that every answer is synchronous. */
 export interface LocalRateLimits extends RateLimits {
   take(bucket: RateBucket, key: string, now: number): number;
-  wait(bucket: RateBucket, key: string, now: number): number;
 }
 
 /** Removes the keys of a map in insertion order. */

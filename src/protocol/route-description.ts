@@ -9,7 +9,6 @@ import type { RefusalName } from '../base/refusal.ts';
 /** The separate rate limits per source [core-4-1]. */
 export const RATE_BUCKETS = [
   'ADMIN',
-  'ADMIN_FAILURES',
   'VERIFY',
   'POLICY_READ',
   'TRUST_PATH',

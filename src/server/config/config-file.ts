@@ -11,7 +11,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/v
 import { jsonText } from '../../base/json/write.ts';
 import { readNamedFile } from '../../base/named-file.ts';
 import { OPTIONS, type OptionEntry, type OptionName, plain } from './options.ts';
-import { nearestName } from './unknown-variables.ts';
+import { hintFor } from './unknown-variables.ts';
 
 const Operators = Type.Array(
   Type.Object(
@@ -82,8 +82,7 @@ function membersOf(file: JsonObject, path: string): ConfigFile {
     }
     const own = Object.hasOwn(OWN_MEMBERS, name) ? OWN_MEMBERS[name] : undefined;
     if (own === undefined) {
-      const nearest = nearestName(name, [...MEMBERS.keys(), ...Object.keys(OWN_MEMBERS)]);
-      const hint = nearest === null ? '; remove it' : `; did you mean ${nearest}?`;
+      const hint = hintFor(name, [...MEMBERS.keys(), ...Object.keys(OWN_MEMBERS)]);
       wrong(name, `is not a setting${hint}`);
     } else if (!Value.Check(own, value)) {
       const form =

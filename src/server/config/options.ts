@@ -424,11 +424,6 @@ export const GROUPS = {
       '30/60',
       'all `POST /admin/*` requests from an address, including those of strangers',
     ),
-    ...limit(
-      'ADMIN_FAILURES',
-      'off',
-      'operator requests, per address and key id, that fail authentication; set it, for example to `30/60`, if strangers share an address with operators: failures are then counted here and no longer in `ADMIN`',
-    ),
     ...limit('VERIFY', '60/60', 'requests from an address to each public verification endpoint'),
     ...limit('POLICY_READ', '120/60', 'reads of the data license from an address'),
     ...limit(

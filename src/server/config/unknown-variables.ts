@@ -6,7 +6,7 @@ const OURS = 'MESH_';
 const OF_A_SERVICE = /_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_(TCP|UDP)(_|$)/;
 const ADDRESS_OF_A_SERVICE = /^(tcp|udp):\/\//;
 /** A name with more differences than this is considered another word. */
-const MOST_DIFFERENCES = 4;
+const MOST_DIFFERENCES = 2;
 
 const SETTINGS = Object.values<OptionEntry>(OPTIONS).flatMap(({ variable }) => variable ?? []);
 
@@ -23,8 +23,7 @@ export function unknownVariables(
     .filter(([name, value = '']) => isMeantForUs(name, value) && !known.includes(name))
     .map(([name]) => {
       const bare = name.slice(OURS.length);
-      const meant = known.includes(bare) ? bare : nearestName(name, known);
-      const hint = meant === null ? '' : `; did you mean ${meant}?`;
+      const hint = known.includes(bare) ? `; did you mean ${bare}?` : hintFor(name, known);
       return `The variable ${name} is not a setting and has no effect${hint}`;
     });
 }
@@ -33,14 +32,14 @@ function isMeantForUs(name: string, value: string): boolean {
   return name.startsWith(OURS) && !OF_A_SERVICE.test(name) && !ADDRESS_OF_A_SERVICE.test(value);
 }
 
-/** The known name that was probably meant; null if none is close enough. */
-export function nearestName(name: string, known: readonly string[]): string | null {
+/** What to do about an unknown name: use the known one that was probably meant, or none. */
+export function hintFor(name: string, known: readonly string[]): string {
   const most = Math.min(MOST_DIFFERENCES, name.length / 2);
   const [best] = known
     .map((candidate) => ({ candidate, by: differences(name, candidate) }))
     .filter(({ by }) => by <= most)
     .sort((a, b) => a.by - b.by);
-  return best?.candidate ?? null;
+  return best === undefined ? '; remove it' : `; did you mean ${best.candidate}?`;
 }
 
 /** The Levenshtein distance: the number of letters to add, remove or replace. */

@@ -158,8 +158,6 @@ export function createCallRouter({
     limits: {
       isOn: asked.isOn,
       take: (bucket, key, now) => limits().take(bucket, key, now),
-      wait: (bucket, key, now) => limits().wait(bucket, key, now),
-      giveBack: (bucket, key, counted) => limits().giveBack(bucket, key, counted),
     },
     lead(given) {
       lead = given;

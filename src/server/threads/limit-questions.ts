@@ -19,11 +19,6 @@ export function askedLimits(
   return {
     isOn,
     take: (bucket, key, now) => (isOn(bucket) ? seconds('#take', bucket, key, now) : 0),
-    wait: (bucket, key, now) => (isOn(bucket) ? seconds('#wait', bucket, key, now) : 0),
-    giveBack(bucket, key, counted) {
-      // Counting one too many is better than making a request wait for this.
-      if (isOn(bucket)) seconds('#give_back', bucket, key, counted).catch(() => undefined);
-    },
   };
 }
 
@@ -39,17 +34,7 @@ export function answerLimit(
   name: string,
   question: unknown,
 ): Answer | Promise<Answer> | null {
-  switch (name) {
-    case '#take':
-      return toAnswer(limits.take(...(question as LimitQuestion)));
-    case '#wait':
-      return toAnswer(limits.wait(...(question as LimitQuestion)));
-    case '#give_back':
-      limits.giveBack(...(question as LimitQuestion));
-      return toAnswer(0);
-    default:
-      return null;
-  }
+  return name === '#take' ? toAnswer(limits.take(...(question as LimitQuestion))) : null;
 }
 
 function toAnswer(seconds: number | Promise<number>): Answer | Promise<Answer> {
