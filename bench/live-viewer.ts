@@ -1,18 +1,17 @@
 /** A viewer of a live page: a WebSocket that reads entire messages. */
 import { EventEmitter, once } from 'node:events';
 import { connect } from 'node:net';
-import { LIVE_PATH, type LiveForm } from '../src/edge/live-pages.ts';
+import { LIVE_PATH } from '../src/edge/live-pages.ts';
 import type { LiveTopic } from '../src/pages/live-content.ts';
 
 export interface Viewer {
   readonly topic: LiveTopic;
-  readonly form: LiveForm;
   nextMessage(): Promise<Buffer>;
   close(): void;
 }
 
 /** Opens a WebSocket and waits for its first message. */
-export async function openViewer(url: string, topic: LiveTopic, form: LiveForm): Promise<Viewer> {
+export async function openViewer(url: string, topic: LiveTopic): Promise<Viewer> {
   const { hostname, port } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port) });
   const frames = new EventEmitter();
@@ -35,11 +34,11 @@ export async function openViewer(url: string, topic: LiveTopic, form: LiveForm):
     return message;
   }
   socket.write(
-    `GET ${LIVE_PATH}?topic=${topic}&form=${form} HTTP/1.1\r\nHost: ${hostname}\r\nUpgrade: websocket\r\n` +
+    `GET ${LIVE_PATH}?topic=${topic} HTTP/1.1\r\nHost: ${hostname}\r\nUpgrade: websocket\r\n` +
       'Connection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n',
   );
   await nextMessage();
-  return { topic, form, nextMessage, close: () => socket.destroy() };
+  return { topic, nextMessage, close: () => socket.destroy() };
 }
 
 const END_OF_HEAD = '\r\n\r\n';

@@ -2,7 +2,6 @@
 import { rmSync } from 'node:fs';
 import { commandReference } from '../src/cli/command-reference.ts';
 import { buildProgram } from '../src/cli/program.ts';
-import { LIVE_FORMS } from '../src/edge/live-pages.ts';
 import { LIVE_TOPICS } from '../src/pages/live-content.ts';
 import { startTestAuthority, type TestAuthority } from '../test/support/authority.ts';
 import { makeNetworkFolder } from '../test/support/folders.ts';
@@ -60,17 +59,14 @@ async function sizeOf({ url }: TestAuthority, path: string, encoding: string): P
 
 /** The sizes of the messages about a new treaty to a viewer of each live page; live messages are not compressed. */
 async function changeSizes(na: TestAuthority, network: string): Promise<Size[]> {
-  const viewers = await Promise.all(
-    LIVE_TOPICS.flatMap((topic) => LIVE_FORMS.map((form) => openViewer(na.url, topic, form))),
-  );
+  const viewers = await Promise.all(LIVE_TOPICS.map((topic) => openViewer(na.url, topic)));
   const messages = viewers.map(({ nextMessage }) => nextMessage());
   await issued(recognize(na, { subject_sovereign_id: 'a-new-neighbor' }));
   const sizes = await Promise.all(
-    viewers.map(async ({ topic, form, close }, index) => {
+    viewers.map(async ({ topic, close }, index) => {
       const plain = (await messages[index])?.byteLength ?? 0;
       close();
-      const what = `live ${topic}, ${form === 'patches' ? 'a change' : 'the whole'}`;
-      return { network, what, plain, gzip: null };
+      return { network, what: `live ${topic}, a change`, plain, gzip: null };
     }),
   );
   return sizes;

@@ -83,7 +83,7 @@ function openViewer({ port }: AuthorityProcess): Promise<Listener> {
       resolve(viewer);
     });
     socket.write(
-      'GET /live?topic=dashboard&form=patches HTTP/1.1\r\nHost: bench\r\nUpgrade: websocket\r\n' +
+      'GET /live?topic=dashboard HTTP/1.1\r\nHost: bench\r\nUpgrade: websocket\r\n' +
         `Connection: Upgrade\r\nSec-WebSocket-Key: ${key}\r\nSec-WebSocket-Version: 13\r\n\r\n`,
     );
   });

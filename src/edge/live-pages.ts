@@ -1,6 +1,6 @@
 /**
- * Live pages: viewers are notified of every change of the underlying document. Each change is rendered once for any
- * number of viewers: as a patch for those that report which version they have, in full for all others.
+ * Live pages: viewers are notified of every change of the underlying document, as a patch of the version before. Each
+ * change is rendered once for any number of viewers.
  */
 
 import { LIVE_TOPICS, type LiveContent, type LiveTopic } from '../pages/live-content.ts';
@@ -9,10 +9,6 @@ import type { PublishedDocument } from '../protocol/contract/documents.ts';
 import type { DocumentCache } from '../protocol/contract/publications.ts';
 
 export const LIVE_PATH = '/live';
-
-/** The form of updates that a viewer requests. */
-export const LIVE_FORMS = ['whole', 'patches'] as const;
-export type LiveForm = (typeof LIVE_FORMS)[number];
 
 /** Renders the content of a page from its document; a promise if that takes long. */
 export type RenderLive = (
@@ -25,16 +21,16 @@ export interface LivePages {
    * Calls back, at once if possible, with the first message for a viewer; null if there is no document. Later changes
    * build on it.
    */
-  first(topic: LiveTopic, form: LiveForm, send: (message: Uint8Array | null) => void): void;
+  first(topic: LiveTopic, send: (message: Uint8Array | null) => void): void;
   /** Calls back with the message for each change. */
-  onChange(listener: (topic: LiveTopic, form: LiveForm, message: Uint8Array) => void): void;
+  onChange(listener: (topic: LiveTopic, message: Uint8Array) => void): void;
 }
 
-/** The content of a page for one version of its document, and the first messages that were sent of it. */
+/** The content of a page for one version of its document, and the first message of its viewers. */
 interface Shown {
   readonly etag: string;
   readonly content: LiveContent;
-  readonly first: Map<LiveForm, Uint8Array>;
+  readonly first: Uint8Array;
 }
 
 /** Instead of a longer patch, viewers fetch the page, which is compressed and sent at their pace. */
@@ -48,15 +44,11 @@ export function isLiveTopic(text: string): text is LiveTopic {
 export function createLivePages(
   documents: DocumentCache,
   render: RenderLive,
-  isWatched: (topic: LiveTopic, form: LiveForm) => boolean,
+  isWatched: (topic: LiveTopic) => boolean,
 ): LivePages {
   const contents = new Map<LiveTopic, Shown>();
   const rendering = new Map<LiveTopic, Promise<void>>();
-  const listeners: ((topic: LiveTopic, form: LiveForm, message: Uint8Array) => void)[] = [];
-
-  function watchedForms(topic: LiveTopic): readonly LiveForm[] {
-    return LIVE_FORMS.filter((form) => isWatched(topic, form));
-  }
+  const listeners: ((topic: LiveTopic, message: Uint8Array) => void)[] = [];
 
   /** Renders the newest version; concurrent callers share one rendering. */
   function refresh(topic: LiveTopic): void | Promise<void> {
@@ -77,34 +69,21 @@ export function createLivePages(
   }
 
   function follow(topic: LiveTopic): void {
-    if (watchedForms(topic).length > 0) void refresh(topic);
+    if (isWatched(topic)) void refresh(topic);
   }
 
   function show(topic: LiveTopic, etag: string, after: LiveContent): void {
     const known = contents.get(topic);
     const before = known?.content;
-    const isSame = before?.version === after.version;
-    const shown = isSame && known ? { ...known, etag } : { etag, content: after, first: new Map() };
-    contents.set(topic, shown);
-    if (isSame) return;
-    for (const form of watchedForms(topic)) {
-      const message =
-        form === 'whole' ? firstMessage(topic, form) : bytesOf(patchMessage(topic, before, after));
-      if (message === null) continue;
-      for (const listener of listeners) listener(topic, form, message);
+    if (known !== undefined && before?.version === after.version) {
+      contents.set(topic, { ...known, etag });
+      return;
     }
-  }
-
-  /** Made once for all viewers of a version. */
-  function firstMessage(topic: LiveTopic, form: LiveForm): Uint8Array | null {
-    const shown = contents.get(topic);
-    if (shown === undefined) return null;
-    const { content, first } = shown;
-    const message =
-      first.get(form) ??
-      bytesOf(form === 'whole' ? wholeMessage(topic, content) : versionMessage(topic, content));
-    first.set(form, message);
-    return message;
+    const first = bytesOf(versionMessage(topic, after));
+    contents.set(topic, { etag, content: after, first });
+    if (!isWatched(topic)) return;
+    const message = bytesOf(patchMessage(topic, before, after));
+    for (const listener of listeners) listener(topic, message);
   }
 
   documents.onChange((name) => {
@@ -112,20 +91,17 @@ export function createLivePages(
   });
 
   return {
-    first(topic, form, send) {
+    first(topic, send) {
+      const sendFirst = () => send(contents.get(topic)?.first ?? null);
       const refreshed = refresh(topic);
-      if (refreshed === undefined) send(firstMessage(topic, form));
-      else void refreshed.then(() => send(firstMessage(topic, form)));
+      if (refreshed === undefined) sendFirst();
+      else void refreshed.then(sendFirst);
     },
     onChange: (listener) => listeners.push(listener),
   };
 }
 
 const bytesOf = (message: string): Uint8Array => Buffer.from(message);
-
-function wholeMessage(topic: LiveTopic, { markup }: LiveContent): string {
-  return JSON.stringify({ topic, html: markup.text });
-}
 
 /** A viewer with another version fetches the page. */
 function versionMessage(topic: LiveTopic, { version }: LiveContent): string {

@@ -11,7 +11,7 @@ import type { LiveTopic } from '../pages/live-content.ts';
 import { createBacklog } from './backlog.ts';
 import type { Edge } from './edge.ts';
 import type { Exchange } from './exchange.ts';
-import { createLivePages, isLiveTopic, LIVE_PATH, type LiveForm } from './live-pages.ts';
+import { createLivePages, isLiveTopic, LIVE_PATH } from './live-pages.ts';
 import { noteOutcome, refusedExchange } from './pipeline.ts';
 import { orCut, writeReply } from './response.ts';
 
@@ -26,7 +26,6 @@ const ALIVE = Buffer.from('{"alive":true}');
 
 interface Viewer {
   readonly topic: LiveTopic;
-  readonly form: LiveForm;
   /** Whether it got its first message, which later ones build on. */
   hasBegun: boolean;
   isGone: boolean;
@@ -50,12 +49,12 @@ export function createViewers(edge: Edge, { openExchange, leftHttp }: ViewersOpt
   const pages = createLivePages(
     edge.documents,
     (topic, document) => edge.liveRenderers[topic](edge, document),
-    (topic, form) => [...open].some((ws) => shows(ws.getUserData(), topic, form)),
+    (topic) => [...open].some((ws) => ws.getUserData().topic === topic),
   );
-  pages.onChange((topic, form, message) => {
+  pages.onChange((topic, message) => {
     for (const ws of open) {
       const viewer = ws.getUserData();
-      if (viewer.hasBegun && shows(viewer, topic, form)) send(ws, message);
+      if (viewer.hasBegun && viewer.topic === topic) send(ws, message);
     }
   });
 
@@ -86,7 +85,7 @@ export function createViewers(edge: Edge, { openExchange, leftHttp }: ViewersOpt
           // However many viewers connect at once, each gets its first message in a slice.
           void edge.queue.turn().then(() => {
             if (viewer.isGone) return;
-            pages.first(viewer.topic, viewer.form, (message) => {
+            pages.first(viewer.topic, (message) => {
               if (viewer.isGone) return;
               viewer.hasBegun = true;
               if (message !== null) send(ws, message);
@@ -107,10 +106,6 @@ export function createViewers(edge: Edge, { openExchange, leftHttp }: ViewersOpt
   };
 }
 
-function shows(viewer: Viewer, topic: LiveTopic, form: LiveForm): boolean {
-  return viewer.topic === topic && viewer.form === form;
-}
-
 /** Answers an upgrade request synchronously. */
 function upgrade(
   res: HttpResponse,
@@ -120,12 +115,11 @@ function upgrade(
   exchange: Exchange,
 ): void {
   const topic = req.getQuery('topic') ?? '';
-  const form = req.getQuery('form') === 'patches' ? 'patches' : 'whole';
   const refusal = refusalOf(topic, req, exchange);
   if (refusal === null && isLiveTopic(topic)) {
     noteOutcome(edge, exchange, 101);
     res.upgrade<Viewer>(
-      { topic, form, hasBegun: false, isGone: false },
+      { topic, hasBegun: false, isGone: false },
       req.getHeader('sec-websocket-key'),
       req.getHeader('sec-websocket-protocol'),
       req.getHeader('sec-websocket-extensions'),

@@ -10,7 +10,7 @@ import { searchEntries, searchPage } from '../../pages/search.ts';
 import type { Dashboard } from '../../protocol/rows/dashboard.ts';
 import { addressedDocument } from '../addressed-document.ts';
 import { type Edge, keyFingerprint, withAnswer } from '../edge.ts';
-import { LIVE_FORMS, LIVE_PATH } from '../live-pages.ts';
+import { LIVE_PATH } from '../live-pages.ts';
 import { firstValue } from '../query.ts';
 import { addressedReply, htmlReply, refusalReply } from '../reply.ts';
 import { PUBLIC_DOCUMENT, PUBLIC_PAGE, type RouteEntry } from '../route.ts';
@@ -53,16 +53,10 @@ export const pageRoutes: readonly RouteEntry[] = [
     limit: 'none',
     query: Type.Object({
       topic: Type.Enum(['dashboard', 'connectome'], { description: 'The page' }),
-      form: Type.Optional(
-        Type.Enum([...LIVE_FORMS], {
-          default: 'whole',
-          description: 'Whether to send the whole content, or what changed',
-        }),
-      ),
     }),
-    summary: 'WebSocket that sends the newest content of a live page whenever it changes',
+    summary: 'WebSocket that sends what changed on a live page',
     description: 'For pages of this site only. What is sent to it is ignored.',
-    answer: Type.Object({ topic: Type.String(), html: Type.String() }),
+    answer: Type.Object({ topic: Type.String(), version: Type.String() }),
     exampleNeeds: { what: 'an upgrade to a WebSocket', otherwise: 'upgrade_required' },
     refusals: ['upgrade_required', 'unknown_live_topic', 'foreign_origin', 'shutting_down'],
     handle: () => refusalReply('upgrade_required', {}, 'Upgrade', 'websocket'),

@@ -25,7 +25,7 @@ function connect(region: HTMLElement, update: (message: LiveMessage) => void): v
   let lastNews = Date.now();
 
   function open(): void {
-    const url = new URL(`./live?topic=${region.dataset.live}&form=patches`, location.href);
+    const url = new URL(`./live?topic=${region.dataset.live}`, location.href);
     url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
     const socket = new WebSocket(url);
     watch(socket);
