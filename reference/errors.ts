@@ -32,16 +32,10 @@ export function errorsPage(): string {
 function tableOf(names: readonly RefusalName[]): string {
   const anchored = new Set<string>();
   const rows = names.map((name) => {
-    const { code: wireCode, message } = REFUSALS[name];
-    const anchor = anchored.has(wireCode) ? '' : `<a id="${errorAnchor(name)}"></a>`;
+    const { status, code: wireCode, message } = REFUSALS[name];
+    const anchor = anchored.has(wireCode) ? '' : `<a id="${status}-${wireCode}"></a>`;
     anchored.add(wireCode);
     return [`${anchor}${code(wireCode)}`, message, CURES[name]];
   });
   return table(['Code', 'It means', 'What to do'], rows);
-}
-
-/** The anchor of a refusal on the page. */
-export function errorAnchor(name: RefusalName): string {
-  const { status, code: wireCode } = REFUSALS[name];
-  return `${status}-${wireCode}`;
 }

@@ -2,12 +2,10 @@
 import { cliPage } from './cli.ts';
 import { configurationPage, configurationSchema } from './configuration.ts';
 import { errorsPage } from './errors.ts';
-import { routesPage } from './routes.ts';
 
 export const PAGES: Readonly<Record<string, () => string>> = {
   'cli.md': cliPage,
   'configuration.md': configurationPage,
   'mesh-na.schema.json': configurationSchema,
   'errors.md': errorsPage,
-  'routes.md': routesPage,
 };

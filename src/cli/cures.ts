@@ -187,7 +187,7 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   node_has_no_active_certificate: 'Join or renew first, then register the agent.',
   node_key_revoked: NEW_KEY,
 
-  not_found: 'Check the path; [Routes](routes.md) lists all of them.',
+  not_found: 'Check the path; `/api-reference` lists all of them.',
   certificate_not_found:
     'Check the `cert_id`; it may have been removed after its retention period.',
   policy_not_found: 'Choose a `policy_id` from `mesh-na policy list`.',
@@ -219,7 +219,7 @@ export const CURES: Readonly<Record<RefusalName, string>> = {
   stale_sequence: 'No action needed: a feed that is at least as new has already been imported.',
   request_timeout: 'Resend the request without pauses in the body.',
   request_entity_too_large:
-    'Send less; the limit of each route is in [Routes](routes.md), and `MESH_MAX_REQUEST_BYTES` may lower it.',
+    'Send less; `/swagger.json` has the limit of each route, and `MESH_MAX_REQUEST_BYTES` may lower it.',
   request_validation_failed: 'Correct the members that `details.errors` or `details.cause` name.',
   invalid_recognition_policy: WHOLE_RECORD,
   invalid_treaty_scope:
