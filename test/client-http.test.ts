@@ -196,7 +196,9 @@ for (const [what, answer, status, code, retryable] of [
 ] as const satisfies readonly (readonly [string, () => Response, number, ErrorCode, boolean])[]) {
   test(`${what} is an error with status, code and whether it is temporary`, async () => {
     const { bodies, options } = scripted(answer(), count());
-    const error = await failure(createPublicClient(options).attestation('a'));
+    const error = await failure(
+      createPublicClient(options).readAttestation({ attestation_id: 'a' }),
+    );
     assert.deepEqual([error.status, error.code, error.retryable], [status, code, retryable]);
     assert.equal(bodies.length, 1);
   });

@@ -136,12 +136,15 @@ async function runRevoke(
   options: OperatorOptions & { readonly reason?: string },
 ): Promise<void> {
   const pages = pagesOf(
-    (page) => publicClient(options).attestations(page),
+    (page) => publicClient(options).listAttestations(page),
     ({ attestations }) => attestations,
   );
   const ids = eachOf('Attestations', pages, ({ attestation }) => attestation.attestation_id);
   const id = await wholeId(given, 'attestation', ids);
-  const revoked = await operatorClient(options).revokeAttestation(id, { reason: options.reason });
+  const revoked = await operatorClient(options).revokeAttestation({
+    attestation_id: id,
+    reason: options.reason,
+  });
   const text = revoked.already_revoked ? 'was already revoked' : 'is revoked';
   printResult(options, revoked, [`Attestation ${id} ${text}.`]);
 }
@@ -151,7 +154,7 @@ async function runList(options: ListOptions): Promise<void> {
   const client = publicClient(options);
   const filters = { issuer_sovereign_id: issuer, subject_id: subject, status };
   const pages = pagesOf(
-    (page) => client.attestations({ ...filters, ...page }),
+    (page) => client.listAttestations({ ...filters, ...page }),
     ({ attestations }) => attestations,
   );
   await printList(options, pages, {

@@ -2,13 +2,11 @@
 
 import type { JsonObject } from '../base/json/value.ts';
 import {
-  AttestationRevocation,
   FeedImported,
   PolicyHistory,
   RecognitionPolicySaved,
   TreatyRevocation,
 } from '../protocol/answers/recognition.ts';
-import { MembershipAttestation } from '../protocol/records/membership-attestation.ts';
 import { PolicyManifest } from '../protocol/records/policy-manifest.ts';
 import { RecognitionTreaty, type TreatyScope } from '../protocol/records/recognition-treaty.ts';
 import { type Calls, pathOf, posting } from './calls.ts';
@@ -25,16 +23,6 @@ export type PolicyRequest = {
     readonly preferred_transports?: readonly string[];
     readonly max_hops?: number;
   };
-};
-
-/** Absent members get the authority's defaults: 168 hours, its own name as issuer. */
-export type AttestationRequest = {
-  readonly subject_id: string;
-  readonly roles: readonly string[];
-  readonly validity_hours?: number | undefined;
-  readonly subject_public_key?: string | undefined;
-  readonly claims?: JsonObject | undefined;
-  readonly issuer_sovereign_id?: string | undefined;
 };
 
 export type TreatyRequest = {
@@ -70,15 +58,6 @@ export interface OperatorTrust {
   publishPolicy(policy?: PolicyRequest, call?: CallOptions): Promise<PolicyManifest>;
   rollbackPolicy(policyId: string, call?: CallOptions): Promise<PolicyManifest>;
   policyHistory(page?: Page, call?: CallOptions): Promise<PolicyHistory>;
-  issueAttestation(
-    attestation: AttestationRequest,
-    call?: CallOptions,
-  ): Promise<MembershipAttestation>;
-  revokeAttestation(
-    id: string,
-    revocation?: RevokeReason,
-    call?: CallOptions,
-  ): Promise<AttestationRevocation>;
   setRecognitionPolicy(
     policy: RecognitionPolicyRequest,
     call?: CallOptions,
@@ -104,9 +83,6 @@ export function operatorTrust(calls: Calls): OperatorTrust {
     rollbackPolicy: (policyId, call) =>
       post(PolicyManifest, '/admin/policy/rollback', { policy_id: policyId }, call),
     policyHistory: (page, call) => get(PolicyHistory, '/admin/policy/history', page, call),
-    issueAttestation: to(MembershipAttestation, '/admin/attestations'),
-    revokeAttestation: (id, revocation = {}, call) =>
-      post(AttestationRevocation, pathOf`/admin/attestations/${id}/revoke`, revocation, call),
     setRecognitionPolicy: to(RecognitionPolicySaved, '/admin/recognition-policy'),
     issueTreaty: to(RecognitionTreaty, '/admin/recognition-treaties'),
     revokeTreaty: (id, revocation = {}, call) =>

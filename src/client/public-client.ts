@@ -10,6 +10,7 @@ import { RevocationListDelta } from '../protocol/records/revocation-list-delta.t
 import { History, type HistoryStep, type SeriesName } from '../protocol/rows/history.ts';
 import { AuthorityError } from './authority-error.ts';
 import { publicCalls } from './calls.ts';
+import { type Operations, operations } from './operations.ts';
 import type { CallOptions, ServerOptions } from './options.ts';
 import { type PublicProtocol, publicProtocol } from './public-protocol.ts';
 import { type PublicTrust, publicTrust } from './public-trust.ts';
@@ -25,7 +26,7 @@ export interface HistoryQuery {
   readonly step?: HistoryStep | undefined;
 }
 
-export interface PublicClient extends PublicTrust, PublicProtocol {
+export interface PublicClient extends Operations<'public'>, PublicTrust, PublicProtocol {
   genesis(call?: CallOptions): Promise<GenesisBlock>;
   sovereign(call?: CallOptions): Promise<SovereignDocument>;
   /**
@@ -49,6 +50,7 @@ export function createPublicClient(server: ServerOptions): PublicClient {
   const calls = publicCalls(server);
   const { get } = calls;
   return {
+    ...operations(calls, 'public'),
     ...publicTrust(calls),
     ...publicProtocol(calls),
     genesis: (call) => get(GenesisBlock, '/genesis', {}, call),

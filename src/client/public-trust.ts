@@ -5,7 +5,7 @@
 
 import type { JsonObject } from '../base/json/value.ts';
 import { AgentList } from '../protocol/answers/enrollment.ts';
-import { AttestationList, TreatyList } from '../protocol/answers/recognition.ts';
+import { TreatyList } from '../protocol/answers/recognition.ts';
 import {
   AttestationVerdict,
   TreatyAttestationVerdict,
@@ -14,7 +14,6 @@ import {
 import { AgentDescriptor } from '../protocol/records/agent-descriptor.ts';
 import { RecognitionPolicy } from '../protocol/records/recognition-policy.ts';
 import { SovereignRevocationFeed } from '../protocol/records/revocation-feed.ts';
-import { AttestationRow } from '../protocol/rows/attestation.ts';
 import {
   Atlas,
   Connectome,
@@ -37,12 +36,6 @@ export type Page = {
   /** The `next_cursor` of the previous page. */
   readonly cursor?: string | undefined;
 };
-
-export type AttestationFilters = {
-  readonly issuer_sovereign_id?: string | undefined;
-  readonly subject_id?: string | undefined;
-  readonly status?: AttestationRow['status'] | undefined;
-} & Page;
 
 export type TreatyFilters = {
   readonly issuer_sovereign_id?: string | undefined;
@@ -83,8 +76,6 @@ export type VerifyTreatyRequest = {
 export interface PublicTrust {
   agents(capability?: string, call?: CallOptions): Promise<AgentList>;
   agent(nodePublicKey: string, call?: CallOptions): Promise<AgentDescriptor>;
-  attestations(filters?: AttestationFilters, call?: CallOptions): Promise<AttestationList>;
-  attestation(id: string, call?: CallOptions): Promise<AttestationRow>;
   /** Null when none is configured. */
   recognitionPolicy(call?: CallOptions): Promise<RecognitionPolicy | null>;
   treaties(filters?: TreatyFilters, call?: CallOptions): Promise<TreatyList>;
@@ -119,8 +110,6 @@ export function publicTrust(calls: Calls): PublicTrust {
     agents: (capability, call) => get(AgentList, '/agents', { capability }, call),
     agent: (nodePublicKey, call) =>
       get(AgentDescriptor, pathOf`/agents/${nodePublicKey}`, {}, call),
-    attestations: (filters, call) => get(AttestationList, '/attestations', filters, call),
-    attestation: (id, call) => get(AttestationRow, pathOf`/attestations/${id}`, {}, call),
     recognitionPolicy: (call) =>
       get(RecognitionPolicy, '/recognition-policy', {}, call).catch(nullWhenMissing),
     treaties: (filters, call) => get(TreatyList, '/recognition-treaties', filters, call),

@@ -181,23 +181,23 @@ async function take(step: Step, authority: Lived, observed: Observed): Promise<v
     }
     case 'attest': {
       const terms = {
-        subjectId: `subject-${observed.attestations.length}`,
+        subject_id: `subject-${observed.attestations.length}`,
         roles: ['role:member'],
-        validityHours: 24,
-        subjectPublicKey: null,
+        validity_hours: 24,
+        subject_public_key: null,
         claims: {},
-        issuer: NETWORK,
+        issuer_sovereign_id: NETWORK,
       };
       const answer = valueIn(await ask(authority.operator('issueAttestation', terms)));
       observed.attestations.push(String(answer.attestation_id));
       return;
     }
     case 'revokeAttestation': {
-      const attestationId = observed.attestations.at(-1 - step.which);
-      if (attestationId === undefined) return;
-      const reason = 'left';
-      await ask(authority.operator('revokeAttestation', { attestationId, reason }));
-      observed.revokedAttestations.add(attestationId);
+      const id = observed.attestations.at(-1 - step.which);
+      if (id === undefined) return;
+      const given = { attestation_id: id, reason: 'left' };
+      await ask(authority.operator('revokeAttestation', given));
+      observed.revokedAttestations.add(id);
       return;
     }
     case 'operatorOff': {

@@ -137,12 +137,12 @@ export const OPERATOR_REQUESTS: Asks = {
       name: 'issueAttestation',
       tier: 'privileged',
       given: {
-        subjectId,
+        subject_id: subjectId,
         roles: ['role:member'],
-        validityHours: 24,
-        subjectPublicKey: null,
+        validity_hours: 24,
+        subject_public_key: null,
         claims: {},
-        issuer,
+        issuer_sovereign_id: issuer,
       },
       decide: () => issueAttestation(issuer, subjectId),
       learn: (_, made) => known.attestations.push(...made('attestation')),
@@ -154,7 +154,7 @@ export const OPERATOR_REQUESTS: Asks = {
     return ask(world, {
       name: 'revokeAttestation',
       tier: 'privileged',
-      given: { attestationId, reason },
+      given: { attestation_id: attestationId, reason },
       decide: (moment) => revokeAttestation(moment, attestationId, reason),
     });
   },

@@ -1,7 +1,7 @@
 /** Compares what readers see with what was acknowledged: never less, and never anything that is not on disk. */
 import { isDeepStrictEqual } from 'node:util';
 import type { JsonObject } from '../../src/base/json/value.ts';
-import type { ListPlace } from '../../src/protocol/contract/pages.ts';
+import type { ListPlace, PageRequest } from '../../src/protocol/contract/pages.ts';
 import type { CallName, CallOf } from './authority-calls.ts';
 import { publishedIds, signingNow } from './model/authority-keys.ts';
 import { publicationOf } from './model/enrollment.ts';
@@ -87,7 +87,7 @@ export async function compareAll(world: World): Promise<void> {
 async function compareAgentLists(world: World): Promise<void> {
   const { shown, lapsedAgents } = world;
   for (const capability of ['tool:0', 'tool:1']) {
-    const agents = await readList(world, 'listAgents', { capability });
+    const agents = await readList(world, 'listAgents', { filter: { capability } });
     const keys = agents.map(({ node_public_key }) => node_public_key);
     const wanted = [...shown.agents]
       .filter(
@@ -107,7 +107,7 @@ async function compareAgentLists(world: World): Promise<void> {
 
 async function compareAttestations(world: World): Promise<void> {
   const { shown } = world;
-  const all = { issuer: null, subject: null, status: null };
+  const all = { issuer_sovereign_id: null, subject_id: null, status: null };
   const attestations = await readList(world, 'listAttestations', all);
   const rows = attestations.map(({ attestation, status, revocation_reason }) => [
     (attestation as JsonObject).attestation_id,
@@ -127,8 +127,8 @@ async function compareAttestations(world: World): Promise<void> {
 
 async function compareTreaties(world: World): Promise<void> {
   const { shown } = world;
-  const all = { issuer: null, subject: null, status: null };
-  const treaties = await readList(world, 'listTreaties', all);
+  const filter = { issuer: null, subject: null, status: null };
+  const treaties = await readList(world, 'listTreaties', { filter });
   const rows = treaties.map(({ treaty, status, revoked_at, revocation_reason }) => [
     (treaty as JsonObject).treaty_id,
     [status, revoked_at === null ? null : Date.parse(String(revoked_at)), revocation_reason],
@@ -192,12 +192,12 @@ type ListName = 'listAgents' | 'listAttestations' | 'listTreaties';
 async function readList<Name extends ListName>(
   world: World,
   name: Name,
-  filter: CallOf<Name>['filter'],
+  filter: Omit<CallOf<Name>, keyof PageRequest>,
 ): Promise<readonly JsonObject[]> {
   const rows: JsonObject[] = [];
   let after: ListPlace | null = null;
   do {
-    const given = { filter, after, limit: ROWS_PER_PAGE } as unknown as CallOf<Name>;
+    const given = { ...filter, after, limit: ROWS_PER_PAGE } as unknown as CallOf<Name>;
     const page = await read(world, name, given);
     rows.push(...(page.rows as readonly JsonObject[]));
     const next = page.next as readonly [number, string] | null;

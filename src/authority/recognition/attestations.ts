@@ -3,7 +3,7 @@ import type { Attestation } from '../../../machines/attestation.ts';
 import { canonicalJson, JsonText, type WithText } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
-import type { AttestationTerms } from '../../protocol/contract/inputs.ts';
+import type { CallInput } from '../../protocol/contract/calls.ts';
 import { type Issuer, keysOf } from '../../protocol/records/issuer.ts';
 import {
   type MembershipAttestation,
@@ -20,18 +20,20 @@ import { pageOf } from '../engine/page.ts';
 import { feedEntry } from '../lists/feed.ts';
 import { refusalIn } from '../subjects/kinds.ts';
 
+type Terms = CallInput<'issueAttestation'>;
+
 const HOUR = 3_600_000;
 
 export const issueAttestation: Handler<'issueAttestation'> = (na, unit, terms) => {
-  refusePrivateKeys(na, [terms.subjectPublicKey]);
-  const issuer = terms.issuer ?? na.settings.networkName;
+  refusePrivateKeys(na, [terms.subject_public_key]);
+  const issuer = terms.issuer_sovereign_id ?? na.settings.networkName;
   assertOwnIssuer(na, issuer, 'attestation_issuer_mismatch');
   const record = buildAttestation({ ...issuerOf(na, unit), sovereignId: issuer }, terms);
   const json = canonicalJson(record);
   const attestation: Attestation = {
     json,
     issuer,
-    subject: terms.subjectId,
+    subject: terms.subject_id,
     issuedAt: unit.at,
     revokedAt: null,
     revocationReason: null,
@@ -40,25 +42,25 @@ export const issueAttestation: Handler<'issueAttestation'> = (na, unit, terms) =
   unit.audit('membership_attestation_issued', {
     attestation_id: record.attestation_id,
     issuer_sovereign_id: issuer,
-    subject_id: terms.subjectId,
+    subject_id: terms.subject_id,
     roles: terms.roles,
   });
   return new JsonText(json);
 };
 
 /** Builds an attestation, signed in the sovereign's name; the issuer in the terms is ignored. */
-export function buildAttestation(issuer: Issuer, terms: AttestationTerms): MembershipAttestation {
+export function buildAttestation(issuer: Issuer, terms: Terms): MembershipAttestation {
   const { sovereignId, keyId, now, uuid } = issuer;
   const issuedAt = formatInstant(now);
   const record = readMembershipAttestation({
     attestation_id: uuid(),
     issuer_sovereign_id: sovereignId,
-    subject_id: terms.subjectId,
-    subject_public_key: terms.subjectPublicKey,
+    subject_id: terms.subject_id,
+    subject_public_key: terms.subject_public_key,
     roles: terms.roles,
     issued_at: issuedAt,
     valid_from: issuedAt,
-    expires_at: formatInstant(now + terms.validityHours * HOUR),
+    expires_at: formatInstant(now + terms.validity_hours * HOUR),
     issued_by: keyId,
     claims: terms.claims,
   });
@@ -70,7 +72,7 @@ export function buildAttestation(issuer: Issuer, terms: AttestationTerms): Membe
 export const revokeAttestation: Handler<'revokeAttestation'> = (
   na,
   unit,
-  { attestationId, reason },
+  { attestation_id: attestationId, reason },
 ) => {
   const emitted = unit.send('attestation', attestationId, { type: 'revoke', at: unit.at, reason });
   const refused = refusalIn(emitted);
@@ -85,18 +87,20 @@ export const revokeAttestation: Handler<'revokeAttestation'> = (
   return answer;
 };
 
-export const listAttestations: Handler<'listAttestations'> = (na, { filter, ...page }) =>
-  pageOf(
+export const listAttestations: Handler<'listAttestations'> = (na, given) => {
+  const { issuer_sovereign_id: issuer, subject_id: subject, status } = given;
+  return pageOf(
     {
-      ...na.attestations.matching(filter),
+      ...na.attestations.matching({ issuer, subject, status }),
       row: ({ context }) => rowOf(na, context),
       lengthOf: ({ context, at }) => costOf(na, context.json, at),
     },
-    page,
+    given,
   );
+};
 
-export const readAttestation: Handler<'readAttestation'> = (na, { attestationId }) => {
-  const attestation = na.subjects.committed('attestation', attestationId);
+export const readAttestation: Handler<'readAttestation'> = (na, given) => {
+  const attestation = na.subjects.committed('attestation', given.attestation_id);
   if (attestation === undefined) throw new Refusal('attestation_not_found');
   return rowOf(na, attestation.context);
 };

@@ -107,12 +107,12 @@ function stands(holds: (cycle: Cycle) => boolean, cycle: Cycle): boolean {
 
 function attestationIssued(cycle: Cycle): boolean {
   const issued = buildAttestation(cycle.peer, {
-    subjectId: 'trust-cycle-subject',
+    subject_id: 'trust-cycle-subject',
     roles: [ROLE],
-    validityHours: 1,
-    subjectPublicKey: null,
+    validity_hours: 1,
+    subject_public_key: null,
     claims: {},
-    issuer: null,
+    issuer_sovereign_id: null,
   });
   const received = readMembershipAttestation(asSent(issued));
   if (received === null) return false;

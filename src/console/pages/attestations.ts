@@ -79,7 +79,7 @@ const REVOKE: Action = {
   ],
   async plan({ publicClient }, form) {
     const [id, reason] = [textIn(form, 'attestation_id'), textIn(form, 'reason')];
-    const { attestation } = await publicClient.attestation(id);
+    const { attestation } = await publicClient.readAttestation({ attestation_id: id });
     return {
       sentence: `Revoke the attestation ${id} of ${attestation.subject_id}.`,
       requests: [
@@ -106,7 +106,7 @@ export const ATTESTATIONS = definePage({
   tier: 'standard',
   async load({ publicClient }, query) {
     const [subject, cursor] = [textIn(query, 'subject'), textIn(query, 'cursor')];
-    const list = await publicClient.attestations({
+    const list = await publicClient.listAttestations({
       limit: ROWS_OF_PAGE,
       ...(subject !== '' && { subject_id: subject }),
       ...(cursor !== '' && { cursor }),

@@ -120,11 +120,9 @@ function answerSovereign(
 }
 
 async function answerAttestation(request: RouteRequest, edge: Edge): Promise<Reply> {
-  const attestationId = given(request, 'id');
-  if (attestationId === '') {
-    return htmlReply(askPage(ATTESTATIONS, networkOf(edge)), request);
-  }
-  const answer = await edge.call('readAttestation', { attestationId });
+  const id = given(request, 'id');
+  if (id === '') return htmlReply(askPage(ATTESTATIONS, networkOf(edge)), request);
+  const answer = await edge.call('readAttestation', { attestation_id: id });
   if (!answer.ok) return notFound(request, edge, 'attestation_not_found', ATTESTATIONS);
   const row = JSON.parse(answer.json) as AttestationRow;
   return htmlReply(attestationPage(row, request.now, networkOf(edge)), request);

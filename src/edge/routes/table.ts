@@ -1,11 +1,11 @@
 /** The complete HTTP API: every route appears in this table once. */
+import * as attestations from '../../protocol/api/attestations.ts';
 import * as invites from '../../protocol/api/invites.ts';
 import { describeNode } from '../../protocol/api/node-descriptions.ts';
 import * as operatorKeys from '../../protocol/api/operator-keys.ts';
 import { type Route, type RouteEntry, withAccess } from '../route.ts';
 import { agentRoutes } from './agents.ts';
 import { agreementRoutes } from './agreements.ts';
-import { attestationRoutes } from './attestations.ts';
 import { authorityKeyRoutes } from './authority-keys.ts';
 import { boundaryRoutes } from './boundary.ts';
 import { certificateRoutes } from './certificates.ts';
@@ -46,7 +46,7 @@ const ENTRIES: readonly RouteEntry[] = [
   ...policyRoutes,
   ...eventRoutes,
   ...agentRoutes,
-  ...attestationRoutes,
+  ...operationRoutes(attestations),
   ...treatyRoutes,
   ...recognitionRoutes,
   ...verificationRoutes,

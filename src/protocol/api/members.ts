@@ -72,6 +72,17 @@ export function optional<Schema extends TSchema, Otherwise extends Static<Schema
   refusal: RefusalName | null = null,
   checks: MemberChecks = {},
 ): Member<Static<Schema> | (null extends Otherwise ? null : never), false> {
-  const shown = otherwise === null ? schema : { ...schema, default: otherwise };
+  const shown = otherwise === null ? schema : withDefault(schema, otherwise);
   return { schema: shown, refusal, isRequired: false, otherwise: otherwise as never, checks };
+}
+
+/** The refinements of a schema are not enumerable, so a spread would drop them. */
+function withDefault(schema: TSchema, otherwise: unknown): TSchema {
+  return Object.defineProperties(
+    {},
+    {
+      ...Object.getOwnPropertyDescriptors(schema),
+      default: { value: otherwise, enumerable: true },
+    },
+  );
 }

@@ -71,6 +71,14 @@ export function choice<Word extends string>(
   );
 }
 
+/** One of a few words as a filter: no row has any other. */
+export function word<Word extends string>(
+  words: readonly Word[],
+  description: string,
+): Parameter<string | null, Word> {
+  return single(Type.Enum([...words], { description }), null, (given) => given);
+}
+
 /** An instant, read as milliseconds since the epoch. */
 export function instant(
   refusal: RefusalName,

@@ -2,6 +2,7 @@
 import Type, { type TInteger, type TSchema, type TUnknown } from 'typebox';
 import { isPublicKey } from '../../base/crypto/public-key.ts';
 import type { JsonObject, JsonValue } from '../../base/json/value.ts';
+import type { RefusalName } from '../../base/refusal.ts';
 import { MAX_TEXT_LENGTH } from '../records/bounds.ts';
 import type { BodyCheck } from './members.ts';
 
@@ -56,6 +57,14 @@ export const NodeProofMembers = {
 /** A test for bodies: a list that was sent has items; other types are checked elsewhere. */
 export function hasItems(list: JsonValue | undefined): boolean {
   return list !== undefined && !(Array.isArray(list) && list.length === 0);
+}
+
+/** Refuses a list that is absent or empty. */
+export function someItems(
+  refusal: RefusalName,
+  listIn: (body: JsonObject) => JsonValue | undefined,
+): BodyCheck {
+  return { refusal, passes: (body) => hasItems(listIn(body)) };
 }
 
 /** Whether every role of a list is allowed; anything but a list of strings is checked elsewhere. */

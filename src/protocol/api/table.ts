@@ -1,10 +1,11 @@
 /** Every operation of the service, by its name. */
+import * as attestations from './attestations.ts';
 import * as authorityKeys from './authority-keys.ts';
 import * as invites from './invites.ts';
 import { describeNode } from './node-descriptions.ts';
 import * as operatorKeys from './operator-keys.ts';
 
-export const API = { ...invites, describeNode, ...operatorKeys, ...authorityKeys };
+export const API = { ...invites, describeNode, ...operatorKeys, ...authorityKeys, ...attestations };
 
 export type Api = typeof API;
 export type OperationName = keyof Api;

@@ -15,7 +15,6 @@ import type { OperatorClaim, Tier } from './claims.ts';
 import type {
   AcceptAgreement,
   AssembleConsensus,
-  AttestationTerms,
   BuildEvidence,
   CastVote,
   CertificateFilter,
@@ -133,11 +132,6 @@ export const CALLS = {
   readHorizon: standardQuery<null>(),
   readAdoption: standardQuery<null>(),
 
-  issueAttestation: privilegedCommand<AttestationTerms>(),
-  revokeAttestation: privilegedCommand<{
-    readonly attestationId: string;
-    readonly reason: string;
-  }>(),
   issueTreaty: privilegedCommand<TreatyTerms>(),
   revokeTreaty: privilegedCommand<{ readonly treatyId: string; readonly reason: string }>(),
   followTreaty: privilegedCommand<FollowTreaty>(),
@@ -150,8 +144,6 @@ export const CALLS = {
   countAgents: query<null>(),
   listAgents: query<FilteredPage<{ readonly capability: string }>>(),
   readAgent: query<{ readonly nodePublicKey: string }>(),
-  listAttestations: query<FilteredPage<RecordFilter>>(),
-  readAttestation: query<{ readonly attestationId: string }>(),
   listTreaties: query<FilteredPage<RecordFilter>>(),
   readTreaty: query<{ readonly treatyId: string }>(),
   readRecognitionPolicy: query<null>(),

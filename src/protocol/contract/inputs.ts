@@ -110,16 +110,6 @@ export interface PolicyTerms {
   readonly content: { readonly [member: string]: unknown };
 }
 
-export interface AttestationTerms {
-  readonly subjectId: string;
-  readonly roles: readonly string[];
-  readonly validityHours: number;
-  readonly subjectPublicKey: string | null;
-  readonly claims: JsonObject;
-  /** Null for this network's own name. */
-  readonly issuer: string | null;
-}
-
 /** Null members do not filter. */
 export interface RecordFilter {
   readonly issuer: string | null;
