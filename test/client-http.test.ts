@@ -103,10 +103,10 @@ for (const id of ['..', '.', '', '%2e%2E']) {
     const options = { url, fetch, audience: 'a', keyId: 'ops', key: newKey() };
     const operator = createOperatorClient(options);
     const calls = [
-      operator.revokeTreaty(id),
+      operator.revokeTreaty({ treaty_id: id }),
       operator.setOperatorKeyTier({ key_id: id, tier: 'standard' }),
       operator.certificate(id),
-      createPublicClient(options).treaty(id),
+      createPublicClient(options).readTreaty({ treaty_id: id }),
       operator.request({
         method: 'POST',
         path: `/admin/attestations/${encodeURIComponent(id)}/revoke`,

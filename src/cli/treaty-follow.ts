@@ -91,7 +91,7 @@ async function followOne(
   options: FollowOptions,
 ): Promise<void> {
   const { yes = false } = options;
-  const row = await client.treaty(await wholeTreatyId(client, given));
+  const row = await client.readTreaty({ treaty_id: await wholeTreatyId(client, given) });
   const changes = changesOf(row, offer);
   // Without changes, the authority says why there are none.
   if (changes !== null && !yes) await assertAccepted(changes, 'Replace it?');
@@ -134,7 +134,8 @@ function followed(
   { document, rootKey }: Offer,
   options: FollowOptions,
 ): Promise<RecognitionTreaty> {
-  return operatorClient(options).followTreaty(treaty_id, {
+  return operatorClient(options).followTreaty({
+    treaty_id,
     authority_keys: document,
     root_public_key: rootKey ?? undefined,
   });

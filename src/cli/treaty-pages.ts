@@ -1,14 +1,14 @@
 /** The treaties of an authority, page by page. */
 
 import { pagesOf } from '../client/list-pages.ts';
+import type { Sent } from '../client/operations.ts';
 import type { PublicClient } from '../client/public-client.ts';
-import type { TreatyFilters } from '../client/public-trust.ts';
 import { eachOf } from './listing.ts';
 import { wholeId } from './short-id.ts';
 
-export function treatyPages(client: PublicClient, filters: TreatyFilters) {
+export function treatyPages(client: PublicClient, filters: Sent<'listTreaties'>) {
   return pagesOf(
-    (page) => client.treaties({ ...filters, ...page }),
+    (page) => client.listTreaties({ ...filters, ...page }),
     ({ recognition_treaties }) => recognition_treaties,
   );
 }

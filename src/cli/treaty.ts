@@ -1,7 +1,7 @@
 /** `mesh-na treaty`: recognition of other sovereigns. */
 import { type Command, Option } from 'commander';
 import type { JsonObject } from '../base/json/value.ts';
-import type { TreatyRequest } from '../client/operator-trust.ts';
+import type { Sent } from '../client/operations.ts';
 import { usageFailure } from './exit-codes.ts';
 import { readJsonFile } from './json-file.ts';
 import { printList } from './listing.ts';
@@ -97,7 +97,10 @@ async function runRevoke(
   options: OperatorOptions & { readonly reason?: string },
 ): Promise<void> {
   const id = await wholeTreatyId(publicClient(options), given);
-  const revoked = await operatorClient(options).revokeTreaty(id, { reason: options.reason });
+  const revoked = await operatorClient(options).revokeTreaty({
+    treaty_id: id,
+    reason: options.reason,
+  });
   printResult(options, revoked, [`Treaty ${id} is revoked.`]);
 }
 
@@ -149,6 +152,8 @@ interface IssueOptions extends OperatorOptions, RecordOptions {
   readonly issuer?: string;
 }
 
+type Scope = Sent<'issueTreaty'>['scope'];
+
 /** `treaty issue`. */
 async function runIssue(subject: string, options: IssueOptions): Promise<void> {
   const scope = await scopeOf(options);
@@ -167,14 +172,14 @@ async function runIssue(subject: string, options: IssueOptions): Promise<void> {
 }
 
 /** The authority validates the members of the file. */
-async function scopeOf({ role, anyRole, scope }: IssueOptions): Promise<TreatyRequest['scope']> {
+async function scopeOf({ role, anyRole, scope }: IssueOptions): Promise<Scope> {
   const members = scope === undefined ? {} : await readJsonFile(scope);
   const allowed_roles = anyRole ? [] : (role ?? members.allowed_roles);
   const isAny = allowed_roles === undefined || isEmpty(allowed_roles);
   if (isAny && !anyRole) {
     throw usageFailure('Give each --role that it may attest, or --any-role');
   }
-  return { ...members, allowed_roles } as TreatyRequest['scope'];
+  return { ...members, allowed_roles } as Scope;
 }
 
 /** On the wire, no role stands for any. */

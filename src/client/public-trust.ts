@@ -5,7 +5,6 @@
 
 import type { JsonObject } from '../base/json/value.ts';
 import { AgentList } from '../protocol/answers/enrollment.ts';
-import { TreatyList } from '../protocol/answers/recognition.ts';
 import {
   AttestationVerdict,
   TreatyAttestationVerdict,
@@ -22,7 +21,6 @@ import {
   RecognitionGraph,
   TrustPath,
 } from '../protocol/rows/graph.ts';
-import { TreatyRow, type TreatyStatus } from '../protocol/rows/treaty.ts';
 import { AuthorityError } from './authority-error.ts';
 import { type Calls, pathOf, posting } from './calls.ts';
 import type { CallOptions } from './options.ts';
@@ -36,12 +34,6 @@ export type Page = {
   /** The `next_cursor` of the previous page. */
   readonly cursor?: string | undefined;
 };
-
-export type TreatyFilters = {
-  readonly issuer_sovereign_id?: string | undefined;
-  readonly subject_sovereign_id?: string | undefined;
-  readonly status?: TreatyStatus | undefined;
-} & Page;
 
 /** Questions beyond the current path; at least one is required. */
 export type TrustQuestion = {
@@ -78,8 +70,6 @@ export interface PublicTrust {
   agent(nodePublicKey: string, call?: CallOptions): Promise<AgentDescriptor>;
   /** Null when none is configured. */
   recognitionPolicy(call?: CallOptions): Promise<RecognitionPolicy | null>;
-  treaties(filters?: TreatyFilters, call?: CallOptions): Promise<TreatyList>;
-  treaty(id: string, call?: CallOptions): Promise<TreatyRow>;
   revocationFeed(issuer?: string, call?: CallOptions): Promise<SovereignRevocationFeed>;
   recognitionGraph(call?: CallOptions): Promise<RecognitionGraph>;
   connectome(call?: CallOptions): Promise<Connectome>;
@@ -112,8 +102,6 @@ export function publicTrust(calls: Calls): PublicTrust {
       get(AgentDescriptor, pathOf`/agents/${nodePublicKey}`, {}, call),
     recognitionPolicy: (call) =>
       get(RecognitionPolicy, '/recognition-policy', {}, call).catch(nullWhenMissing),
-    treaties: (filters, call) => get(TreatyList, '/recognition-treaties', filters, call),
-    treaty: (id, call) => get(TreatyRow, pathOf`/recognition-treaties/${id}`, {}, call),
     revocationFeed: (issuer, call) =>
       get(
         SovereignRevocationFeed,

@@ -4,7 +4,6 @@ import type { JsonObject } from '../../src/base/json/value.ts';
 import { formatInstant } from '../../src/base/timestamp.ts';
 import { proveMembership } from '../../src/protocol/records/capability-disclosure.ts';
 import { readRecognitionPolicy } from '../../src/protocol/records/recognition-policy.ts';
-import { readTreatyScope } from '../../src/protocol/records/recognition-treaty.ts';
 import { readRevocationFeed } from '../../src/protocol/records/revocation-feed.ts';
 import { signRecord, soleSigner } from '../../src/protocol/records/signed-record.ts';
 import { type CallInput, callAsOperator, type OperatorCallName } from './authority-calls.ts';
@@ -161,18 +160,16 @@ export const OPERATOR_REQUESTS: Asks = {
   treaty(step, known, world) {
     const peer = PEERS[step.peer] ?? PEERS[0];
     if (peer === undefined) throw new Error('There are no peers');
-    const scope = readTreatyScope({});
-    if (scope === null) throw new Error('The empty scope is one');
     return ask(world, {
       name: 'issueTreaty',
       tier: 'privileged',
       given: {
-        subject: peer.name,
-        subjectKeys: [peer.key.publicKey],
-        scope,
-        validityHours: step.hours,
+        subject_sovereign_id: peer.name,
+        subject_public_keys: [peer.key.publicKey],
+        scope: {},
+        validity_hours: step.hours,
         metadata: {},
-        issuer: null,
+        issuer_sovereign_id: null,
       },
       decide: (moment) => issueTreaty(moment, peer.name, peer.key.publicKey, step.hours),
       learn: (_, made) => known.treaties.push(...made('recognition-treaty')),
@@ -184,7 +181,7 @@ export const OPERATOR_REQUESTS: Asks = {
     return ask(world, {
       name: 'revokeTreaty',
       tier: 'privileged',
-      given: { treatyId, reason },
+      given: { treaty_id: treatyId, reason },
       decide: (moment) => revokeTreaty(moment, treatyId, reason),
     });
   },

@@ -127,8 +127,8 @@ async function compareAttestations(world: World): Promise<void> {
 
 async function compareTreaties(world: World): Promise<void> {
   const { shown } = world;
-  const filter = { issuer: null, subject: null, status: null };
-  const treaties = await readList(world, 'listTreaties', { filter });
+  const all = { issuer_sovereign_id: null, subject_sovereign_id: null, status: null };
+  const treaties = await readList(world, 'listTreaties', all);
   const rows = treaties.map(({ treaty, status, revoked_at, revocation_reason }) => [
     (treaty as JsonObject).treaty_id,
     [status, revoked_at === null ? null : Date.parse(String(revoked_at)), revocation_reason],

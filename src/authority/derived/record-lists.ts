@@ -6,7 +6,6 @@ import type { Attestation } from '../../../machines/attestation.ts';
 import type { Treaty } from '../../../machines/recognition-treaty.ts';
 import { compareCodePoints } from '../../base/json/write.ts';
 import { firstIndex, insertInOrder } from '../../base/ordered-list.ts';
-import type { RecordFilter } from '../../protocol/contract/inputs.ts';
 import type { ListPlace } from '../../protocol/contract/pages.ts';
 import type { SubjectFollower } from '../subjects/subjects.ts';
 
@@ -17,6 +16,13 @@ interface Contexts {
 
 export interface ListedRecord<Context> extends ListPlace {
   context: Context;
+}
+
+/** Null members do not filter. */
+interface RecordFilter {
+  readonly issuer: string | null;
+  readonly subject: string | null;
+  readonly status: string | null;
 }
 
 export interface RecordLists<Context> {

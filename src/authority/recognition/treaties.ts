@@ -3,7 +3,7 @@ import type { Treaty } from '../../../machines/recognition-treaty.ts';
 import { canonicalJson, JsonText, type WithText } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
-import type { TreatyTerms } from '../../protocol/contract/inputs.ts';
+import type { CallInput } from '../../protocol/contract/calls.ts';
 import { keysInForce } from '../../protocol/records/authority-chain.ts';
 import { type Issuer, keysOf } from '../../protocol/records/issuer.ts';
 import {
@@ -21,21 +21,23 @@ import { pageOf } from '../engine/page.ts';
 import { refusalIn } from '../subjects/kinds.ts';
 import { isLifecycleActive, lifecycleOf } from '../views/lifecycle.ts';
 
+type Terms = CallInput<'issueTreaty'>;
+
 const HOUR = 3_600_000;
 /** A row with a long chain takes time, so a page has few of them: it is counted like this many characters. */
 const STATEMENT_COST = 4096;
 
 export const issueTreaty: Handler<'issueTreaty'> = (na, unit, terms) => {
-  refusePrivateKeys(na, terms.subjectKeys);
-  const issuer = terms.issuer ?? na.settings.networkName;
+  refusePrivateKeys(na, terms.subject_public_keys);
+  const issuer = terms.issuer_sovereign_id ?? na.settings.networkName;
   assertOwnIssuer(na, issuer, 'wrong_issuer');
   const record = buildTreaty({ ...issuerOf(na, unit), sovereignId: issuer }, terms);
   const json = canonicalJson(record);
   const treaty: Treaty = {
     json,
     issuer,
-    subject: terms.subject,
-    subjectKeys: terms.subjectKeys,
+    subject: terms.subject_sovereign_id,
+    subjectKeys: terms.subject_public_keys,
     issuedAt: unit.at,
     validFrom: record.valid_from,
     expiresAt: endOf(terms, unit.at),
@@ -47,21 +49,21 @@ export const issueTreaty: Handler<'issueTreaty'> = (na, unit, terms) => {
   unit.audit('recognition_treaty_issued', {
     treaty_id: record.treaty_id,
     issuer_sovereign_id: issuer,
-    subject_sovereign_id: terms.subject,
-    allowed_roles: terms.scope.allowed_roles,
+    subject_sovereign_id: terms.subject_sovereign_id,
+    allowed_roles: record.scope.allowed_roles,
   });
   return new JsonText(json);
 };
 
 /** Builds a treaty, signed in the sovereign's name; the issuer in the terms is ignored. */
-export function buildTreaty(issuer: Issuer, terms: TreatyTerms): RecognitionTreaty {
+export function buildTreaty(issuer: Issuer, terms: Terms): RecognitionTreaty {
   const { sovereignId, keyId, now, uuid } = issuer;
   const issuedAt = formatInstant(now);
   const record = readRecognitionTreaty({
     treaty_id: uuid(),
     issuer_sovereign_id: sovereignId,
-    subject_sovereign_id: terms.subject,
-    subject_public_keys: terms.subjectKeys,
+    subject_sovereign_id: terms.subject_sovereign_id,
+    subject_public_keys: terms.subject_public_keys,
     scope: terms.scope,
     issued_at: issuedAt,
     valid_from: issuedAt,
@@ -73,11 +75,12 @@ export function buildTreaty(issuer: Issuer, terms: TreatyTerms): RecognitionTrea
   return signRecord(record, keysOf(issuer));
 }
 
-function endOf({ validityHours }: TreatyTerms, now: number): number {
-  return now + validityHours * HOUR;
+function endOf({ validity_hours: hours }: Terms, now: number): number {
+  return now + hours * HOUR;
 }
 
-export const revokeTreaty: Handler<'revokeTreaty'> = (_na, unit, { treatyId, reason }) => {
+export const revokeTreaty: Handler<'revokeTreaty'> = (_na, unit, given) => {
+  const { treaty_id: treatyId, reason } = given;
   const event = { type: 'revoke' as const, at: unit.at, reason };
   const refused = refusalIn(unit.send('recognition-treaty', treatyId, event));
   if (refused !== null) throw new Refusal(refused.refusal);
@@ -85,19 +88,21 @@ export const revokeTreaty: Handler<'revokeTreaty'> = (_na, unit, { treatyId, rea
   return { treaty_id: treatyId, status: 'revoked' };
 };
 
-export const listTreaties: Handler<'listTreaties'> = (na, { filter, ...page }, at) =>
-  pageOf(
+export const listTreaties: Handler<'listTreaties'> = (na, given, at) => {
+  const { issuer_sovereign_id: issuer, subject_sovereign_id: subject, status } = given;
+  return pageOf(
     {
-      ...na.treaties.matching(filter),
+      ...na.treaties.matching({ issuer, subject, status }),
       row: ({ context }) => rowOf(na, context, at),
       lengthOf: ({ context: treaty }) =>
         costOf(na, treaty.json, treaty.issuedAt) + treaty.followed.length * STATEMENT_COST,
     },
-    page,
+    given,
   );
+};
 
-export const readTreaty: Handler<'readTreaty'> = (na, { treatyId }, at) => {
-  const edge = na.recognition.edge(treatyId);
+export const readTreaty: Handler<'readTreaty'> = (na, given, at) => {
+  const edge = na.recognition.edge(given.treaty_id);
   if (edge === undefined) throw new Refusal('treaty_not_found');
   return rowOf(na, edge.treaty, at);
 };

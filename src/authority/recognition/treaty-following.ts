@@ -41,8 +41,8 @@ export const treatyPin: Handler<'treatyPin'> = (na, { treatyId }) => {
  * changed, because a treaty never does.
  */
 export const followTreaty: Handler<'followTreaty'> = (na, unit, given) => {
-  const { treatyId, rootKey, refusal, inForce, nextAt } = given;
-  refusePrivateKeys(na, [rootKey]);
+  const { treaty_id: treatyId, refusal, inForce, nextAt } = given;
+  refusePrivateKeys(na, [given.root_public_key]);
   const treaty = unit.current('recognition-treaty', treatyId)?.context;
   if (treaty === undefined) throw new Refusal('treaty_not_found');
   assertOwnIssuer(na, treaty.issuer, 'wrong_issuer');

@@ -122,12 +122,12 @@ function attestationIssued(cycle: Cycle): boolean {
 
 function treatyIssued(cycle: Cycle): boolean {
   const issued = buildTreaty(cycle.local, {
-    subject: cycle.peer.sovereignId,
-    subjectKeys: [cycle.peer.signer.publicKey],
+    subject_sovereign_id: cycle.peer.sovereignId,
+    subject_public_keys: [cycle.peer.signer.publicKey],
     scope: { allowed_roles: [ROLE], accepted_statuses: ['active'], claims: {} },
-    validityHours: 1,
+    validity_hours: 1,
     metadata: {},
-    issuer: null,
+    issuer_sovereign_id: null,
   });
   const received = readRecognitionTreaty(asSent(issued));
   if (received === null) return false;

@@ -27,7 +27,7 @@ export const TREATIES = definePage({
     const text = (name: string) => textIn(query, name);
     const [subject, cursor] = [text('subject'), text('cursor')];
     const status = TreatyStatus.enum.find((each) => each === text('status'));
-    const list = await publicClient.treaties({
+    const list = await publicClient.listTreaties({
       limit: ROWS_OF_PAGE,
       ...(status !== undefined && { status }),
       ...(subject !== '' && { subject_sovereign_id: subject }),

@@ -75,7 +75,7 @@ export const REVOKE_TREATY: Action = {
   async plan(context, form) {
     const id = textIn(form, 'treaty_id');
     const reason = textIn(form, 'reason');
-    const { treaty, lifecycle } = await context.publicClient.treaty(id);
+    const { treaty, lifecycle } = await context.publicClient.readTreaty({ treaty_id: id });
     const subject = treaty.subject_sovereign_id;
     return {
       sentence: `Revoke the treaty ${id}, which recognizes ${subject}.`,
@@ -104,7 +104,7 @@ async function cutBy(
   issuer: string,
   subject: string,
 ): Promise<string[]> {
-  const { recognition_treaties: others } = await publicClient.treaties({
+  const { recognition_treaties: others } = await publicClient.listTreaties({
     issuer_sovereign_id: issuer,
     subject_sovereign_id: subject,
     status: 'active',
@@ -145,7 +145,7 @@ export const FOLLOW_TREATY: Action = {
     const id = textIn(form, 'treaty_id');
     const root = textIn(form, 'root');
     const chain = pastedObject(form, 'chain', 'its authority keys');
-    const { treaty } = await publicClient.treaty(id);
+    const { treaty } = await publicClient.readTreaty({ treaty_id: id });
     return {
       sentence: `Follow ${treaty.subject_sovereign_id} from the keys of the treaty ${id} to its current one.`,
       requests: [

@@ -85,9 +85,9 @@ export const detailsPageRoutes: readonly RouteEntry[] = [
 ];
 
 async function answerTreaty(request: RouteRequest, edge: Edge): Promise<Reply> {
-  const treatyId = given(request, 'id');
-  if (treatyId === '') return htmlReply(askPage(TREATIES, networkOf(edge)), request);
-  const answer = await edge.call('readTreaty', { treatyId });
+  const id = given(request, 'id');
+  if (id === '') return htmlReply(askPage(TREATIES, networkOf(edge)), request);
+  const answer = await edge.call('readTreaty', { treaty_id: id });
   if (!answer.ok) return notFound(request, edge, 'treaty_not_found', TREATIES);
   const row = JSON.parse(answer.json) as TreatyRow;
   return withGraph(request, edge, (graph) => htmlReply(treatyPage(row, graph), request));

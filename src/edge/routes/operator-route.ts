@@ -1,8 +1,4 @@
-import Type from 'typebox';
-import type { JsonObject } from '../../base/json/value.ts';
 import type { Input } from '../../protocol/api/input.ts';
-import { mapped } from '../../protocol/api/input.ts';
-import { Text } from '../../protocol/api/scalars.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import type {
   CallInput,
@@ -11,7 +7,6 @@ import type {
   OperatorCallName,
 } from '../../protocol/contract/calls.ts';
 import type { RouteDescription } from '../../protocol/route-description.ts';
-import { bodyReader } from '../body.ts';
 import type { Edge } from '../edge.ts';
 import { answerReply, type Reply, slicedReply } from '../reply.ts';
 import { operatorOf, type RouteEntry, type RouteRequest } from '../route.ts';
@@ -50,12 +45,3 @@ export function countRoute<Name extends 'readHorizon' | 'readAdoption' | 'countC
   const refusals = [...route.refusals, 'rate_limit_exceeded'] as const;
   return operatorRoute<Name>({ ...route, method: 'GET', limit: 'none', refusals }, slicedReply);
 }
-
-const reasonReader = bodyReader(Type.Object({ reason: Type.Optional(Text) }));
-
-/** The body of revocations with a free-text reason; `unspecified` if absent. */
-export const reasonBody = {
-  schema: reasonReader.schema,
-  read: (body: JsonObject) =>
-    mapped(reasonReader.read(body), ({ reason = 'unspecified' }) => ({ reason })),
-};

@@ -54,17 +54,18 @@ export const NodeProofMembers = {
   ),
 };
 
-/** A test for bodies: a list that was sent has items; other types are checked elsewhere. */
-export function hasItems(list: JsonValue | undefined): boolean {
-  return list !== undefined && !(Array.isArray(list) && list.length === 0);
-}
-
-/** Refuses a list that is absent or empty. */
+/** Refuses a list that is absent or empty; other types are checked elsewhere. */
 export function someItems(
   refusal: RefusalName,
   listIn: (body: JsonObject) => JsonValue | undefined,
 ): BodyCheck {
-  return { refusal, passes: (body) => hasItems(listIn(body)) };
+  return {
+    refusal,
+    passes(body) {
+      const list = listIn(body);
+      return list !== undefined && !(Array.isArray(list) && list.length === 0);
+    },
+  };
 }
 
 /** Whether every role of a list is allowed; anything but a list of strings is checked elsewhere. */

@@ -4,8 +4,16 @@ import * as authorityKeys from './authority-keys.ts';
 import * as invites from './invites.ts';
 import { describeNode } from './node-descriptions.ts';
 import * as operatorKeys from './operator-keys.ts';
+import * as treaties from './treaties.ts';
 
-export const API = { ...invites, describeNode, ...operatorKeys, ...authorityKeys, ...attestations };
+export const API = {
+  ...invites,
+  describeNode,
+  ...operatorKeys,
+  ...authorityKeys,
+  ...attestations,
+  ...treaties,
+};
 
 export type Api = typeof API;
 export type OperationName = keyof Api;

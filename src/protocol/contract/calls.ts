@@ -22,7 +22,7 @@ import type {
   ContactQuestion,
   CounterOffer,
   DecideBoundary,
-  FollowTreaty,
+  FollowedChain,
   Heartbeat,
   ImportFeed,
   Join,
@@ -30,14 +30,12 @@ import type {
   OpenWebhooks,
   PolicyTerms,
   ReadEvents,
-  RecordFilter,
   RegisterAgent,
   RemoveAgent,
   Renew,
   RevocationQuestion,
   RevokeCertificate,
   SetRecognitionPolicy,
-  TreatyTerms,
   TrustQuestion,
   WebhookCursors,
 } from './inputs.ts';
@@ -95,10 +93,19 @@ const TRUST_CALLS = {
   declareIntent: standardCommand<DeclaredAccess>(),
 } as const;
 
+/** The inputs of operations of which the edge works something out first. */
+export interface Prepared {
+  readonly followTreaty: Omit<InputOf<Api['followTreaty']>, 'authority_keys'> & FollowedChain;
+}
+
+type OperationInput<Name extends OperationName> = Name extends keyof Prepared
+  ? Prepared[Name]
+  : InputOf<Api[Name]> & (Api[Name]['kind'] extends 'list' ? PageRequest : unknown);
+
 /** The calls of operations. */
 type OperationCalls = {
   readonly [Name in OperationName]: Declaration<
-    InputOf<Api[Name]> & (Api[Name]['kind'] extends 'list' ? PageRequest : unknown),
+    OperationInput<Name>,
     Api[Name]['access'],
     Api[Name]['kind']
   >;
@@ -132,9 +139,6 @@ export const CALLS = {
   readHorizon: standardQuery<null>(),
   readAdoption: standardQuery<null>(),
 
-  issueTreaty: privilegedCommand<TreatyTerms>(),
-  revokeTreaty: privilegedCommand<{ readonly treatyId: string; readonly reason: string }>(),
-  followTreaty: privilegedCommand<FollowTreaty>(),
   treatyPin: query<{ readonly treatyId: string }>(),
   setRecognitionPolicy: privilegedCommand<SetRecognitionPolicy>(),
   importFeed: privilegedCommand<ImportFeed>(),
@@ -144,8 +148,6 @@ export const CALLS = {
   countAgents: query<null>(),
   listAgents: query<FilteredPage<{ readonly capability: string }>>(),
   readAgent: query<{ readonly nodePublicKey: string }>(),
-  listTreaties: query<FilteredPage<RecordFilter>>(),
-  readTreaty: query<{ readonly treatyId: string }>(),
   readRecognitionPolicy: query<null>(),
   treatyKeys: query<{ readonly issuer: string }>(),
   askRevocations: query<RevocationQuestion>(),

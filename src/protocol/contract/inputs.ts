@@ -1,6 +1,5 @@
 /** The inputs of calls, as plain, serializable values that the edge has already checked. */
 
-import type { JsonObject } from '../../base/json/value.ts';
 import type { AgentDescriptor } from '../records/agent-descriptor.ts';
 import type {
   AgreementRecord,
@@ -14,7 +13,6 @@ import type { BoundaryRequest } from '../records/boundary-decision.ts';
 import type { Ballots } from '../records/consensus-proof.ts';
 import type { JustificationProof } from '../records/justification-proof.ts';
 import type { RecognitionPolicy } from '../records/recognition-policy.ts';
-import type { TreatyScope } from '../records/recognition-treaty.ts';
 import type { RevocationReason } from '../records/revocation-list.ts';
 import type { TrustDecision } from '../records/trust-evidence.ts';
 import type { CertificateStatusFilter } from '../rows/certificate.ts';
@@ -110,27 +108,8 @@ export interface PolicyTerms {
   readonly content: { readonly [member: string]: unknown };
 }
 
-/** Null members do not filter. */
-export interface RecordFilter {
-  readonly issuer: string | null;
-  readonly subject: string | null;
-  readonly status: string | null;
-}
-
-export interface TreatyTerms {
-  readonly subject: string;
-  readonly subjectKeys: readonly string[];
-  readonly scope: TreatyScope;
-  readonly validityHours: number;
-  readonly metadata: JsonObject;
-  /** Null for this network's own name. */
-  readonly issuer: string | null;
-}
-
-export interface FollowTreaty {
-  readonly treatyId: string;
-  /** As named by the operator; null for the root key in the treaty, if any. */
-  readonly rootKey: string | null;
+/** What the edge found by following a chain from the keys that a treaty names. */
+export interface FollowedChain {
   /** Why the edge could not follow the chain from what the treaty names; null if it could. */
   readonly refusal: ChainRefusal | null;
   /** The statements in force, with those that the treaty has followed; empty if the chain is refused. */
