@@ -86,8 +86,12 @@ async function firstBytes(console: TestConsole, path: string): Promise<void> {
 async function describeSome({ url, audience, privileged }: ConsoleTarget): Promise<void> {
   const { keyId, key } = privileged;
   const client = createOperatorClient({ url, audience, keyId, key: asKey(key) });
-  const { certificates } = await client.certificates({ status: 'in_use', limit: DESCRIBED });
+  const { certificates } = await client.listCertificates({ status: 'in_use', limit: DESCRIBED });
   for (const [index, { node_public_key: node }] of certificates.entries()) {
-    await client.describeNode({ node_public_key: node, name: `edge-${index}`, labels: { rack: 'r1' } });
+    await client.describeNode({
+      node_public_key: node,
+      name: `edge-${index}`,
+      labels: { rack: 'r1' },
+    });
   }
 }

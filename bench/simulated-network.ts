@@ -167,7 +167,7 @@ export async function openSimulatedNetwork(folder: string, clock: SimulatedClock
       );
     },
     async revoke({ certId }: SimulatedNode): Promise<void> {
-      const value = { target: { certId }, reason: 'unspecified' } as const;
+      const value = { cert_id: certId, node_public_key: null, reason: 'unspecified' } as const;
       const given = { operator: operator(), input: { ok: true, value } } as const;
       await answered(authority.call('revokeCertificate', given));
     },

@@ -46,8 +46,6 @@ const BEHIND_AN_ADMITTED_CALL: ReadonlySet<string> = new Set([
   'readRoster',
   'closeRoster',
   'readPolicyPage',
-  'readCertificatePage',
-  'readInvitePage',
 ]);
 
 test('no route makes a guarded call other than its own', () => {

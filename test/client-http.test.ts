@@ -105,7 +105,7 @@ for (const id of ['..', '.', '', '%2e%2E']) {
     const calls = [
       operator.revokeTreaty({ treaty_id: id }),
       operator.setOperatorKeyTier({ key_id: id, tier: 'standard' }),
-      operator.certificate(id),
+      operator.readCertificate({ cert_id: id }),
       createPublicClient(options).readTreaty({ treaty_id: id }),
       operator.request({
         method: 'POST',

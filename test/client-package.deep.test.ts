@@ -84,7 +84,7 @@ export async function program(url, operatorSeed) {
     const verifier = createVerifier();
     const expected = { genesis, crl: recordText(await anyone.crl()), publicKey: key.publicKey };
     const before = verifier.certificate(certificate, expected);
-    await operator.revoke({ cert_id: certificate.cert_id });
+    await operator.revokeCertificate({ cert_id: certificate.cert_id });
     const crl = await anyone.crl();
     const authority = genesis.network_authority.public_key;
     const after = verifier.certificate(recordText(certificate), { genesis, crl });

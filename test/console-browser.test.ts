@@ -218,7 +218,7 @@ test('last contacts of a large network are accessible in bins of any kind', asyn
         described,
       );
     }
-    const client = { contacts: async () => bins.counted() };
+    const client = { countContacts: async () => bins.counted() };
     const query = new URLSearchParams(label === null ? {} : { group: label });
     const { body } = await CONTACTS.show({ client, now: () => 0 } as unknown as Context, query);
     await page.goto(new URL('./contacts', page.url()).href);

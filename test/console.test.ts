@@ -253,7 +253,7 @@ suite('nodes', () => {
     let rest = {};
     const asked: object[] = [];
     const client = {
-      async contacts(question: object) {
+      async countContacts(question: object) {
         asked.push(question);
         return { total: counts(3, 2000), bins, unlabeled: null, other: null, ...rest };
       },
@@ -298,7 +298,7 @@ suite('nodes', () => {
   test('a search continues with the interpretation that found something', async () => {
     const asked: Record<string, unknown>[] = [];
     const client = {
-      async certificates(filters: Record<string, unknown>) {
+      async listCertificates(filters: Record<string, unknown>) {
         asked.push(filters);
         if (filters.hostname === undefined) return { count: 0, certificates: [] };
         const certificates = Array.from({ length: Number(filters.limit) }, () => ({}));
@@ -322,8 +322,8 @@ suite('nodes', () => {
       ['role=role:client&status=any', {}, /No certificate matches/],
       ['role=role:client', { next_cursor: 'c' }, /None matches so far: the next page searches on/],
     ] as const) {
-      const certificates = async () => ({ count: 0, certificates: [], ...further });
-      const context = { client: { certificates }, now: () => 0 } as unknown as Context;
+      const listCertificates = async () => ({ count: 0, certificates: [], ...further });
+      const context = { client: { listCertificates }, now: () => 0 } as unknown as Context;
       const { body } = await NODES.show(context, new URLSearchParams(query));
       assert.match(body.text, text);
     }

@@ -71,7 +71,7 @@ interface Status {
 }
 
 async function read(options: StatusOptions): Promise<Status> {
-  const adoption = await operatorClient(options).adoption();
+  const adoption = await operatorClient(options).readAdoption();
   return {
     keys: await publicCalls(serverOf(options)).get(AuthorityKeys, '/authority-keys'),
     adoption,

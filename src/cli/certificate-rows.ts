@@ -1,8 +1,8 @@
 /** Filters and rows of certificates, shared by the commands for certificates and for nodes. */
 import type { Command } from 'commander';
-import { certificatePages } from '../client/certificate-search.ts';
+import { type CertificateFilters, certificatePages } from '../client/certificate-search.ts';
 import { pagesOf } from '../client/list-pages.ts';
-import type { CertificateFilters, OperatorClient } from '../client/operator-client.ts';
+import type { OperatorClient } from '../client/operator-client.ts';
 import type { CertificateRow, CertificateStatusFilter } from '../protocol/rows/certificate.ts';
 import {
   addDescriptionFilters,
@@ -83,7 +83,7 @@ export function isFiltered(options: FilterOptions): boolean {
 /** Returns the full certificate id for an id or unique prefix. */
 export function wholeCertificateId(client: OperatorClient, given: string): Promise<string> {
   const pages = pagesOf(
-    (page) => client.certificates({ cert_id: given, ...page }),
+    (page) => client.listCertificates({ cert_id: given, ...page }),
     ({ certificates }) => certificates,
   );
   return wholeId(

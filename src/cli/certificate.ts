@@ -1,8 +1,12 @@
 /** `mesh-na certificate`: looks up and revokes the certificates of nodes. */
 
 import { type Command, Option } from 'commander';
-import { certificatePages, isStillMeant } from '../client/certificate-search.ts';
-import type { CertificateFilters, OperatorClient } from '../client/operator-client.ts';
+import {
+  type CertificateFilters,
+  certificatePages,
+  isStillMeant,
+} from '../client/certificate-search.ts';
+import type { OperatorClient } from '../client/operator-client.ts';
 import type { Revocation } from '../protocol/answers/operators.ts';
 import { REVOCATION_REASONS, type RevocationReason } from '../protocol/records/revocation-list.ts';
 import {
@@ -77,7 +81,7 @@ async function runList(options: CertificateListOptions): Promise<void> {
 
 async function runShow(given: string, options: OperatorOptions): Promise<void> {
   const client = operatorClient(options);
-  const row = await client.certificate(await wholeCertificateId(client, given));
+  const row = await client.readCertificate({ cert_id: await wholeCertificateId(client, given) });
   printResult(options, asJson(row), [
     `certificate   ${row.cert_id}`,
     `key           ${row.node_public_key}`,
@@ -168,7 +172,7 @@ async function revokeOne(
   target: Target,
   options: RevokeOptions,
 ): Promise<void> {
-  const revoked = await client.revoke({ ...target, reason: options.reason });
+  const revoked = await client.revokeCertificate({ ...target, reason: options.reason });
   const { revoked_cert_ids: ids = [], live_certificates_of_key: live } = revoked;
   const isOne = 'cert_id' in target;
   printResult(options, asJson(revoked), [
@@ -193,7 +197,7 @@ async function endedBy(
   target: Target,
   reason: RevocationReason | undefined,
 ): Promise<CertificateRow[]> {
-  const named = 'cert_id' in target ? await client.certificate(target.cert_id) : null;
+  const named = 'cert_id' in target ? await client.readCertificate(target) : null;
   const isAlone = named !== null && reason !== 'key_compromise';
   const key = named?.node_public_key ?? ('cert_id' in target ? '' : target.node_public_key);
   const rows = isAlone ? [named] : await allIn(client, { key });
@@ -217,7 +221,7 @@ async function revokeMatching(options: RevokeOptions): Promise<void> {
         leftAlone += 1;
         continue;
       }
-      last = await client.revoke({ cert_id, reason });
+      last = await client.revokeCertificate({ cert_id, reason });
       for (const id of last.revoked_cert_ids ?? [cert_id]) revoked.add(id);
     } catch (error) {
       printNotice(`Revoked ${revoked.size} of ${rows.length} certificates before this failed`);

@@ -15,7 +15,7 @@ export function addHorizonCommand(program: Command): void {
 }
 
 async function run(options: OperatorOptions & TableOptions): Promise<void> {
-  const horizon = await operatorClient(options).horizon();
+  const horizon = await operatorClient(options).readHorizon();
   printResult(options, asJson(horizon), textOf(horizon, options));
 }
 

@@ -13,9 +13,12 @@ import { descriptionTest } from '../protocol/rows/description-filter.ts';
 import { labelTexts } from '../protocol/rows/node-description.ts';
 import { isInHealth } from '../protocol/rows/node-health.ts';
 import { pagesOf } from './list-pages.ts';
-import type { CertificateFilters, OperatorClient } from './operator-client.ts';
+import type { Sent } from './operations.ts';
+import type { OperatorClient } from './operator-client.ts';
 
-type Client = Pick<OperatorClient, 'certificates'>;
+export type CertificateFilters = Sent<'listCertificates'>;
+
+type Client = Pick<OperatorClient, 'listCertificates'>;
 
 export function certificatePages(
   client: Client,
@@ -23,7 +26,7 @@ export function certificatePages(
 ): AsyncGenerator<readonly CertificateRow[], void> {
   const isWanted = certificateTest(filters);
   return pagesOf(
-    (page) => client.certificates({ ...filters, ...page }),
+    (page) => client.listCertificates({ ...filters, ...page }),
     ({ certificates }) => certificates.filter(isWanted),
   );
 }
@@ -37,7 +40,7 @@ export async function isStillMeant(
   certId: string,
   filters: CertificateFilters,
 ): Promise<boolean> {
-  const { certificates } = await client.certificates({ ...filters, cert_id: certId, limit: 1 });
+  const { certificates } = await client.listCertificates({ ...filters, cert_id: certId, limit: 1 });
   const isWanted = certificateTest(filters);
   return certificates.some(
     (row) => row.cert_id === certId && isAccepted(row.status) && isWanted(row),

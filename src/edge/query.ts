@@ -43,6 +43,6 @@ export function firstValue(query: Query, name: string): string | null {
 }
 
 /** The values of a parameter that may be repeated; empty ones count as absent. */
-export function valuesOf(query: Query, name: string): readonly string[] {
+function valuesOf(query: Query, name: string): readonly string[] {
   return query[name]?.filter((value) => value !== '') ?? [];
 }

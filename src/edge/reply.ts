@@ -128,12 +128,13 @@ export function refusalReply(
   };
 }
 
-/** Another instance will take over within seconds. */
+/** Another instance will take over within seconds, or one of the long answers that wait will be done. */
 const RETRY_SOON = `${NO_STORE}\r\nRetry-After: 1`;
 
 function linesOfRefusal(refusal: RefusalName, { retry_after: seconds }: JsonObject): string {
   if (refusal === 'restored_recently') return `${NO_STORE}\r\nRetry-After: ${seconds}`;
-  return refusal === 'authority_unavailable' ? RETRY_SOON : NO_STORE;
+  const isSoonOver = refusal === 'authority_unavailable' || refusal === 'rate_limit_exceeded';
+  return isSoonOver ? RETRY_SOON : NO_STORE;
 }
 
 /** `{"error":{code,message,details,request_id}}`: all four members, always. */
@@ -153,13 +154,6 @@ export function answerReply(answer: Answer): Reply {
     : refusalReply(answer.refusal, answer.details);
   if (answer.isRepeated !== true) return reply;
   return { ...reply, headerLines: `${reply.headerLines}\r\nX-Mesh-Replayed: true` };
-}
-
-/** Like `answerReply`, for a query that runs in slices: while too many of these wait, another one is refused. */
-export function slicedReply(answer: Answer): Reply {
-  const isTooBusy = !answer.ok && answer.refusal === 'rate_limit_exceeded';
-  if (!isTooBusy) return answerReply(answer);
-  return refusalReply(answer.refusal, answer.details, 'Retry-After', '1');
 }
 
 /** A public document from its cached bytes; 304 when the client has this version. */

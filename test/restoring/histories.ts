@@ -171,7 +171,8 @@ async function take(step: Step, authority: Lived, observed: Observed): Promise<v
       if (certificate === undefined) return;
       const reason = step.do === 'compromise' ? 'key_compromise' : 'superseded';
       const request = authority.operator('revokeCertificate', {
-        target: { certId: certificate.id },
+        cert_id: certificate.id,
+        node_public_key: null,
         reason,
       });
       const { revoked_cert_ids = [] } = valueIn(await ask(request));

@@ -98,7 +98,7 @@ export const OPERATOR_REQUESTS: Asks = {
     return ask(world, {
       name: 'revokeCertificate',
       tier: 'privileged',
-      given: { target: { certId }, reason },
+      given: { cert_id: certId, node_public_key: null, reason },
       decide: (moment) => revokeCertificate(moment, certId, reason),
     });
   },

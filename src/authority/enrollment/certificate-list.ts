@@ -3,7 +3,8 @@
 import { isPublicKey } from '../../base/crypto/public-key.ts';
 import { Refusal } from '../../base/refusal.ts';
 import { formatInstant, formatInstantIfAny } from '../../base/timestamp.ts';
-import type { CertificateFilter } from '../../protocol/contract/inputs.ts';
+import type { InputOf } from '../../protocol/api/define.ts';
+import type { Api } from '../../protocol/api/table.ts';
 import {
   type CertificateRow,
   type CertificateStatus,
@@ -23,6 +24,9 @@ import { descriptionRow, lengthOfDescription } from './node-descriptions.ts';
 /** Approximate number of characters in a row, not counting its roles. */
 const ROW_CHARACTERS = 600;
 
+/** Null members and empty lists do not filter. */
+type CertificateFilter = InputOf<Api['listCertificates']>;
+
 interface Listed {
   readonly id: string;
   readonly certificate: Subject<'certificate'>;
@@ -31,7 +35,11 @@ interface Listed {
 }
 
 /** Sorted by id alone, so that a certificate keeps its position when its status changes. */
-export const listCertificates: Handler<'listCertificates'> = (na, { filter, ...page }, at) =>
+export const listCertificates: Handler<'listCertificates'> = (
+  na,
+  { after, limit, ...filter },
+  at,
+) =>
   pageFrom(
     {
       placeOf: (id) => ({ at: 0, id }),
@@ -39,8 +47,8 @@ export const listCertificates: Handler<'listCertificates'> = (na, { filter, ...p
       row: (found) => rowOf(na, found),
       lengthOf: (found) => lengthOf(na, found),
     },
-    idsAfter(na, page.after?.id ?? '', filter),
-    page.limit,
+    idsAfter(na, after?.id ?? '', filter),
+    limit,
   );
 
 /** Returns the certificate with an id; null if it does not pass the filter. */
@@ -62,7 +70,7 @@ export function certificateSearch(
  */
 function cheapTest(na: Authority, filter: CertificateFilter): (id: string) => boolean {
   const { certificates, liveness } = na;
-  const { silentSince, health } = filter;
+  const { silent_since: silentSince, health } = filter;
   const isWanted = descriptionTest(filter);
   return (id) =>
     (silentSince === null || liveness.lastSeen(id) < silentSince) &&
@@ -70,19 +78,17 @@ function cheapTest(na: Authority, filter: CertificateFilter): (id: string) => bo
     (isWanted === null || isWanted(certificates.descriptionOf(id)));
 }
 
-/** The pages after the first one, for a reader that was already admitted. */
-export const readCertificatePage: Handler<'readCertificatePage'> = listCertificates;
-
-export const readCertificate: Handler<'readCertificate'> = (na, { certId }, at) => {
+export const readCertificate: Handler<'readCertificate'> = (na, { cert_id: certId }, at) => {
   const found = listed(na, certId, at);
   if (found === null) throw new Refusal('certificate_not_found');
   return rowOf(na, found);
 };
 
-function idsAfter(na: Authority, id: string, { key, certId }: CertificateFilter): Iterable<string> {
+function idsAfter(na: Authority, id: string, filter: CertificateFilter): Iterable<string> {
+  const { key, cert_id: beginning } = filter;
   return key !== null && isPublicKey(key)
     ? ownedAfter(na, id, key)
-    : beginningWith(certId ?? '', na.certificateIds, id);
+    : beginningWith(beginning ?? '', na.certificateIds, id);
 }
 
 function ownedAfter({ certificates }: Authority, id: string, key: string): readonly string[] {
@@ -118,12 +124,12 @@ function passes({ id, certificate, contact, status }: Listed, filter: Certificat
   const { nodePublicKey, roles, expiresAt } = certificate.context;
   return (
     (filter.status === null || hasStatus(status, filter.status)) &&
-    (filter.roles.length === 0 || filter.roles.some((role) => roles.includes(role))) &&
-    (filter.expiresBefore === null || expiresAt < filter.expiresBefore) &&
+    (filter.role.length === 0 || filter.role.some((role) => roles.includes(role))) &&
+    (filter.expires_before === null || expiresAt < filter.expires_before) &&
     (filter.key === null || nodePublicKey.startsWith(filter.key)) &&
-    (filter.certId === null || id.startsWith(filter.certId)) &&
-    (filter.remoteAddr === null || contact.remoteAddr.startsWith(filter.remoteAddr)) &&
-    (filter.silentSince === null || isInUse(status))
+    (filter.cert_id === null || id.startsWith(filter.cert_id)) &&
+    (filter.remote_addr === null || contact.remoteAddr.startsWith(filter.remote_addr)) &&
+    (filter.silent_since === null || isInUse(status))
   );
 }
 

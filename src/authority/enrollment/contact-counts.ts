@@ -1,6 +1,6 @@
 /** Counts when the nodes with a certificate in use were last heard from, for operators [core-4-23]. */
 import type { Writable } from '../../base/json/write.ts';
-import type { ContactQuestion } from '../../protocol/contract/inputs.ts';
+import type { CallInput } from '../../protocol/contract/calls.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { Sliced } from '../subjects/sliced.ts';
@@ -12,13 +12,14 @@ export const countContacts: Handler<'countContacts'> = (na, question, at) =>
 
 function* contacts(
   na: Authority,
-  { filter, group }: ContactQuestion,
+  { group, ...filters }: CallInput<'countContacts'>,
   at: number,
 ): Generator<void, Writable> {
-  const { status, ...filters } = filter;
-  const isFiltered = Object.values(filters).some((wanted) => wanted !== null);
+  const isFiltered = Object.values(filters)
+    .flat()
+    .some((wanted) => wanted !== null);
   // Searching reads whole certificates, which takes several times as long.
-  const found = isFiltered ? certificateSearch(na, filter, at) : null;
+  const found = isFiltered ? certificateSearch(na, { ...filters, status: 'in_use' }, at) : null;
   const bins = createContactBins(group, at);
   for (const certificates of na.subjects.acceptedCertificates(at)) {
     for (const { id, number, isRenewed } of certificates) {

@@ -2,7 +2,7 @@
 import { sha256Hex } from '../../base/crypto/digest.ts';
 import { compareCodePoints } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
-import type { RevokeCertificate } from '../../protocol/contract/inputs.ts';
+import type { CallInput } from '../../protocol/contract/calls.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { refusePrivateKeys } from '../engine/known-keys.ts';
@@ -16,14 +16,14 @@ import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 export const revokeCertificate: Handler<'revokeCertificate'> = (
   na,
   unit,
-  { target, reason },
+  { reason, ...target },
   operator,
 ) => {
-  if ('nodePublicKey' in target) refusePrivateKeys(na, [target.nodePublicKey]);
+  const isOfKey = target.cert_id === null;
+  if (isOfKey) refusePrivateKeys(na, [target.node_public_key]);
   const { list } = na.revocations;
   const crlSequence = list.nextNumber(unit);
   const { certId, key } = named(na, unit, target);
-  const isOfKey = 'nodePublicKey' in target;
   const doomed =
     isOfKey || reason === 'key_compromise' ? na.certificates.unexpiredOf(key, unit.at) : [];
   // The list sorts certificates that are revoked in the same unit by id.
@@ -60,14 +60,19 @@ export const revokeCertificate: Handler<'revokeCertificate'> = (
 };
 
 /** The target certificate and its key; if the request names a key, the key's newest certificate. */
-function named(na: Authority, unit: UnitOfWork, target: RevokeCertificate['target']) {
-  if ('certId' in target) {
-    const key = unit.current('certificate', target.certId)?.context.nodePublicKey ?? '';
-    return { certId: target.certId, key };
+function named(
+  na: Authority,
+  unit: UnitOfWork,
+  { cert_id: id, node_public_key: given }: Omit<CallInput<'revokeCertificate'>, 'reason'>,
+) {
+  if (id !== null) {
+    const key = unit.current('certificate', id)?.context.nodePublicKey ?? '';
+    return { certId: id, key };
   }
-  const [certId] = na.certificates.ownedBy(target.nodePublicKey);
+  const key = given ?? '';
+  const [certId] = na.certificates.ownedBy(key);
   if (certId === undefined) throw new Refusal('certificate_not_found');
-  return { certId, key: target.nodePublicKey };
+  return { certId, key };
 }
 
 /**

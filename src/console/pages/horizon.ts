@@ -13,7 +13,7 @@ export const HORIZON = definePage({
   title: 'Horizon',
   isInNavigation: true,
   tier: 'standard',
-  load: ({ client }) => client.horizon(),
+  load: ({ client }) => client.readHorizon(),
   render({ as_of, lapsing }) {
     if (lapsing.length === 0) return { body: emptyState('Nothing lapses.') };
     return {

@@ -65,7 +65,7 @@ export const REVOKE_CERTIFICATE: Action = {
   async plan(context, form) {
     const id = form.get('cert_id') ?? '';
     const reason = reasonIn(form);
-    const row = await context.client.certificate(id);
+    const row = await context.client.readCertificate({ cert_id: id });
     const rows = await certificatesOf(context, row.node_public_key);
     const ended = reason === 'key_compromise' ? rows : [row];
     return {

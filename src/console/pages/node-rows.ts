@@ -1,6 +1,5 @@
 /** The rows of nodes, which are their certificates, read from the authority by cursor. */
-import { certificatePages } from '../../client/certificate-search.ts';
-import type { CertificateFilters } from '../../client/operator-client.ts';
+import { type CertificateFilters, certificatePages } from '../../client/certificate-search.ts';
 import { nameInCell } from '../../pages/graph-names.ts';
 import { badge } from '../../pages/graph-tables.ts';
 import { type Html, html } from '../../pages/html.ts';
@@ -52,7 +51,7 @@ async function pageOf(
   let next = cursor;
   for (let searches = 0; searches < MOST_SEARCHES; searches += 1) {
     const limit = ROWS_OF_PAGE - rows.length;
-    const page = await client.certificates({
+    const page = await client.listCertificates({
       ...filters,
       limit,
       ...(next !== '' && { cursor: next }),

@@ -1,6 +1,5 @@
 /** Revoking all nodes that match a filter: one request for each certificate, as `mesh-na certificate revoke` does. */
-import { isStillMeant } from '../../client/certificate-search.ts';
-import type { CertificateFilters } from '../../client/operator-client.ts';
+import { type CertificateFilters, isStillMeant } from '../../client/certificate-search.ts';
 import { shownCount } from '../../pages/counts.ts';
 import { type CertificateRow, isAccepted } from '../../protocol/rows/certificate.ts';
 import { type Action, type Field, FormProblem } from '../action.ts';

@@ -34,7 +34,7 @@ async function underWay(
   states: readonly Succession['state'][],
   otherwise: string,
 ): Promise<{ readonly succession: Succession; readonly nodes: NodeCounts }> {
-  const { succession, nodes } = await client.adoption();
+  const { succession, nodes } = await client.readAdoption();
   if (succession === null || nodes === null || !states.includes(succession.state)) {
     throw new FormProblem(otherwise);
   }

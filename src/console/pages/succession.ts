@@ -28,7 +28,10 @@ export const SUCCESSION = definePage({
   isInNavigation: true,
   tier: 'standard',
   async load({ client, publicClient }) {
-    const [adoption, chain] = await Promise.all([client.adoption(), publicClient.authorityKeys()]);
+    const [adoption, chain] = await Promise.all([
+      client.readAdoption(),
+      publicClient.authorityKeys(),
+    ]);
     return { adoption, keys: chain?.keys ?? [] };
   },
   render({ adoption, keys }, context) {

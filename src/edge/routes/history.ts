@@ -6,7 +6,7 @@
 import Type from 'typebox';
 import { Refusal } from '../../base/refusal.ts';
 import { parseRequestTimestamp } from '../../base/timestamp.ts';
-import { Adoption } from '../../protocol/rows/adoption.ts';
+import * as horizon from '../../protocol/api/horizon.ts';
 import {
   HISTORY_STEPS,
   History,
@@ -18,33 +18,17 @@ import {
   type SeriesName,
   STEP_NAMES,
 } from '../../protocol/rows/history.ts';
-import { Horizon } from '../../protocol/rows/horizon.ts';
 import { firstValue, type Query } from '../query.ts';
-import { slicedReply } from '../reply.ts';
-import { NOTHING, type RouteEntry } from '../route.ts';
-import { countRoute } from './operator-route.ts';
+import { answerReply } from '../reply.ts';
+import type { RouteEntry } from '../route.ts';
+import { operationRoutes } from './operations.ts';
 
 const DAY_MS = 86_400_000;
 /** Without a step, the finest one with at most this many steps is taken. */
 const USUAL_STEPS = 400;
 
 export const historyRoutes: readonly RouteEntry[] = [
-  countRoute({
-    path: '/admin/horizon',
-    call: 'readHorizon',
-    summary: 'What lapses, by kind and week, as counts',
-    answer: Horizon,
-    refusals: [],
-    input: () => NOTHING,
-  }),
-  countRoute({
-    path: '/admin/authority-keys/adoption',
-    call: 'readAdoption',
-    summary: 'Which nodes and treaties have followed a change of the authority key',
-    answer: Adoption,
-    refusals: [],
-    input: () => NOTHING,
-  }),
+  ...operationRoutes(horizon),
   {
     method: 'GET',
     path: '/history.json',
@@ -66,7 +50,7 @@ export const historyRoutes: readonly RouteEntry[] = [
     answer: History,
     refusals: ['invalid_series', 'invalid_step', 'invalid_time_range'],
     async handle({ query, now }, edge) {
-      return slicedReply(await edge.call('readHistory', questionIn(query, now)));
+      return answerReply(await edge.call('readHistory', questionIn(query, now)));
     },
   },
 ];

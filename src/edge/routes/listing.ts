@@ -6,10 +6,9 @@
 import Type from 'typebox';
 import { Refusal } from '../../base/refusal.ts';
 import type { Input } from '../../protocol/api/input.ts';
-import { mapped, refused } from '../../protocol/api/input.ts';
-import { MOST_VALUES } from '../../protocol/api/parameters.ts';
+import { refused } from '../../protocol/api/input.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
-import type { FilteredPage, ListPlace, PageRequest } from '../../protocol/contract/pages.ts';
+import type { ListPlace, PageRequest } from '../../protocol/contract/pages.ts';
 import { firstValue, type Query } from '../query.ts';
 import {
   answerReply,
@@ -42,11 +41,6 @@ export const PAGE_QUERY = {
 /** A query parameter that filters rows. */
 export function filter(description: string) {
   return Type.Optional(Type.String({ description }));
-}
-
-/** The same for one that may be repeated. */
-export function repeatableFilter(description: string) {
-  return Type.Optional(Type.Array(Type.String(), { maxItems: MOST_VALUES, description }));
 }
 
 /** A query parameter that chooses a page of a page's table. */
@@ -117,22 +111,6 @@ export function operatorPage(
     isAdmitted = true;
     return first(request);
   };
-}
-
-/** The pages of the rows that pass a filter, whose refusal is passed on like that of a page. */
-export function filteredPage<Filter>(
-  filter: Input<Filter>,
-  first: (request: Input<FilteredPage<Filter>>) => Answer | Promise<Answer>,
-  further: (request: FilteredPage<Filter>) => Answer | Promise<Answer>,
-): Listing['page'] {
-  const filtered = (page: PageRequest) => mapped(filter, (value) => ({ ...page, filter: value }));
-  return operatorPage(
-    (page) => first(page.ok ? filtered(page.value) : page),
-    (page) => {
-      const request = filtered(page);
-      return request.ok ? further(request.value) : request;
-    },
-  );
 }
 
 function wholeText({ member, isCounted, before = '' }: Listing, page: Page): string {

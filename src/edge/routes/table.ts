@@ -1,5 +1,6 @@
 /** The complete HTTP API: every route appears in this table once. */
 import * as attestations from '../../protocol/api/attestations.ts';
+import * as certificates from '../../protocol/api/certificates.ts';
 import * as invites from '../../protocol/api/invites.ts';
 import { describeNode } from '../../protocol/api/node-descriptions.ts';
 import * as operatorKeys from '../../protocol/api/operator-keys.ts';
@@ -8,7 +9,6 @@ import { agentRoutes } from './agents.ts';
 import { agreementRoutes } from './agreements.ts';
 import { authorityKeyRoutes } from './authority-keys.ts';
 import { boundaryRoutes } from './boundary.ts';
-import { certificateRoutes } from './certificates.ts';
 import { consensusRoutes } from './consensus.ts';
 import { dashboardRoutes } from './dashboard.ts';
 import { dataUsageRoutes } from './data-usage.ts';
@@ -40,7 +40,7 @@ const ENTRIES: readonly RouteEntry[] = [
   ...historyRoutes,
   ...operationRoutes(invites),
   ...operationRoutes({ describeNode }),
-  ...certificateRoutes,
+  ...operationRoutes(certificates),
   ...operationRoutes(operatorKeys),
   ...authorityKeyRoutes,
   ...policyRoutes,

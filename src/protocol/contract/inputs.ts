@@ -13,10 +13,7 @@ import type { BoundaryRequest } from '../records/boundary-decision.ts';
 import type { Ballots } from '../records/consensus-proof.ts';
 import type { JustificationProof } from '../records/justification-proof.ts';
 import type { RecognitionPolicy } from '../records/recognition-policy.ts';
-import type { RevocationReason } from '../records/revocation-list.ts';
 import type { TrustDecision } from '../records/trust-evidence.ts';
-import type { CertificateStatusFilter } from '../rows/certificate.ts';
-import type { DescriptionFilter } from '../rows/description-filter.ts';
 import type { NodeClaim } from './claims.ts';
 
 export interface Join {
@@ -66,39 +63,6 @@ export interface RemoveAgent {
     readonly valid: boolean;
   } | null;
   readonly remoteAddr: string;
-}
-
-export interface RevokeCertificate {
-  /** One certificate, or all certificates of a node key. */
-  readonly target: { readonly certId: string } | { readonly nodePublicKey: string };
-  readonly reason: RevocationReason;
-}
-
-/** Null members do not filter. */
-export interface CertificateFilter extends DescriptionFilter {
-  readonly status: CertificateStatusFilter | null;
-  /** The certificate has any of these roles. */
-  readonly roles: readonly string[];
-  /** Milliseconds since the epoch. */
-  readonly expiresBefore: number | null;
-  /** A node's public key, or its beginning. */
-  readonly key: string | null;
-  /** The beginning of the id. */
-  readonly certId: string | null;
-  readonly hostname: string | null;
-  /** The reported status; `unwell` stands for every one that is not healthy. */
-  readonly health: string | null;
-  /** The beginning of the address of the last contact. */
-  readonly remoteAddr: string | null;
-  /** Milliseconds since the epoch. */
-  readonly silentSince: number | null;
-}
-
-export interface ContactQuestion {
-  /** Of certificates in use. */
-  readonly filter: CertificateFilter;
-  /** The key of a label, or null. */
-  readonly group: string | null;
 }
 
 /** The manifest members that an operator chooses; the authority sets the others. */

@@ -125,7 +125,7 @@ export function createClients(options: ClientsOptions): Clients {
     const certId = SEED.certificates[nextNode];
     if (certId === undefined) throw new Error('All certificates are revoked');
     nextNode += 1;
-    const given = { target: { certId }, reason: 'unspecified' as const };
+    const given = { cert_id: certId, node_public_key: null, reason: 'unspecified' } as const;
     const answer = await ask(
       instance,
       'revokeCertificate',
