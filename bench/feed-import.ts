@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { systemRuntime } from '../src/base/runtime.ts';
 import { importRows } from '../src/edge/routes/recognition.ts';
-import type { ImportFeed } from '../src/protocol/contract/inputs.ts';
+import type { Prepared } from '../src/protocol/contract/calls.ts';
 import { scratchFolder } from '../test/support/scratch.ts';
 import { ownMilliseconds } from './cpu.ts';
 import { openSimulatedNetwork } from './simulated-network.ts';
@@ -35,7 +35,7 @@ export async function longestSlicesOfImports(): Promise<number[]> {
 }
 
 /** The feed in the form in which the edge passes it on. */
-function verifiedFeed(issuer: string, sequence: number): ImportFeed {
+function verifiedFeed(issuer: string, sequence: number): Prepared['importFeed'] {
   const ids = Array.from({ length: FEED_ENTRIES }, (_, number) => `attestation-${number}`).sort();
   return {
     feedId: `feed-${sequence}`,
@@ -45,8 +45,8 @@ function verifiedFeed(issuer: string, sequence: number): ImportFeed {
     rows: importRows({ revoked_attestation_ids: ids, revocation_reasons: {} }),
     isSigned: true,
     verifiedUnder: ISSUER_KEY,
-    issuerKeys: [ISSUER_KEY],
-    expectedIssuer: null,
+    issuer_public_keys: [ISSUER_KEY],
+    expected_issuer_sovereign_id: null,
   };
 }
 

@@ -7,8 +7,8 @@ import { openAuthority } from '../src/authority/open.ts';
 import { SEED_BYTES, signerFromSeed } from '../src/base/crypto/ed25519.ts';
 import { type Runtime, systemRuntime } from '../src/base/runtime.ts';
 import { createAuthoritySigner, heldHere } from '../src/base/signer/authority-signer.ts';
+import type { Prepared } from '../src/protocol/contract/calls.ts';
 import type { OperatorClaim } from '../src/protocol/contract/claims.ts';
-import type { ImportFeed } from '../src/protocol/contract/inputs.ts';
 import { createDocumentPublisher } from '../src/protocol/contract/publications.ts';
 import { soleSigner } from '../src/protocol/records/signed-record.ts';
 import { openLmdbStore } from '../src/store/lmdb/store.ts';
@@ -171,7 +171,7 @@ export async function openSimulatedNetwork(folder: string, clock: SimulatedClock
       const given = { operator: operator(), input: { ok: true, value } } as const;
       await answered(authority.call('revokeCertificate', given));
     },
-    async importFeed(value: ImportFeed): Promise<void> {
+    async importFeed(value: Prepared['importFeed']): Promise<void> {
       const given = { operator: operator(), input: { ok: true, value } } as const;
       await answered(authority.call('importFeed', given));
     },

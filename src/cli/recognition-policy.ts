@@ -1,7 +1,6 @@
 /** `mesh-na recognition-policy`: sets and shows whose attestations this sovereign accepts. */
 import type { Command } from 'commander';
 import type { RecognitionPolicy } from '../protocol/records/recognition-policy.ts';
-import { EXIT, failure } from './exit-codes.ts';
 import { readJsonFile } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { addPublicOptions, type PublicOptions } from './options.ts';
@@ -42,11 +41,7 @@ async function runSet(file: string, options: OperatorOptions & RecordOptions): P
 }
 
 async function runShow(options: PublicOptions & RecordOptions): Promise<void> {
-  const policy = await publicClient(options).recognitionPolicy();
-  if (policy === null) {
-    const message = 'The authority has no recognition policy';
-    throw failure(EXIT.refused, 'recognition_policy_not_configured', message);
-  }
+  const policy = await publicClient(options).readRecognitionPolicy();
   const name = `The recognition policy of ${policy.local_sovereign_id}`;
   showDocument(options, policy, name, policyText(policy));
 }

@@ -11,7 +11,6 @@ import {
   TreatyVerdict,
 } from '../protocol/answers/verdicts.ts';
 import { AgentDescriptor } from '../protocol/records/agent-descriptor.ts';
-import { RecognitionPolicy } from '../protocol/records/recognition-policy.ts';
 import { SovereignRevocationFeed } from '../protocol/records/revocation-feed.ts';
 import {
   Atlas,
@@ -21,7 +20,6 @@ import {
   RecognitionGraph,
   TrustPath,
 } from '../protocol/rows/graph.ts';
-import { AuthorityError } from './authority-error.ts';
 import { type Calls, pathOf, posting } from './calls.ts';
 import type { CallOptions } from './options.ts';
 
@@ -68,8 +66,6 @@ export type VerifyTreatyRequest = {
 export interface PublicTrust {
   agents(capability?: string, call?: CallOptions): Promise<AgentList>;
   agent(nodePublicKey: string, call?: CallOptions): Promise<AgentDescriptor>;
-  /** Null when none is configured. */
-  recognitionPolicy(call?: CallOptions): Promise<RecognitionPolicy | null>;
   revocationFeed(issuer?: string, call?: CallOptions): Promise<SovereignRevocationFeed>;
   recognitionGraph(call?: CallOptions): Promise<RecognitionGraph>;
   connectome(call?: CallOptions): Promise<Connectome>;
@@ -100,8 +96,6 @@ export function publicTrust(calls: Calls): PublicTrust {
     agents: (capability, call) => get(AgentList, '/agents', { capability }, call),
     agent: (nodePublicKey, call) =>
       get(AgentDescriptor, pathOf`/agents/${nodePublicKey}`, {}, call),
-    recognitionPolicy: (call) =>
-      get(RecognitionPolicy, '/recognition-policy', {}, call).catch(nullWhenMissing),
     revocationFeed: (issuer, call) =>
       get(
         SovereignRevocationFeed,
@@ -125,10 +119,4 @@ export function publicTrust(calls: Calls): PublicTrust {
     verifyAttestationWithTreaty: to(TreatyAttestationVerdict, '/attestations/verify-with-treaty'),
     verifyTreaty: to(TreatyVerdict, '/recognition-treaties/verify'),
   };
-}
-
-function nullWhenMissing(error: unknown): null {
-  const missing = error instanceof AuthorityError && error.status === 404;
-  if (missing && error.code !== 'unreadable_answer') return null;
-  throw error;
 }

@@ -192,7 +192,7 @@ export const OPERATOR_REQUESTS: Asks = {
     return ask(world, {
       name: 'setRecognitionPolicy',
       tier: 'privileged',
-      given: { policy, policyId: null },
+      given: { recognition_policy: policy, policy_id: null },
       decide: () => setRecognitionPolicy(local),
     });
   },
@@ -226,8 +226,8 @@ export const OPERATOR_REQUESTS: Asks = {
         rows: [JSON.stringify(feed.revoked_attestation_ids.map((id) => [id, null]))],
         isSigned: step.isSigned,
         verifiedUnder: step.isSigned ? peer.key.publicKey : null,
-        issuerKeys: givenKey === null ? null : [givenKey],
-        expectedIssuer: null,
+        issuer_public_keys: givenKey === null ? null : [givenKey],
+        expected_issuer_sovereign_id: null,
       },
       decide: (moment) =>
         importFeed(moment, {

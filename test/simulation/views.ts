@@ -73,7 +73,7 @@ export async function compareAll(world: World): Promise<void> {
   await compareAttestations(world);
   await compareTreaties(world);
   await compareImports(world);
-  const policy = await world.ask('readRecognitionPolicy', null);
+  const policy = await world.ask('readRecognitionPolicy', {});
   const local = policy.ok ? (policy.value as JsonObject).local_sovereign_id : null;
   same('the recognition policy', local, shown.recognitionPolicy);
   const counts = await read(world, 'readCounts', null);

@@ -2,7 +2,7 @@
 import type { ImportedFeed, ImportedFeedRefusal } from '../../../machines/revocation-feed.ts';
 import { sha256Hex } from '../../base/crypto/digest.ts';
 import { Refusal, type RefusalName } from '../../base/refusal.ts';
-import type { ImportFeed } from '../../protocol/contract/inputs.ts';
+import type { VerifiedFeed } from '../../protocol/contract/inputs.ts';
 import type { Handler } from '../engine/admission.ts';
 import { refusePrivateKeys } from '../engine/known-keys.ts';
 import { refusalIn } from '../subjects/kinds.ts';
@@ -19,13 +19,13 @@ export const treatyKeys: Handler<'treatyKeys'> = (na, { issuer }, at) => [
  * slices, and the answer waits for that.
  */
 export const importFeed: Handler<'importFeed'> = (na, unit, feed) => {
-  const { issuer, feedId, revokedCount, rows, expectedIssuer } = feed;
-  refusePrivateKeys(na, feed.issuerKeys ?? []);
-  const keys = feed.issuerKeys ?? treatyKeysOf(na, issuer, unit.at);
+  const { issuer, feedId, revokedCount, rows, issuer_public_keys: given } = feed;
+  refusePrivateKeys(na, given ?? []);
+  const keys = given ?? treatyKeysOf(na, issuer, unit.at);
   if (keys.length === 0) {
     throw new Refusal('missing_issuer_public_keys', { issuer_sovereign_id: issuer });
   }
-  if (expectedIssuer !== null && expectedIssuer !== issuer) {
+  if ((feed.expected_issuer_sovereign_id ?? issuer) !== issuer) {
     reject(unit, feed, 'wrong_issuer', 'wrong_issuer');
   }
   const sequence = String(feed.sequence);
@@ -50,7 +50,7 @@ export const importFeed: Handler<'importFeed'> = (na, unit, feed) => {
 };
 
 /** The edge has already verified the signature; this checks whether the key is an accepted one. */
-function judgeSignature({ isSigned, verifiedUnder }: ImportFeed, keys: readonly string[]) {
+function judgeSignature({ isSigned, verifiedUnder }: VerifiedFeed, keys: readonly string[]) {
   if (!isSigned) return 'missing_signature';
   return verifiedUnder !== null && keys.includes(verifiedUnder) ? 'valid' : 'invalid_signature';
 }
@@ -61,11 +61,11 @@ const REASONS = {
   invalid_feed_signature: 'invalid_signature',
 } as const satisfies Record<ImportedFeedRefusal, string>;
 
-function reject(unit: UnitOfWork, feed: ImportFeed, refusal: RefusalName, reason: string): never {
+function reject(unit: UnitOfWork, feed: VerifiedFeed, refusal: RefusalName, reason: string): never {
   unit.audit('sovereign_revocation_feed_rejected', { ...detailsOf(feed), reason });
   throw new Refusal(refusal, detailsOf(feed));
 }
 
-function detailsOf({ feedId, issuer, sequence }: ImportFeed) {
+function detailsOf({ feedId, issuer, sequence }: VerifiedFeed) {
   return { feed_id: feedId, issuer_sovereign_id: issuer, sequence };
 }

@@ -10,7 +10,7 @@ const ACTIVE_POLICY = 'active';
 export const setRecognitionPolicy: Handler<'setRecognitionPolicy'> = (
   na,
   unit,
-  { policy, policyId: givenId },
+  { recognition_policy: policy, policy_id: givenId },
 ) => {
   refusePrivateKeys(
     na,

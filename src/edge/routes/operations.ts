@@ -90,5 +90,6 @@ function ask(
 }
 
 function contextOf({ now }: RouteRequest, { runtime, settings }: Edge) {
-  return { now, uuid: runtime.uuid, isAllowedRole: settings.isAllowedRole };
+  const { isAllowedRole, maxFeedEntries } = settings;
+  return { now, uuid: runtime.uuid, isAllowedRole, maxFeedEntries };
 }

@@ -104,11 +104,6 @@ export const Keys = optional(
   }),
 );
 
-/** Keys as a list, or as an object whose member names are key ids. */
-export const KeysOfAnyForm = Type.Optional(
-  Type.Union([Type.Array(Type.String()), Type.Record(Type.String(), Type.String()), Type.Null()]),
-);
-
 /** A member that may be absent or null, with the same meaning. */
 export function optional<T extends TSchema>(schema: T): TOptional<TUnion<[T, TNull]>> {
   return Type.Optional(Type.Union([schema, Type.Null()]));

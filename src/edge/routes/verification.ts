@@ -11,6 +11,7 @@ import {
   TreatyAttestationVerdict,
   TreatyVerdict,
 } from '../../protocol/answers/verdicts.ts';
+import { KeysOfAnyForm } from '../../protocol/api/scalars.ts';
 import { MembershipAttestation } from '../../protocol/records/membership-attestation.ts';
 import { RecognitionPolicy } from '../../protocol/records/recognition-policy.ts';
 import { RecognitionTreaty } from '../../protocol/records/recognition-treaty.ts';
@@ -21,7 +22,7 @@ import {
 } from '../../protocol/verification.ts';
 import type { Edge } from '../edge.ts';
 import type { RouteEntry } from '../route.ts';
-import { KeysOfAnyForm, optional } from './trust-requests.ts';
+import { optional } from './trust-requests.ts';
 import { logging, verificationRoute } from './verification-route.ts';
 
 export const verificationRoutes: readonly RouteEntry[] = [
@@ -117,7 +118,7 @@ function demandMember(
 /** The policy in the body, even if null; otherwise the one set here. */
 async function policyFor(body: JsonObject, edge: Edge): Promise<JsonValue> {
   if (body.recognition_policy !== undefined) return body.recognition_policy;
-  const answer = await edge.call('readRecognitionPolicy', null);
+  const answer = await edge.call('readRecognitionPolicy', {});
   if (!answer.ok) throw new Refusal('missing_recognition_policy');
   return parseJson(answer.json);
 }

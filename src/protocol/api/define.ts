@@ -3,7 +3,7 @@
  * of its handler, the method of the client, the OpenAPI document and the references follow. The name under which a
  * declaration is exported is the name of the operation everywhere.
  */
-import Type, { type Static, type TObject, type TSchema } from 'typebox';
+import Type, { type Static, type TObject, type TOptional, type TSchema } from 'typebox';
 import type { JsonObject } from '../../base/json/value.ts';
 import type { RefusalName } from '../../base/refusal.ts';
 import type { Access, RateBucket, RouteDescription } from '../route-description.ts';
@@ -60,9 +60,9 @@ type BodySent<Given extends Body | ReadBody> =
   Given extends ReadBody<infer Schema>
     ? Schema extends TObject<infer Properties>
       ? {
-          readonly [Name in keyof Static<Schema>]: Properties[Name] extends TObject
-            ? JsonObject
-            : Sent<Static<Schema>[Name]>;
+          readonly [Name in keyof Static<Schema>]:
+            | (Properties[Name] extends TObject ? JsonObject : Sent<Static<Schema>[Name]>)
+            | (Properties[Name] extends TOptional<TSchema> ? undefined : never);
         }
       : never
     : Given extends Body

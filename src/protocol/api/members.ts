@@ -55,6 +55,8 @@ export interface ReadContext {
   uuid(): string;
   /** Whether this network allows the role name. */
   isAllowedRole(role: string): boolean;
+  /** The most entries of a feed that this network imports. */
+  readonly maxFeedEntries: number;
 }
 
 export function required<Schema extends TSchema>(

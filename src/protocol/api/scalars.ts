@@ -12,6 +12,11 @@ export const PublicKey = Type.Refine(
   isPublicKey,
 );
 
+/** Keys as a list, or as an object whose member names are key ids. */
+export const KeysOfAnyForm = Type.Optional(
+  Type.Union([Type.Array(Type.String()), Type.Record(Type.String(), Type.String()), Type.Null()]),
+);
+
 export const Filled = Type.String({ minLength: 1 });
 
 /** Free text that is stored and therefore bounded. */

@@ -6,6 +6,7 @@ import * as horizon from './horizon.ts';
 import * as invites from './invites.ts';
 import { describeNode } from './node-descriptions.ts';
 import * as operatorKeys from './operator-keys.ts';
+import * as recognition from './recognition.ts';
 import * as treaties from './treaties.ts';
 
 export const API = {
@@ -17,6 +18,7 @@ export const API = {
   ...authorityKeys,
   ...attestations,
   ...treaties,
+  ...recognition,
 };
 
 export type Api = typeof API;

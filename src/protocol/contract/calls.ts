@@ -22,7 +22,6 @@ import type {
   DecideBoundary,
   FollowedChain,
   Heartbeat,
-  ImportFeed,
   Join,
   OpenEvents,
   OpenWebhooks,
@@ -32,8 +31,8 @@ import type {
   RemoveAgent,
   Renew,
   RevocationQuestion,
-  SetRecognitionPolicy,
   TrustQuestion,
+  VerifiedFeed,
   WebhookCursors,
 } from './inputs.ts';
 import type { FilteredPage, PageRequest } from './pages.ts';
@@ -93,6 +92,7 @@ const TRUST_CALLS = {
 /** The inputs of operations of which the edge works something out first. */
 export interface Prepared {
   readonly followTreaty: Omit<InputOf<Api['followTreaty']>, 'authority_keys'> & FollowedChain;
+  readonly importFeed: Omit<InputOf<Api['importFeed']>, 'feed'> & VerifiedFeed;
 }
 
 type OperationInput<Name extends OperationName> = Name extends keyof Prepared
@@ -130,15 +130,12 @@ export const CALLS = {
   closeRoster: internalQuery<number>(),
 
   treatyPin: query<{ readonly treatyId: string }>(),
-  setRecognitionPolicy: privilegedCommand<SetRecognitionPolicy>(),
-  importFeed: privilegedCommand<ImportFeed>(),
   ...TRUST_CALLS,
 
   countNodes: query<null>(),
   countAgents: query<null>(),
   listAgents: query<FilteredPage<{ readonly capability: string }>>(),
   readAgent: query<{ readonly nodePublicKey: string }>(),
-  readRecognitionPolicy: query<null>(),
   treatyKeys: query<{ readonly issuer: string }>(),
   askRevocations: query<RevocationQuestion>(),
   trustPath: query<{ readonly from: string; readonly to: string }>(),
@@ -218,7 +215,7 @@ export function isRepeatable(name: CallName): boolean {
  * from what is known anyway.
  */
 export function isQuestion(name: CallName, given: unknown): boolean {
-  return isRepeatable(name) && given !== null;
+  return isRepeatable(name) && (typeof given !== 'object' || Object.keys(given ?? {}).length > 0);
 }
 
 /**

@@ -12,7 +12,6 @@ import type { AuthoritySuccession } from '../records/authority-succession.ts';
 import type { BoundaryRequest } from '../records/boundary-decision.ts';
 import type { Ballots } from '../records/consensus-proof.ts';
 import type { JustificationProof } from '../records/justification-proof.ts';
-import type { RecognitionPolicy } from '../records/recognition-policy.ts';
 import type { TrustDecision } from '../records/trust-evidence.ts';
 import type { NodeClaim } from './claims.ts';
 
@@ -82,13 +81,8 @@ export interface FollowedChain {
   readonly nextAt: string | null;
 }
 
-export interface SetRecognitionPolicy {
-  readonly policy: RecognitionPolicy;
-  /** Null for the default id. */
-  readonly policyId: string | null;
-}
-
-export interface ImportFeed {
+/** What the edge found by verifying a feed. */
+export interface VerifiedFeed {
   readonly feedId: string;
   readonly issuer: string;
   readonly sequence: number | bigint;
@@ -98,9 +92,6 @@ export interface ImportFeed {
   readonly isSigned: boolean;
   /** A key under which a signature of the feed verifies; null if the edge found none. */
   readonly verifiedUnder: string | null;
-  /** The candidate keys from the request; null uses those of active treaties with the issuer. */
-  readonly issuerKeys: readonly string[] | null;
-  readonly expectedIssuer: string | null;
 }
 
 export interface RevocationQuestion {
