@@ -45,7 +45,6 @@ const BEHIND_AN_ADMITTED_CALL: ReadonlySet<string> = new Set([
   'openRoster',
   'readRoster',
   'closeRoster',
-  'readPolicyPage',
 ]);
 
 test('no route makes a guarded call other than its own', () => {

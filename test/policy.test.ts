@@ -529,7 +529,7 @@ test('a read between two publications of one turn does not bring the first one b
         remoteAddr: '',
         sending: null,
       },
-      input: { ok: true, value: { policyId, content: {} } },
+      input: { ok: true, value: { policy_id: policyId } },
     });
   const calls = ['a', 'b'].map(publishNow);
   calls.push(authority.call('ensurePolicy', null));

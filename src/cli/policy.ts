@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { isJsonObject, type JsonObject } from '../base/json/value.ts';
 import { canonicalJson } from '../base/json/write.ts';
-import type { PolicyRequest } from '../client/operator-trust.ts';
+import type { Sent } from '../client/operations.ts';
 import type { PolicyHistory } from '../protocol/answers/recognition.ts';
 import type { PolicyManifest } from '../protocol/records/policy-manifest.ts';
 import { assertConfirmed } from './confirm.ts';
@@ -121,7 +121,8 @@ async function runPublish(options: PublishOptions): Promise<void> {
   }
   if (!yes) await assertConfirmed(changes, CONFIRMATION);
   // The authority validates the members of the file.
-  printActive(options, await operatorClient(options).publishPolicy(request as PolicyRequest));
+  const policy = request as Sent<'publishPolicy'>;
+  printActive(options, await operatorClient(options).publishPolicy(policy));
 }
 
 const CONFIRMATION = {
@@ -163,7 +164,7 @@ async function runRollback(
   policyId: string,
   options: OperatorOptions & RecordOptions,
 ): Promise<void> {
-  printActive(options, await operatorClient(options).rollbackPolicy(policyId));
+  printActive(options, await operatorClient(options).rollBackPolicy({ policy_id: policyId }));
 }
 
 function printActive(options: RecordOptions, policy: PolicyManifest): void {
@@ -172,7 +173,7 @@ function printActive(options: RecordOptions, policy: PolicyManifest): void {
 }
 
 async function runList(options: OperatorOptions & TableOptions): Promise<void> {
-  const history = await operatorClient(options).policyHistory();
+  const history = await operatorClient(options).readPolicyHistory();
   printResult(options, history, listText(history, options));
 }
 

@@ -1,7 +1,4 @@
-/**
- * An operator's signed requests: [core-4-7] to [core-4-9], the roster of [core-4-15], and everything in
- * `operator-trust.ts` and `operator-protocol.ts`.
- */
+/** An operator's signed requests: the operations of the API, the roster of [core-4-15] and the events. */
 import type { Static, TSchema } from 'typebox';
 import type { JsonObject } from '../base/json/value.ts';
 import { jsonText } from '../base/json/write.ts';
@@ -15,7 +12,6 @@ import { type HttpRequest, type Query, send } from './http.ts';
 import type { SigningKey } from './keys.ts';
 import { type Operations, operations } from './operations.ts';
 import { type OperatorProtocol, operatorProtocol } from './operator-protocol.ts';
-import { type OperatorTrust, operatorTrust } from './operator-trust.ts';
 import { type CallOptions, newStamp, type SigningOptions } from './options.ts';
 import { asRead } from './received.ts';
 import { operatorHeaders, type SignatureVersion } from './sign-operator.ts';
@@ -41,7 +37,6 @@ export interface OperatorCall {
 
 export interface OperatorClient
   extends Operations<'operator' | 'operator-privileged'>,
-    OperatorTrust,
     OperatorProtocol {
   nodes(call?: CallOptions): Promise<Roster>;
   /** Verified audit log entries, from any position on and as they happen. */
@@ -90,7 +85,6 @@ export function createOperatorClient(options: OperatorClientOptions): OperatorCl
 
   return {
     ...operations(calls, 'operator', 'operator-privileged'),
-    ...operatorTrust(calls),
     ...operatorProtocol(calls),
     async nodes(call) {
       const { count, nodes = {} } = await get(NodeCount, '/nodes', {}, call);

@@ -116,7 +116,7 @@ export const OPERATOR_REQUESTS: Asks = {
     return ask(world, {
       name: 'publishPolicy',
       tier: 'privileged',
-      given: { policyId, content: {} },
+      given: { policy_id: policyId },
       decide: (moment) => publishPolicy(moment, policyId),
     });
   },
@@ -125,7 +125,7 @@ export const OPERATOR_REQUESTS: Asks = {
     return ask(world, {
       name: 'rollBackPolicy',
       tier: 'privileged',
-      given: { policyId },
+      given: { policy_id: policyId },
       decide: (moment) => rollBackPolicy(moment, policyId),
     });
   },

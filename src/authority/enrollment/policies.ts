@@ -33,7 +33,7 @@ export const ensurePolicy: Handler<'ensurePolicy'> = (na, unit) => {
 export const publishPolicy: Handler<'publishPolicy'> = (
   na,
   unit,
-  { policyId: givenId, content },
+  { policy_id: givenId, ...content },
   operator,
 ) => {
   const policyId = givenId ?? `policy-${na.runtime.uuid()}`;
@@ -48,7 +48,8 @@ export const publishPolicy: Handler<'publishPolicy'> = (
 };
 
 /** Returns the manifest with its original time, and the original signature unless the authority has another key since. */
-export const rollBackPolicy: Handler<'rollBackPolicy'> = (na, unit, { policyId }, operator) => {
+export const rollBackPolicy: Handler<'rollBackPolicy'> = (na, unit, given, operator) => {
+  const { policy_id: policyId } = given;
   const refused = refusalIn(unit.send('policy', policyId, { type: 'roll_back' }));
   if (refused !== null) throw new Refusal(refused.refusal);
   activate(na, unit, policyId);
@@ -82,9 +83,6 @@ export const readPolicyHistory: Handler<'readPolicyHistory'> = (na, page) => {
     page,
   );
 };
-
-/** The pages after the first one, for a reader that was already admitted. */
-export const readPolicyPage: Handler<'readPolicyPage'> = readPolicyHistory;
 
 /** Exactly one version is active: the previous one is retired in the same transaction. */
 function activate(na: Authority, unit: UnitOfWork, policyId: string): void {

@@ -35,7 +35,6 @@ export * from '../node-client.ts';
 export * from '../offline.ts';
 export * from '../operator-client.ts';
 export type * from '../operator-protocol.ts';
-export type * from '../operator-trust.ts';
 export type {
   AnswerBody,
   CallOptions,

@@ -30,7 +30,7 @@ export const POLICY = definePage({
     const page = { limit: VERSIONS_OF_PAGE, ...(cursor !== '' && { cursor }) };
     // The first version is issued when somebody asks for it, and would not be among the others yet.
     const active = await publicClient.policy();
-    return { ...(await client.policyHistory(page)), active };
+    return { ...(await client.readPolicyHistory(page)), active };
   },
   render({ versions, next_cursor: nextCursor = null, active }, context, query) {
     const pager = cursorPager({ label: 'Pages of versions', path: './policy', query, nextCursor });

@@ -100,19 +100,6 @@ export function openPage(
   return (request) => (request.ok ? read(request.value) : request);
 }
 
-/** The pages of a list for operators; the caller is admitted with the first page. */
-export function operatorPage(
-  first: Listing['page'],
-  further: (request: PageRequest) => Answer | Promise<Answer>,
-): Listing['page'] {
-  let isAdmitted = false;
-  return (request) => {
-    if (isAdmitted && request.ok) return further(request.value);
-    isAdmitted = true;
-    return first(request);
-  };
-}
-
 function wholeText({ member, isCounted, before = '' }: Listing, page: Page): string {
   const count = isCounted ? `"count":${page.count},` : '';
   return `{${count}${before}"${member}":[${page.rows}]}`;

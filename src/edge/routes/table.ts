@@ -4,6 +4,7 @@ import * as certificates from '../../protocol/api/certificates.ts';
 import * as invites from '../../protocol/api/invites.ts';
 import { describeNode } from '../../protocol/api/node-descriptions.ts';
 import * as operatorKeys from '../../protocol/api/operator-keys.ts';
+import * as policies from '../../protocol/api/policies.ts';
 import { type Route, type RouteEntry, withAccess } from '../route.ts';
 import { agentRoutes } from './agents.ts';
 import { agreementRoutes } from './agreements.ts';
@@ -24,7 +25,6 @@ import { historyRoutes } from './history.ts';
 import { operationRoutes } from './operations.ts';
 import { operatorPageRoutes } from './operator-pages.ts';
 import { pageRoutes, referenceRoutes } from './pages.ts';
-import { policyRoutes } from './policies.ts';
 import { recognitionRoutes } from './recognition.ts';
 import { nodeCountRoutes } from './roster.ts';
 import { treatyRoutes } from './treaties.ts';
@@ -43,7 +43,7 @@ const ENTRIES: readonly RouteEntry[] = [
   ...operationRoutes(certificates),
   ...operationRoutes(operatorKeys),
   ...authorityKeyRoutes,
-  ...policyRoutes,
+  ...operationRoutes(policies),
   ...eventRoutes,
   ...agentRoutes,
   ...operationRoutes(attestations),

@@ -6,6 +6,7 @@ import * as horizon from './horizon.ts';
 import * as invites from './invites.ts';
 import { describeNode } from './node-descriptions.ts';
 import * as operatorKeys from './operator-keys.ts';
+import * as policies from './policies.ts';
 import * as recognition from './recognition.ts';
 import * as treaties from './treaties.ts';
 
@@ -19,6 +20,7 @@ export const API = {
   ...attestations,
   ...treaties,
   ...recognition,
+  ...policies,
 };
 
 export type Api = typeof API;

@@ -25,7 +25,6 @@ import type {
   Join,
   OpenEvents,
   OpenWebhooks,
-  PolicyTerms,
   ReadEvents,
   RegisterAgent,
   RemoveAgent,
@@ -72,7 +71,6 @@ const internalQuery = declaredAs('internal', 'query');
 const nodeCommand = declaredAs('node', 'command');
 const standardCommand = declaredAs('operator', 'command');
 const standardQuery = declaredAs('operator', 'query');
-const privilegedCommand = declaredAs('operator-privileged', 'command');
 
 /** Commands that build and sign records of the trust protocol. */
 const TRUST_CALLS = {
@@ -121,10 +119,6 @@ export const CALLS = {
   registerAgent: nodeCommand<RegisterAgent>(),
   removeAgent: nodeCommand<RemoveAgent>(),
 
-  publishPolicy: privilegedCommand<PolicyTerms>(),
-  rollBackPolicy: privilegedCommand<{ readonly policyId: string }>(),
-  readPolicyHistory: standardQuery<PageRequest>(),
-  readPolicyPage: internalQuery<PageRequest>(),
   openRoster: standardQuery<null>(),
   readRoster: internalQuery<number>(),
   closeRoster: internalQuery<number>(),

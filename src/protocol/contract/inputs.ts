@@ -64,13 +64,6 @@ export interface RemoveAgent {
   readonly remoteAddr: string;
 }
 
-/** The manifest members that an operator chooses; the authority sets the others. */
-export interface PolicyTerms {
-  /** Null for a new id. */
-  readonly policyId: string | null;
-  readonly content: { readonly [member: string]: unknown };
-}
-
 /** What the edge found by following a chain from the keys that a treaty names. */
 export interface FollowedChain {
   /** Why the edge could not follow the chain from what the treaty names; null if it could. */
