@@ -58,7 +58,7 @@ async function runList(
   capability: string | undefined,
   options: PublicOptions & TableOptions,
 ): Promise<void> {
-  const list = await publicClient(options).agents(capability);
+  const list = await publicClient(options).listAgents({ capability });
   printResult(options, list, listText(list, options));
 }
 

@@ -1,16 +1,13 @@
 /**
- * Unauthenticated requests that read and verify trust between sovereigns [core-4-6], [core-4-11] to
- * [core-4-15].
+ * Unauthenticated requests that read and verify trust between sovereigns [core-4-11] to [core-4-15].
  */
 
 import type { JsonObject } from '../base/json/value.ts';
-import { AgentList } from '../protocol/answers/enrollment.ts';
 import {
   AttestationVerdict,
   TreatyAttestationVerdict,
   TreatyVerdict,
 } from '../protocol/answers/verdicts.ts';
-import { AgentDescriptor } from '../protocol/records/agent-descriptor.ts';
 import { SovereignRevocationFeed } from '../protocol/records/revocation-feed.ts';
 import {
   Atlas,
@@ -20,7 +17,7 @@ import {
   RecognitionGraph,
   TrustPath,
 } from '../protocol/rows/graph.ts';
-import { type Calls, pathOf, posting } from './calls.ts';
+import { type Calls, posting } from './calls.ts';
 import type { CallOptions } from './options.ts';
 
 /** A list of base64 keys, or keys by a name of the caller's choice; empty accepts nothing. */
@@ -64,8 +61,6 @@ export type VerifyTreatyRequest = {
 };
 
 export interface PublicTrust {
-  agents(capability?: string, call?: CallOptions): Promise<AgentList>;
-  agent(nodePublicKey: string, call?: CallOptions): Promise<AgentDescriptor>;
   revocationFeed(issuer?: string, call?: CallOptions): Promise<SovereignRevocationFeed>;
   recognitionGraph(call?: CallOptions): Promise<RecognitionGraph>;
   connectome(call?: CallOptions): Promise<Connectome>;
@@ -93,9 +88,6 @@ export function publicTrust(calls: Calls): PublicTrust {
   const { get } = calls;
   const to = posting(calls);
   return {
-    agents: (capability, call) => get(AgentList, '/agents', { capability }, call),
-    agent: (nodePublicKey, call) =>
-      get(AgentDescriptor, pathOf`/agents/${nodePublicKey}`, {}, call),
     revocationFeed: (issuer, call) =>
       get(
         SovereignRevocationFeed,

@@ -12,6 +12,7 @@ export type Router = (method: string, path: string) => Match;
 interface Template {
   readonly pattern: RegExp;
   readonly names: readonly string[];
+  readonly pathEnd: boolean;
   readonly methods: Map<string, Route>;
 }
 
@@ -32,9 +33,9 @@ export function createRouter(routes: readonly Route[]): Router {
   return (method, path) => {
     const methods = exact.get(path);
     if (methods !== undefined) return pick(methods, method, NO_PARAMS);
-    for (const { pattern, names, methods: ofTemplate } of templates.values()) {
-      const match = pattern.exec(path);
-      if (match !== null) return pick(ofTemplate, method, paramsOf(names, match));
+    for (const template of templates.values()) {
+      const match = template.pattern.exec(path);
+      if (match !== null) return pick(template.methods, method, paramsOf(template, match));
     }
     return 'not_found';
   };
@@ -46,22 +47,27 @@ function methodsFor(exact: Map<string, Map<string, Route>>, path: string): Map<s
   return methods;
 }
 
-function templateFor(templates: Map<string, Template>, { path, pathEnd }: Route): Template {
+function templateFor(templates: Map<string, Template>, route: Route): Template {
+  const { path, pathEnd = false } = route;
   const known = templates.get(path);
   if (known !== undefined) return known;
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
   const source = path
     .replace(/[.*+?^$()|[\]\\]/g, '\\$&')
     .replace(/\{\w+\}/g, pathEnd ? '(.+)' : '([^/]+)');
-  const template = { pattern: new RegExp(`^${source}$`), names, methods: new Map() };
+  const template = { pattern: new RegExp(`^${source}$`), names, pathEnd, methods: new Map() };
   templates.set(path, template);
   return template;
 }
 
-function paramsOf(names: readonly string[], match: RegExpExecArray): { [name: string]: string } {
+function paramsOf(
+  { names, pathEnd }: Template,
+  match: RegExpExecArray,
+): { [name: string]: string } {
   const params: { [name: string]: string } = {};
   for (const [index, name] of names.entries()) {
-    params[name] = decodeURIComponent(match[index + 1] ?? '');
+    const value = decodeURIComponent(match[index + 1] ?? '');
+    params[name] = pathEnd ? value.replace(/\/$/, '') : value;
   }
   return params;
 }

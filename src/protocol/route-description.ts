@@ -44,7 +44,7 @@ export interface RouteDescription {
   readonly path: string;
   readonly access: Access;
   readonly limit: RateBucket | 'none';
-  /** True when the last `{name}` takes the rest of the path, slashes included. */
+  /** True when the last `{name}` takes the rest of the path, slashes included; one trailing slash is ignored. */
   readonly pathEnd?: true;
   /** Query parameters. This schema only documents them; handlers read and check the raw values. */
   readonly query?: TObject;

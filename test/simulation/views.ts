@@ -87,7 +87,7 @@ export async function compareAll(world: World): Promise<void> {
 async function compareAgentLists(world: World): Promise<void> {
   const { shown, lapsedAgents } = world;
   for (const capability of ['tool:0', 'tool:1']) {
-    const agents = await readList(world, 'listAgents', { filter: { capability } });
+    const agents = await readList(world, 'listAgents', { capability });
     const keys = agents.map(({ node_public_key }) => node_public_key);
     const wanted = [...shown.agents]
       .filter(
@@ -98,7 +98,7 @@ async function compareAgentLists(world: World): Promise<void> {
     same(`the agents with ${capability}`, new Set(keys), new Set(wanted));
   }
   for (const { publicKey } of NODES) {
-    const reply = await world.ask('readAgent', { nodePublicKey: publicKey });
+    const reply = await world.ask('readAgent', { node_public_key: publicKey });
     const agent = shown.agents.get(publicKey);
     const isShown = agent?.isRegistered === true && !lapsedAgents.has(agent);
     same('whether the agent is found', reply.ok, isShown);

@@ -94,11 +94,11 @@ export const countAgents: Handler<'countAgents'> = (na, _given, at) => {
   return { count: na.agents.count(), capability: null };
 };
 
-export const listAgents: Handler<'listAgents'> = (na, { filter, ...page }, at) => {
+export const listAgents: Handler<'listAgents'> = (na, { capability, ...page }, at) => {
   na.agents.expire(at);
   return pageOf(
     {
-      items: na.agents.withCapability(filter.capability),
+      items: na.agents.withCapability(capability ?? ''),
       placeOf: ({ registration, key }) => ({ at: registration.registeredAt, id: key }),
       compare: (a, b) => b.at - a.at || compareCodePoints(a.id, b.id),
       passes: () => true,
@@ -109,9 +109,9 @@ export const listAgents: Handler<'listAgents'> = (na, { filter, ...page }, at) =
   );
 };
 
-export const readAgent: Handler<'readAgent'> = (na, { nodePublicKey }, at) => {
+export const readAgent: Handler<'readAgent'> = (na, { node_public_key: key }, at) => {
   na.agents.expire(at);
-  const registration = na.agents.find(nodePublicKey);
+  const registration = na.agents.find(key);
   if (registration === undefined) throw new Refusal('agent_not_registered');
   return new JsonText(registration.json);
 };

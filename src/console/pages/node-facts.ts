@@ -20,7 +20,7 @@ export async function certificatesOf(context: Context, key: string): Promise<Cer
 
 /** Null if no agent is registered with the key. */
 export function agentOf({ publicClient }: Context, key: string): Promise<AgentDescriptor | null> {
-  return publicClient.agent(key).catch((error: unknown) => {
+  return publicClient.readAgent({ node_public_key: key }).catch((error: unknown) => {
     if (error instanceof AuthorityError && error.status === 404) return null;
     throw error;
   });

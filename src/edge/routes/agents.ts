@@ -3,11 +3,8 @@ import Type from 'typebox';
 import { verifySignature } from '../../base/crypto/ed25519.ts';
 import { jsonText } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
-import {
-  AgentList,
-  AgentRegistered,
-  AgentUnregistered,
-} from '../../protocol/answers/enrollment.ts';
+import { AgentRegistered, AgentUnregistered } from '../../protocol/answers/enrollment.ts';
+import { listAgents, readAgent } from '../../protocol/api/agents.ts';
 import { DELETE_ENVELOPE_TOLERANCE, type NodeClaim } from '../../protocol/contract/claims.ts';
 import { AgentDescriptor, readAgentDescriptor } from '../../protocol/records/agent-descriptor.ts';
 import { instantOf } from '../../protocol/records/record.ts';
@@ -18,7 +15,8 @@ import { withProof } from '../limited.ts';
 import { firstValue } from '../query.ts';
 import { answerReply, type Reply, refusalReply } from '../reply.ts';
 import { BODY_KEY_PROOF, type RouteEntry, type RouteRequest } from '../route.ts';
-import { filter, listReply, openPage, PAGE_QUERY, PAGE_REFUSALS } from './listing.ts';
+import { listReply, openPage } from './listing.ts';
+import { operationRoute } from './operations.ts';
 
 /** How far a descriptor's registered_at may be ahead of the clock, in milliseconds. */
 const REGISTERED_AHEAD = 5 * 60_000;
@@ -61,42 +59,8 @@ export const agentRoutes: readonly RouteEntry[] = [
     ],
     handle: register,
   },
-  {
-    method: 'GET',
-    path: '/agents',
-    call: 'listAgents',
-    limit: 'SEARCH',
-    query: Type.Object({
-      capability: filter('Tag that must match exactly; without it only the count is answered'),
-      ...PAGE_QUERY,
-    }),
-    summary: 'Agents with a capability, newest first; without one, their number',
-    answer: AgentList,
-    refusals: PAGE_REFUSALS,
-    async handle(request, edge) {
-      const { query } = request;
-      const capability = firstValue(query, 'capability') ?? '';
-      if (capability === '') return answerReply(await edge.call('countAgents', null));
-      const page = openPage((asked) =>
-        edge.call('listAgents', { filter: { capability }, ...asked }),
-      );
-      const before = `"capability":${jsonText(capability)},`;
-      return listReply({ member: 'agents', isCounted: true, before, page }, request);
-    },
-  },
-  {
-    method: 'GET',
-    path: '/agents/{node_public_key}',
-    pathEnd: true,
-    call: 'readAgent',
-    limit: 'none',
-    summary: 'Registration of a node key',
-    answer: AgentDescriptor,
-    exampleNeeds: { what: 'the key of a registered agent', otherwise: 'agent_not_registered' },
-    refusals: ['agent_not_registered'],
-    handle: async (request, edge) =>
-      answerReply(await edge.call('readAgent', { nodePublicKey: keyOf(request) })),
-  },
+  { ...operationRoute('listAgents', listAgents), handle: list },
+  operationRoute('readAgent', readAgent),
   {
     method: 'DELETE',
     path: '/agents/{node_public_key}',
@@ -124,6 +88,14 @@ export const agentRoutes: readonly RouteEntry[] = [
       request.node === null ? removeByEnvelope(request, edge) : removeByHeader(request, edge),
   },
 ];
+
+async function list(request: RouteRequest, edge: Edge): Promise<Reply> {
+  const capability = firstValue(request.query, 'capability');
+  if (capability === null) return answerReply(await edge.call('countAgents', null));
+  const page = openPage((asked) => edge.call('listAgents', { capability, ...asked }));
+  const before = `"capability":${jsonText(capability)},`;
+  return listReply({ member: 'agents', isCounted: true, before, page }, request);
+}
 
 function register(request: RouteRequest, edge: Edge): Reply | Promise<Reply> {
   const { now, remoteAddr } = request;
@@ -187,7 +159,6 @@ function checkedEnvelope({ body, now }: RouteRequest) {
   return { signature, signedAtText, signedAt };
 }
 
-/** The rest of the path, keys with slashes included; one trailing slash is ignored. */
 function keyOf({ params }: RouteRequest): string {
-  return (params.node_public_key ?? '').replace(/\/$/, '');
+  return params.node_public_key ?? '';
 }

@@ -133,7 +133,7 @@ const AGENTS_OF_PAGE = 50;
 async function answerCapability(request: RouteRequest, edge: Edge): Promise<Reply> {
   const capability = given(request, 'name');
   if (capability === '') return htmlReply(capabilityPage('', null, networkOf(edge)), request);
-  const page = openPage((asked) => edge.call('listAgents', { filter: { capability }, ...asked }));
+  const page = openPage((asked) => edge.call('listAgents', { capability, ...asked }));
   const { rows, cursor } = await listedRows({ page }, request, AGENTS_OF_PAGE);
   const agents = rows as readonly AgentDescriptor[];
   return htmlReply(capabilityPage(capability, { agents, cursor }, networkOf(edge)), request);

@@ -28,14 +28,14 @@ export function operationRoutes(
 ): readonly RouteEntry[] {
   const prepared: { readonly [name: string]: AnyPreparation } = preparations;
   return Object.entries(operations).map(([name, operation]) =>
-    routeOf(name as OperationName, operation, prepared[name]),
+    operationRoute(name as OperationName, operation, prepared[name]),
   );
 }
 
-function routeOf(
+export function operationRoute(
   name: OperationName,
   operation: Operation,
-  prepare: AnyPreparation | undefined,
+  prepare?: AnyPreparation,
 ): RouteEntry {
   const { read, list, kind: _, access: __, ...described } = operation;
   return {

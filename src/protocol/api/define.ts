@@ -103,7 +103,7 @@ type Sent<Value> = Value extends readonly (infer Item)[]
 interface Terms<Answer extends TSchema>
   extends Pick<
     RouteDescription,
-    'created' | 'description' | 'example' | 'exampleNeeds' | 'maxBodyBytes' | 'summary'
+    'created' | 'description' | 'example' | 'exampleNeeds' | 'maxBodyBytes' | 'pathEnd' | 'summary'
   > {
   readonly answer: Answer;
   /** Refusals besides those of the members. */

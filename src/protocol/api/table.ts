@@ -1,4 +1,5 @@
 /** Every operation of the service, by its name. */
+import * as agents from './agents.ts';
 import * as attestations from './attestations.ts';
 import * as authorityKeys from './authority-keys.ts';
 import * as certificates from './certificates.ts';
@@ -21,6 +22,7 @@ export const API = {
   ...treaties,
   ...recognition,
   ...policies,
+  ...agents,
 };
 
 export type Api = typeof API;

@@ -34,7 +34,7 @@ import type {
   VerifiedFeed,
   WebhookCursors,
 } from './inputs.ts';
-import type { FilteredPage, PageRequest } from './pages.ts';
+import type { PageRequest } from './pages.ts';
 
 export type CallAccess =
   | 'public'
@@ -128,8 +128,6 @@ export const CALLS = {
 
   countNodes: query<null>(),
   countAgents: query<null>(),
-  listAgents: query<FilteredPage<{ readonly capability: string }>>(),
-  readAgent: query<{ readonly nodePublicKey: string }>(),
   treatyKeys: query<{ readonly issuer: string }>(),
   askRevocations: query<RevocationQuestion>(),
   trustPath: query<{ readonly from: string; readonly to: string }>(),

@@ -14,8 +14,3 @@ export interface PageRequest {
   /** The most rows to return; a page may have fewer, or none, and still not be the last. */
   readonly limit: number;
 }
-
-/** A request for one page of a filtered list. */
-export interface FilteredPage<Filter> extends PageRequest {
-  readonly filter: Filter;
-}
