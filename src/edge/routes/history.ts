@@ -6,7 +6,7 @@
 import Type from 'typebox';
 import { Refusal } from '../../base/refusal.ts';
 import { parseRequestTimestamp } from '../../base/timestamp.ts';
-import * as horizon from '../../protocol/api/horizon.ts';
+import { readAdoption, readHorizon } from '../../protocol/api/horizon.ts';
 import {
   HISTORY_STEPS,
   History,
@@ -28,7 +28,7 @@ const DAY_MS = 86_400_000;
 const USUAL_STEPS = 400;
 
 export const historyRoutes: readonly RouteEntry[] = [
-  ...operationRoutes(horizon),
+  ...operationRoutes({ readHorizon, readAdoption }),
   {
     method: 'GET',
     path: '/history.json',

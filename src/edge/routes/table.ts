@@ -1,10 +1,15 @@
 /** The complete HTTP API: every route appears in this table once. */
 import * as attestations from '../../protocol/api/attestations.ts';
-import * as certificates from '../../protocol/api/certificates.ts';
+import {
+  countContacts,
+  listCertificates,
+  readCertificate,
+  revokeCertificate,
+} from '../../protocol/api/certificates.ts';
 import * as invites from '../../protocol/api/invites.ts';
 import { describeNode } from '../../protocol/api/node-descriptions.ts';
 import * as operatorKeys from '../../protocol/api/operator-keys.ts';
-import * as policies from '../../protocol/api/policies.ts';
+import { publishPolicy, readPolicyHistory, rollBackPolicy } from '../../protocol/api/policies.ts';
 import { type Route, type RouteEntry, withAccess } from '../route.ts';
 import { agentRoutes } from './agents.ts';
 import { agreementRoutes } from './agreements.ts';
@@ -40,10 +45,10 @@ const ENTRIES: readonly RouteEntry[] = [
   ...historyRoutes,
   ...operationRoutes(invites),
   ...operationRoutes({ describeNode }),
-  ...operationRoutes(certificates),
+  ...operationRoutes({ listCertificates, countContacts, readCertificate, revokeCertificate }),
   ...operationRoutes(operatorKeys),
   ...authorityKeyRoutes,
-  ...operationRoutes(policies),
+  ...operationRoutes({ publishPolicy, rollBackPolicy, readPolicyHistory }),
   ...eventRoutes,
   ...agentRoutes,
   ...operationRoutes(attestations),
