@@ -1,4 +1,4 @@
-/** What changes for everyone at some point, as counts: expirations [core-4-20], and the authority key [authority-keys-11]. */
+/** What changes for everyone at some point: expirations [core-4-20], and the authority key [authority-keys-11]. */
 import { Adoption } from '../rows/adoption.ts';
 import { Horizon } from '../rows/horizon.ts';
 import { operatorQuery } from './define.ts';
