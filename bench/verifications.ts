@@ -129,13 +129,13 @@ function agreementBetween(offerer: Issuer, responder: Issuer): AgreementRecord {
   const terms = {
     capabilities: CAPABILITIES,
     scope: { region: 'eu-west', purpose: 'research' },
-    validFrom: formatInstant(offerer.now - 2 * DAY),
-    validUntil: formatInstant(offerer.now + DAY),
+    valid_from: formatInstant(offerer.now - 2 * DAY),
+    valid_until: formatInstant(offerer.now + DAY),
   };
   const request = {
-    responder: responder.sovereignId,
-    terms,
-    expiresAt: formatInstant(offerer.now + DAY),
+    responder_sovereign_id: responder.sovereignId,
+    ...terms,
+    expires_at: formatInstant(offerer.now + DAY),
   };
   const offer = buildOffer(offerer, request, evidenceAbout(offerer, responder.sovereignId));
   const evidence = evidenceAbout(responder, offerer.sovereignId);
@@ -159,7 +159,15 @@ function agreementRequest(offerer: Issuer, responder: Issuer, agreement: Agreeme
 
 function decisionRequest(operator: Issuer, agreement: AgreementRecord) {
   const [capability = ''] = CAPABILITIES;
-  const request = { capability, contextId: null, freshnessSequence: 0, between: [] };
+  const request = {
+    requested_capability: capability,
+    context: {
+      context_id: null,
+      context_freshness_seq: 0,
+      requester_sovereign_id: null,
+      provider_sovereign_id: null,
+    },
+  };
   const decision = built(
     buildBoundaryDecision(operator, agreement, request, () => null, verifySignature),
   );
@@ -215,8 +223,11 @@ function consensusRequest(assembler: Issuer, validators: readonly Issuer[]) {
   });
   if (justification === null) throw new Error('The justification is not valid');
   const votes = validators.map((issuer) => buildValidatorVote(issuer, justification, true, null));
-  const ids = validators.map(({ sovereignId }) => sovereignId);
-  const ballots = { votes, requiredThreshold: votes.length, validators: ids };
+  const ballots = {
+    votes,
+    required_threshold: votes.length,
+    validator_sovereign_ids: validators.map(({ sovereignId }) => sovereignId),
+  };
   const { proof } = built(assembleConsensusProof(assembler, justification, ballots));
   const keys = validators.map(({ sovereignId, signer }) => [sovereignId, signer.publicKey]);
   return {
@@ -236,13 +247,13 @@ function consensusRequest(assembler: Issuer, validators: readonly Issuer[]) {
 /** Only the signature of the intent is checked. */
 function intentRequest(licensor: Issuer, agent: Issuer) {
   const policy = buildLicensePolicy(licensor, {
-    licensee: agent.sovereignId,
-    sourceIds: ['climate', 'traffic'],
-    accessTypes: ['read', 'derive'],
-    maxVolume: 1_000_000,
-    prohibitedTags: ['secret'],
-    validFrom: formatInstant(licensor.now - 2 * DAY),
-    validUntil: formatInstant(licensor.now + DAY),
+    licensee_sovereign_id: agent.sovereignId,
+    allowed_source_ids: ['climate', 'traffic'],
+    allowed_access_types: ['read', 'derive'],
+    max_volume_bytes_per_session: 1_000_000,
+    prohibited_classification_tags: ['secret'],
+    valid_from: formatInstant(licensor.now - 2 * DAY),
+    valid_until: formatInstant(licensor.now + DAY),
   });
   const sources = ['climate', 'traffic'].map((id) => ({
     source_id: id,
@@ -250,8 +261,12 @@ function intentRequest(licensor: Issuer, agent: Issuer) {
     owner_sovereign_id: licensor.sovereignId,
     classification_tags: ['internal'],
   }));
-  const access = { sources, accessTypes: ['read'], decisionId: null, estimatedVolume: 5000 };
-  const intent = buildAccessIntent(agent, access);
+  const intent = buildAccessIntent(agent, {
+    sources,
+    access_types: ['read'],
+    decision_id: null,
+    estimated_volume_bytes: 5000,
+  });
   return {
     path: '/data-usage/verify',
     body: jsonText({ intent, policy, agent_public_keys: [agent.signer.publicKey] }),

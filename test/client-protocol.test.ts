@@ -78,8 +78,7 @@ test('an agreement can be concluded over HTTP and offline, and carries decisions
     expires_at: window.valid_until,
   });
   const opinion = buildTrustEvidence(beta, OPINION, 'sha256:00');
-  const { valid_from: validFrom, valid_until: validUntil } = window;
-  const terms = { capabilities: ['read'], scope: {}, validFrom, validUntil };
+  const terms = { capabilities: ['read'], scope: {}, ...window };
   const counter = buildCounter(beta, offer, terms, opinion);
   assert.ok('signatures' in counter);
   const agreement = await operator.acceptAgreement({ counter, original_offer: offer });
@@ -117,8 +116,8 @@ test('an agreement can be concluded over HTTP and offline, and carries decisions
   });
   assert.equal(verifyMembership(proof, commitment, ourKeys, verifyText, SHA256), 'valid');
   assert.equal((await anyone.verifyMembership({ proof, commitment })).valid, true);
-  assert.equal((await operator.nullifyProof(proof)).proof_id, proof.proof_id);
-  await assert.rejects(operator.nullifyProof(proof), (error) => {
+  assert.equal((await operator.nullifyProof({ proof })).proof_id, proof.proof_id);
+  await assert.rejects(operator.nullifyProof({ proof }), (error) => {
     assert.ok(error instanceof AuthorityError);
     assert.deepEqual([error.status, error.code], [422, 'nullifier_failed']);
     return error.details.cause === 'already_issued';
@@ -191,9 +190,9 @@ test('evidence, consensus and data usage are created and verified on both sides'
   assert.equal((await anyone.verifyIntent({ intent, policy })).violation_reason, null);
   const foreign = buildAccessIntent(beta, {
     sources: [{ ...source, classification_tags: [] }],
-    accessTypes: ['read'],
-    decisionId: null,
-    estimatedVolume: 1001,
+    access_types: ['read'],
+    decision_id: null,
+    estimated_volume_bytes: 1001,
   });
   const verdict = await anyone.verifyIntent({
     intent: foreign,

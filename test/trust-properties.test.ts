@@ -930,7 +930,11 @@ test('a threshold counts the distinct validators that approve, in assembly and i
       const reason = verifyConsensusProof(proof, VALIDATOR_MAP, OWN_KEY, NOW, verifySignature);
       assert.equal(reason, isMet ? 'valid' : 'threshold_not_met');
 
-      const named = { votes, requiredThreshold: threshold, validators: [...VALIDATORS, 'val-1'] };
+      const named = {
+        votes,
+        required_threshold: threshold,
+        validator_sovereign_ids: [...VALIDATORS, 'val-1'],
+      };
       const assembled = assembleConsensusProof(MAKER, JUSTIFICATION, named);
       if (isMet && 'proof' in assembled) {
         const again = verifyConsensusProof(

@@ -1,7 +1,6 @@
 /** `mesh-na data-usage`: licenses data, and declares access under a license. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { JsonValue } from '../base/json/value.ts';
-import type { DataSource } from '../client/operator-protocol.ts';
+import type { JsonObject, JsonValue } from '../base/json/value.ts';
 import type { DataLicensePolicy } from '../protocol/records/data-usage.ts';
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
 import { readJsonFiles, readJsonList } from './json-file.ts';
@@ -141,7 +140,7 @@ async function runDeclare(file: string, options: DeclareOptions): Promise<void> 
   const { access } = options;
   const intent = await operatorClient(options).declareIntent({
     // The authority validates the members of a source.
-    sources: (await readJsonList(file)) as readonly DataSource[],
+    sources: (await readJsonList(file)) as readonly JsonObject[],
     access_types: access,
     decision_id: options.decisionId,
     estimated_volume_bytes: options.volume,

@@ -139,7 +139,7 @@ async function runVerify(
 }
 
 async function runNullify(file: string, options: OperatorOptions & RecordOptions): Promise<void> {
-  const nullifier = await operatorClient(options).nullifyProof(await readJsonFile(file));
+  const nullifier = await operatorClient(options).nullifyProof({ proof: await readJsonFile(file) });
   const { nullifier_id, proof_id, expires_at } = nullifier;
   deliverRecord(options, nullifier, {
     made: `Nullifier ${nullifier_id} is issued`,

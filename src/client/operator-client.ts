@@ -11,7 +11,6 @@ import { type EventOptions, readEvents } from './events.ts';
 import { type HttpRequest, type Query, send } from './http.ts';
 import type { SigningKey } from './keys.ts';
 import { type Operations, operations } from './operations.ts';
-import { type OperatorProtocol, operatorProtocol } from './operator-protocol.ts';
 import { type CallOptions, newStamp, type SigningOptions } from './options.ts';
 import { asRead } from './received.ts';
 import { operatorHeaders, type SignatureVersion } from './sign-operator.ts';
@@ -35,9 +34,7 @@ export interface OperatorCall {
   readonly body?: SentObject;
 }
 
-export interface OperatorClient
-  extends Operations<'operator' | 'operator-privileged'>,
-    OperatorProtocol {
+export interface OperatorClient extends Operations<'operator' | 'operator-privileged'> {
   nodes(call?: CallOptions): Promise<Roster>;
   /** Verified audit log entries, from any position on and as they happen. */
   events(options?: EventOptions): AsyncGenerator<LoggedEvent, void>;
@@ -85,7 +82,6 @@ export function createOperatorClient(options: OperatorClientOptions): OperatorCl
 
   return {
     ...operations(calls, 'operator', 'operator-privileged'),
-    ...operatorProtocol(calls),
     async nodes(call) {
       const { count, nodes = {} } = await get(NodeCount, '/nodes', {}, call);
       return { count, nodes };

@@ -63,7 +63,7 @@ export interface RouteDescription {
   readonly summary: string;
   readonly description?: string;
   readonly body?: TObject;
-  /** Members of the example body that are more helpful than the generated ones. */
+  /** Members of the example body, at any depth, that are more helpful than the generated ones. */
   readonly example?: JsonObject;
   /** What the example lacks to succeed, in words that follow `needs`, and the refusal it gets otherwise. */
   readonly exampleNeeds?: { readonly what: string; readonly otherwise: RefusalName };

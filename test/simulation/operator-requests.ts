@@ -253,7 +253,7 @@ export const OPERATOR_REQUESTS: Asks = {
     return ask(world, {
       name: 'nullifyProof',
       tier: 'standard',
-      given: proof,
+      given: { proof },
       decide: (moment) => nullify(moment, proofId),
     });
   },
@@ -263,13 +263,13 @@ export const OPERATOR_REQUESTS: Asks = {
       name: 'createLicensePolicy',
       tier: 'standard',
       given: {
-        licensee,
-        sourceIds: [],
-        accessTypes: [],
-        maxVolume: null,
-        prohibitedTags: [],
-        validFrom: formatInstant(world.now),
-        validUntil: formatInstant(world.now + 1),
+        licensee_sovereign_id: licensee,
+        allowed_source_ids: [],
+        allowed_access_types: [],
+        max_volume_bytes_per_session: null,
+        prohibited_classification_tags: [],
+        valid_from: formatInstant(world.now),
+        valid_until: formatInstant(world.now + 1),
       },
       decide: () =>
         stored(

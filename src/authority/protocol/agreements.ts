@@ -36,18 +36,18 @@ function checksOfCommand(): VerifySignature {
 
 export const offerCapabilities: Handler<'offerCapabilities'> = (na, unit, request) => {
   const issuer = issuerOf(na, unit);
-  const evidence = evidenceAbout(na, issuer, issuer.sovereignId, request.responder);
+  const evidence = evidenceAbout(na, issuer, issuer.sovereignId, request.responder_sovereign_id);
   const offer = buildOffer(issuer, request, evidence);
   unit.audit('capability_offer_built', {
     offer_id: offer.offer_id,
     offerer_sovereign_id: offer.offerer_sovereign_id,
     responder_sovereign_id: offer.responder_sovereign_id,
-    capabilities: request.terms.capabilities,
+    capabilities: request.capabilities,
   });
   return offer;
 };
 
-export const counterOffer: Handler<'counterOffer'> = (na, unit, { offer, terms }) => {
+export const counterOffer: Handler<'counterOffer'> = (na, unit, { offer, ...terms }) => {
   const issuer = issuerOf(na, unit);
   const evidence = evidenceForResponder(na, issuer, offer);
   const counter = built(buildCounter(issuer, offer, terms, evidence), 'counter_rejected');

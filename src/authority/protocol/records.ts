@@ -29,7 +29,7 @@ import { built, issuerOf } from '../engine/issuer.ts';
 import { ownTreatyKeys } from '../recognition/treaties.ts';
 import { refusalIn, transition } from '../subjects/kinds.ts';
 
-export const decideBoundary: Handler<'decideBoundary'> = (na, unit, { agreement, request }) => {
+export const decideBoundary: Handler<'decideBoundary'> = (na, unit, { agreement, ...request }) => {
   const result = buildBoundaryDecision(
     issuerOf(na, unit),
     agreement,
@@ -42,15 +42,15 @@ export const decideBoundary: Handler<'decideBoundary'> = (na, unit, { agreement,
     decision_id: decision.decision_id,
     context_id: decision.context_id,
     agreement_id: decision.agreement_id,
-    requested_capability: request.capability,
+    requested_capability: request.requested_capability,
     authorized: decision.authorized,
   });
   return decision;
 };
 
 /** Signs the decision as given, without evaluating it. */
-export const buildEvidence: Handler<'buildEvidence'> = (na, unit, { decision, graphDigest }) => {
-  const digest = graphDigest ?? na.graph.digest.at(unit.at);
+export const buildEvidence: Handler<'buildEvidence'> = (na, unit, { decision, graph_digest }) => {
+  const digest = graph_digest ?? na.graph.digest.at(unit.at);
   const evidence = buildTrustEvidence(issuerOf(na, unit), decision, digest);
   unit.audit('trust_evidence_built', {
     evidence_id: evidence.evidence_id,
@@ -84,7 +84,7 @@ export const commitCapabilities: Handler<'commitCapabilities'> = (
 };
 
 /** Proof ids are free text, so the subject's key is a digest of the id. */
-export const nullifyProof: Handler<'nullifyProof'> = (na, unit, proof) => {
+export const nullifyProof: Handler<'nullifyProof'> = (na, unit, { proof }) => {
   const { proof_id, commitment_id } = proof;
   const nonce = na.runtime.randomBytes(NULLIFIER_NONCE_BYTES).toString('hex');
   const record = buildNullifier(issuerOf(na, unit), proof, nonce);
@@ -109,8 +109,9 @@ export const nullifyProof: Handler<'nullifyProof'> = (na, unit, proof) => {
   return record;
 };
 
-export const castVote: Handler<'castVote'> = (na, unit, { justification, vote, reason }) => {
-  const ballot = buildValidatorVote(issuerOf(na, unit), justification, vote, reason);
+export const castVote: Handler<'castVote'> = (na, unit, given) => {
+  const { justification_proof, vote, reason } = given;
+  const ballot = buildValidatorVote(issuerOf(na, unit), justification_proof, vote, reason);
   unit.audit('validator_vote_cast', {
     vote_id: ballot.vote_id,
     proof_id: ballot.proof_id,
@@ -123,7 +124,7 @@ export const castVote: Handler<'castVote'> = (na, unit, { justification, vote, r
 export const assembleConsensus: Handler<'assembleConsensus'> = (
   na,
   unit,
-  { justification, ballots },
+  { justification_proof: justification, ...ballots },
 ) => {
   const issuer = issuerOf(na, unit);
   if (isForgery(issuer, justification, verifySignature)) {

@@ -34,7 +34,6 @@ export * from '../node-agent.ts';
 export * from '../node-client.ts';
 export * from '../offline.ts';
 export * from '../operator-client.ts';
-export type * from '../operator-protocol.ts';
 export type {
   AnswerBody,
   CallOptions,

@@ -12,6 +12,7 @@ import {
   TreatyVerdict,
 } from '../../protocol/answers/verdicts.ts';
 import { KeysOfAnyForm } from '../../protocol/api/scalars.ts';
+import { omittable } from '../../protocol/api/trust-members.ts';
 import { MembershipAttestation } from '../../protocol/records/membership-attestation.ts';
 import { RecognitionPolicy } from '../../protocol/records/recognition-policy.ts';
 import { RecognitionTreaty } from '../../protocol/records/recognition-treaty.ts';
@@ -22,7 +23,6 @@ import {
 } from '../../protocol/verification.ts';
 import type { Edge } from '../edge.ts';
 import type { RouteEntry } from '../route.ts';
-import { optional } from './trust-requests.ts';
 import { logging, verificationRoute } from './verification-route.ts';
 
 export const verificationRoutes: readonly RouteEntry[] = [
@@ -85,8 +85,8 @@ export const verificationRoutes: readonly RouteEntry[] = [
     body: Type.Object({
       treaty: RecognitionTreaty,
       issuer_public_keys: KeysOfAnyForm,
-      expected_issuer_sovereign_id: optional(Type.String()),
-      expected_subject_sovereign_id: optional(Type.String()),
+      expected_issuer_sovereign_id: omittable(Type.String()),
+      expected_subject_sovereign_id: omittable(Type.String()),
     }),
     answer: TreatyVerdict,
     refusals: ['missing_treaty', 'invalid_recognition_treaty', 'invalid_public_keys'],

@@ -35,7 +35,16 @@ export function bodyExample(
 ): JsonObject | undefined {
   if (body === undefined) return undefined;
   const made = exampleOf(inFull(body, 'sent'), '', networkName) as JsonObject;
-  return { ...made, ...example };
+  return withMembers(made, example);
+}
+
+function withMembers(made: JsonObject, given: JsonObject): JsonObject {
+  const members = Object.entries(given).map(([name, value]) => {
+    const other = made[name];
+    const areObjects = isJsonObject(other) && isJsonObject(value);
+    return [name, areObjects ? withMembers(other, value) : value] as const;
+  });
+  return { ...made, ...Object.fromEntries(members) };
 }
 
 /** Undefined when the answer is a page or plain text. */

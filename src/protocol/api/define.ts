@@ -3,7 +3,15 @@
  * of its handler, the method of the client, the OpenAPI document and the references follow. The name under which a
  * declaration is exported is the name of the operation everywhere.
  */
-import Type, { type Static, type TObject, type TOptional, type TSchema } from 'typebox';
+import Type, {
+  type Static,
+  type TArray,
+  type TNull,
+  type TObject,
+  type TOptional,
+  type TSchema,
+  type TUnion,
+} from 'typebox';
 import type { JsonObject } from '../../base/json/value.ts';
 import type { RefusalName } from '../../base/refusal.ts';
 import type { Access, RateBucket, RouteDescription } from '../route-description.ts';
@@ -61,13 +69,25 @@ type BodySent<Given extends Body | ReadBody> =
     ? Schema extends TObject<infer Properties>
       ? {
           readonly [Name in keyof Static<Schema>]:
-            | (Properties[Name] extends TObject ? JsonObject : Sent<Static<Schema>[Name]>)
+            | SentBy<Properties[Name]>
             | (Properties[Name] extends TOptional<TSchema> ? undefined : never);
         }
       : never
     : Given extends Body
       ? MembersSent<Given>
       : never;
+
+/** Records are sent as they were received, whatever else they have. */
+type SentBy<Schema> =
+  Schema extends TObject<infer _>
+    ? JsonObject
+    : Schema extends TArray<TObject>
+      ? readonly JsonObject[]
+      : Schema extends TUnion<[infer Given extends TSchema, TNull]>
+        ? SentBy<Given> | null
+        : Schema extends TSchema
+          ? Sent<Static<Schema>>
+          : never;
 
 type MembersInput<Members extends Body> = {
   readonly [Name in keyof Members]: Members[Name] extends Member<infer Value> ? Value : never;

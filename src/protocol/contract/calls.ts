@@ -6,20 +6,10 @@
 import type { InputOf, OperationKind } from '../api/define.ts';
 import type { Input } from '../api/input.ts';
 import { API, type Api, type OperationName } from '../api/table.ts';
-import type { OfferRequest } from '../records/agreement.ts';
-import type { CapabilityMembershipProof } from '../records/capability-disclosure.ts';
-import type { DeclaredAccess, LicenseTerms } from '../records/data-usage.ts';
 import type { HistoryPart, HistoryQuestion } from '../rows/history.ts';
 import type { Answer } from './answers.ts';
 import type { OperatorClaim, Tier } from './claims.ts';
 import type {
-  AcceptAgreement,
-  AssembleConsensus,
-  BuildEvidence,
-  CastVote,
-  CommitCapabilities,
-  CounterOffer,
-  DecideBoundary,
   FollowedChain,
   Heartbeat,
   Join,
@@ -69,23 +59,7 @@ const query = declaredAs('public', 'query');
 const internalCommand = declaredAs('internal', 'command');
 const internalQuery = declaredAs('internal', 'query');
 const nodeCommand = declaredAs('node', 'command');
-const standardCommand = declaredAs('operator', 'command');
 const standardQuery = declaredAs('operator', 'query');
-
-/** Commands that build and sign records of the trust protocol. */
-const TRUST_CALLS = {
-  offerCapabilities: standardCommand<OfferRequest>(),
-  counterOffer: standardCommand<CounterOffer>(),
-  acceptAgreement: standardCommand<AcceptAgreement>(),
-  decideBoundary: standardCommand<DecideBoundary>(),
-  buildEvidence: standardCommand<BuildEvidence>(),
-  commitCapabilities: standardCommand<CommitCapabilities>(),
-  nullifyProof: standardCommand<CapabilityMembershipProof>(),
-  castVote: standardCommand<CastVote>(),
-  assembleConsensus: standardCommand<AssembleConsensus>(),
-  createLicensePolicy: standardCommand<LicenseTerms>(),
-  declareIntent: standardCommand<DeclaredAccess>(),
-} as const;
 
 /** The inputs of operations of which the edge works something out first. */
 export interface Prepared {
@@ -124,7 +98,6 @@ export const CALLS = {
   closeRoster: internalQuery<number>(),
 
   treatyPin: query<{ readonly treatyId: string }>(),
-  ...TRUST_CALLS,
 
   countNodes: query<null>(),
   countAgents: query<null>(),
@@ -155,7 +128,6 @@ export const CALLS = {
 } as const;
 
 export type CallName = keyof typeof CALLS;
-export type TrustCall = keyof typeof TRUST_CALLS;
 
 /** The input of a handler once its caller is admitted. */
 export type CallInput<Name extends CallName> =

@@ -1,18 +1,8 @@
 /** The inputs of calls, as plain, serializable values that the edge has already checked. */
 
 import type { AgentDescriptor } from '../records/agent-descriptor.ts';
-import type {
-  AgreementRecord,
-  CapabilityCounter,
-  CapabilityOffer,
-  RequestedTerms,
-} from '../records/agreement.ts';
 import type { ChainRefusal } from '../records/authority-chain.ts';
 import type { AuthoritySuccession } from '../records/authority-succession.ts';
-import type { BoundaryRequest } from '../records/boundary-decision.ts';
-import type { Ballots } from '../records/consensus-proof.ts';
-import type { JustificationProof } from '../records/justification-proof.ts';
-import type { TrustDecision } from '../records/trust-evidence.ts';
 import type { NodeClaim } from './claims.ts';
 
 export interface Join {
@@ -104,44 +94,6 @@ export interface RevocationKnowledge {
   readonly treaty_revoked: boolean;
   /** Those of the issuer's keys in the question that a treaty in force with it names. */
   readonly treaty_keys: readonly string[];
-}
-
-export interface CounterOffer {
-  readonly offer: CapabilityOffer;
-  readonly terms: RequestedTerms;
-}
-
-/** Without a counter, the offer itself is accepted. */
-export interface AcceptAgreement {
-  readonly offer: CapabilityOffer;
-  readonly counter: CapabilityCounter | null;
-}
-
-export interface DecideBoundary {
-  readonly agreement: AgreementRecord;
-  readonly request: BoundaryRequest;
-}
-
-export interface BuildEvidence {
-  readonly decision: TrustDecision;
-  /** Null for the digest of our own graph. */
-  readonly graphDigest: string | null;
-}
-
-export interface CommitCapabilities {
-  readonly agreement: AgreementRecord;
-  readonly capabilities: readonly string[];
-}
-
-export interface CastVote {
-  readonly justification: JustificationProof;
-  readonly vote: boolean;
-  readonly reason: string | null;
-}
-
-export interface AssembleConsensus {
-  readonly justification: JustificationProof;
-  readonly ballots: Ballots;
 }
 
 /** The most treaties that one question may exclude. */

@@ -155,44 +155,37 @@ export function agreementProblem(
 export interface RequestedTerms {
   readonly capabilities: readonly string[];
   readonly scope: JsonObject;
-  readonly validFrom: string;
-  readonly validUntil: string;
+  readonly valid_from: string;
+  readonly valid_until: string;
 }
 
-export interface OfferRequest {
-  readonly responder: string;
-  readonly terms: RequestedTerms;
-  readonly expiresAt: string;
+export interface OfferRequest extends RequestedTerms {
+  readonly responder_sovereign_id: string;
+  readonly expires_at: string;
 }
 
 /** `evidence` is our evidence about the responder. */
 export function buildOffer(
   issuer: Issuer,
-  { responder, terms, expiresAt }: OfferRequest,
+  { responder_sovereign_id, expires_at, ...terms }: OfferRequest,
   evidence: TrustEvidence,
 ): CapabilityOffer {
   const offer = {
     offer_id: issuer.uuid(),
     offerer_sovereign_id: issuer.sovereignId,
-    responder_sovereign_id: responder,
+    responder_sovereign_id,
     requested_terms: termsOf(terms),
     graph_digest: evidence.graph_digest,
     offerer_evidence: evidence,
-    expires_at: expiresAt,
+    expires_at,
     created_at: formatInstant(issuer.now),
   };
   const { signatures } = signRecord(offer, keysOf(issuer));
   return { ...offer, signatures: [...signatures] };
 }
 
-function termsOf({ capabilities, scope, validFrom, validUntil }: RequestedTerms): AgreementTerms {
-  return {
-    capabilities: [...capabilities],
-    scope,
-    valid_from: validFrom,
-    valid_until: validUntil,
-    freshness_commitment: 0,
-  };
+function termsOf({ capabilities, ...terms }: RequestedTerms): AgreementTerms {
+  return { capabilities: [...capabilities], ...terms, freshness_commitment: 0 };
 }
 
 /** The context needed to check the signatures of a party. */

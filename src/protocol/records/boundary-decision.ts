@@ -72,12 +72,15 @@ export const readBoundaryDecision = recordReader(BoundaryDecision);
 
 /** The request under the agreement; its time is always the time of the decision. */
 export interface BoundaryRequest {
-  readonly capability: string;
-  /** Null for a new id. */
-  readonly contextId: string | null;
-  readonly freshnessSequence: number;
-  /** Who asks whom, if the request says so: parties of the agreement. */
-  readonly between: readonly string[];
+  readonly requested_capability: string;
+  readonly context: {
+    /** Null for a new id. */
+    readonly context_id: string | null;
+    readonly context_freshness_seq: number;
+    /** Who asks whom, if the request says so: parties of the agreement. */
+    readonly requester_sovereign_id: string | null;
+    readonly provider_sovereign_id: string | null;
+  };
 }
 
 /** Decides a request under an agreement of ours. */
@@ -91,13 +94,15 @@ export function buildBoundaryDecision(
   const problem = agreementProblem(issuer, agreement, treatyKeys, verify);
   if (problem !== null) return { unbuilt: problem };
   const parties = [agreement.offerer_sovereign_id, agreement.responder_sovereign_id];
-  if (!request.between.every((sovereign) => parties.includes(sovereign))) {
+  const { context_id, requester_sovereign_id, provider_sovereign_id } = request.context;
+  const between = [requester_sovereign_id, provider_sovereign_id];
+  if (!between.every((sovereign) => sovereign === null || parties.includes(sovereign))) {
     return { unbuilt: 'context_party_mismatch' };
   }
   const { results, denial } = evaluateGates(agreement, request, issuer.now);
   const decision = {
     decision_id: issuer.uuid(),
-    context_id: request.contextId ?? issuer.uuid(),
+    context_id: context_id ?? issuer.uuid(),
     agreement_id: agreement.agreement_id,
     authorized: denial === null,
     denial_reason: denial,
@@ -136,7 +141,8 @@ function evaluateGates(agreement: AgreementRecord, request: BoundaryRequest, now
 
 function gatesOf({ agreed_terms }: AgreementRecord, request: BoundaryRequest, now: number): Gate[] {
   const { capabilities, valid_from, valid_until, freshness_commitment } = agreed_terms;
-  const { capability, freshnessSequence } = request;
+  const { requested_capability: capability, context } = request;
+  const { context_freshness_seq: sequence } = context;
   const agreed = capabilities.includes(capability);
   return [
     {
@@ -154,8 +160,8 @@ function gatesOf({ agreed_terms }: AgreementRecord, request: BoundaryRequest, no
     {
       name: 'freshness_check',
       denial: 'insufficient freshness',
-      passed: freshnessSequence >= freshness_commitment,
-      detail: `feed sequence ${freshnessSequence}, committed to ${freshness_commitment}`,
+      passed: sequence >= freshness_commitment,
+      detail: `feed sequence ${sequence}, committed to ${freshness_commitment}`,
     },
   ];
 }

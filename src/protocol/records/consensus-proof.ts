@@ -46,8 +46,8 @@ export const readConsensusProof = recordReader(ConsensusProof);
 
 export interface Ballots {
   readonly votes: readonly ValidatorVote[];
-  readonly requiredThreshold: number;
-  readonly validators: readonly string[];
+  readonly required_threshold: number;
+  readonly validator_sovereign_ids: readonly string[];
 }
 
 export interface Assembled {
@@ -62,10 +62,10 @@ export type AssemblyProblem = 'threshold_out_of_range' | 'threshold_not_met' | '
 export function assembleConsensusProof(
   issuer: Issuer,
   justification: JustificationProof,
-  { votes, requiredThreshold, validators }: Ballots,
+  { votes, required_threshold, validator_sovereign_ids: validators }: Ballots,
 ): Assembled | BuildFailure<AssemblyProblem> {
   const named = new Set(validators);
-  if (requiredThreshold < 1 || requiredThreshold > named.size) {
+  if (required_threshold < 1 || required_threshold > named.size) {
     return { unbuilt: 'threshold_out_of_range' };
   }
   const { proof_id, decision_id } = justification;
@@ -74,7 +74,7 @@ export function assembleConsensusProof(
       (vote) => isCounted(vote, named) && vote.signature !== null && concerns(vote, justification),
     ),
   );
-  if (supporting.length < requiredThreshold) return { unbuilt: 'threshold_not_met' };
+  if (supporting.length < required_threshold) return { unbuilt: 'threshold_not_met' };
   const cascade = scoreCascade(supporting);
   if (cascade.blocked) return { unbuilt: 'cascade_detected' };
   const consensusId = issuer.uuid();
@@ -83,7 +83,7 @@ export function assembleConsensusProof(
     consensus_id: consensusId,
     proof_id,
     decision_id,
-    required_threshold: requiredThreshold,
+    required_threshold,
     validator_sovereign_ids: [...validators],
     votes: [...votes],
     reached_at: formatInstant(issuer.now),

@@ -61,37 +61,26 @@ export type DataAccessIntent = Static<typeof DataAccessIntent>;
 export const readDataAccessIntent = recordReader(DataAccessIntent);
 
 /** Datetimes in their canonical spelling. */
-export interface LicenseTerms {
-  readonly licensee: string;
-  readonly sourceIds: readonly string[];
-  readonly accessTypes: readonly string[];
-  readonly maxVolume: number | null;
-  readonly prohibitedTags: readonly string[];
-  readonly validFrom: string;
-  readonly validUntil: string;
-}
+export type LicenseTerms = Omit<
+  DataLicensePolicy,
+  'policy_id' | 'licensor_sovereign_id' | 'signature'
+>;
 
 export function buildLicensePolicy(issuer: Issuer, terms: LicenseTerms): DataLicensePolicy {
   const policy = {
     policy_id: issuer.uuid(),
     licensor_sovereign_id: issuer.sovereignId,
-    licensee_sovereign_id: terms.licensee,
-    allowed_source_ids: [...terms.sourceIds],
-    allowed_access_types: [...terms.accessTypes],
-    max_volume_bytes_per_session: terms.maxVolume,
-    prohibited_classification_tags: [...terms.prohibitedTags],
-    valid_from: terms.validFrom,
-    valid_until: terms.validUntil,
+    ...terms,
   };
   return signSingly(policy, keysOf(issuer));
 }
 
 export interface DeclaredAccess {
   readonly sources: readonly DataSourceDescriptor[];
-  readonly accessTypes: readonly string[];
+  readonly access_types: readonly string[];
   /** Null for a new id. */
-  readonly decisionId: string | null;
-  readonly estimatedVolume: number | null;
+  readonly decision_id: string | null;
+  readonly estimated_volume_bytes: number | null;
 }
 
 /** The key id of an intent is the agent's sovereign id. */
@@ -99,10 +88,10 @@ export function buildAccessIntent(issuer: Issuer, access: DeclaredAccess): DataA
   const intent = {
     intent_id: issuer.uuid(),
     agent_sovereign_id: issuer.sovereignId,
-    decision_id: access.decisionId ?? issuer.uuid(),
+    decision_id: access.decision_id ?? issuer.uuid(),
     declared_sources: [...access.sources],
-    declared_access_types: [...access.accessTypes],
-    estimated_volume_bytes: access.estimatedVolume,
+    declared_access_types: [...access.access_types],
+    estimated_volume_bytes: access.estimated_volume_bytes,
     declared_at: formatInstant(issuer.now),
     expires_at: formatInstant(issuer.now + INTENT_VALIDITY),
   };

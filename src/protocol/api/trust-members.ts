@@ -1,9 +1,8 @@
 /**
- * What the routes of the trust protocol share: their schemas, and the checks of members. Each check has its place in
- * the order and its code [trust-5], [trust-6], so each route lists its own checks. A route has few codes, so the
+ * What the requests of the trust protocol share: the schemas of members, and their checks. Each check has its place in
+ * the order and its code [trust-5], [trust-6], so each request lists its own checks. A route has few codes, so the
  * details of a refusal contain the exact cause.
  */
-
 import Type, { type TNull, type TOptional, type TSchema, type TUnion } from 'typebox';
 import {
   areTexts,
@@ -13,27 +12,11 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../base/json/value.ts';
-import { demand, Refusal, type RefusalName, refuse } from '../../base/refusal.ts';
+import { demand, type RefusalName, refuse } from '../../base/refusal.ts';
 import { parseRequestDatetime, type RequestDatetime } from '../../base/timestamp.ts';
-import type { Input } from '../../protocol/api/input.ts';
-import type { CallInput, TrustCall } from '../../protocol/contract/calls.ts';
-import { MAX_CAPABILITIES, MAX_KEYS } from '../../protocol/records/bounds.ts';
-import type { Fresh } from '../../protocol/records/record.ts';
-import type { Edge } from '../edge.ts';
-import type { RouteEntry, RouteRequest } from '../route.ts';
-import { operatorRoute } from './operator-route.ts';
+import { MAX_CAPABILITIES, MAX_KEYS } from '../records/bounds.ts';
 
 type Member = JsonValue | undefined;
-
-/** Reads the input from a body; a refusal is answered only after the operator is admitted. */
-export function inputOf<T>(read: () => T): Input<T> {
-  try {
-    return { ok: true, value: read() };
-  } catch (cause) {
-    if (!(cause instanceof Refusal)) throw cause;
-    return { ok: false, refusal: cause.refusal, details: cause.details };
-  }
-}
 
 /** Absent or empty: null, false, zero, and text, lists and objects with nothing in them. */
 export function isMissing(value: Member): boolean {
@@ -84,20 +67,15 @@ export function timestampOf(body: JsonObject, name: string, refusal: RefusalName
 export function windowOf(
   body: JsonObject,
   refusal: RefusalName,
-): { readonly validFrom: string; readonly validUntil: string } {
+): { readonly valid_from: string; readonly valid_until: string } {
   const from = timestampOf(body, 'valid_from', refusal);
   const until = timestampOf(body, 'valid_until', refusal);
   demand(from.instant < until.instant, refusal, 'timestamp_order');
-  return { validFrom: from.text, validUntil: until.text };
-}
-
-/** The source of ids and times for members that each reader generates. */
-export function freshFor({ now }: RouteRequest, { runtime }: Edge): Fresh {
-  return { now, uuid: runtime.uuid };
+  return { valid_from: from.text, valid_until: until.text };
 }
 
 /** The keys that verify a record; by default the key of this authority. */
-export const Keys = optional(
+export const Keys = omittable(
   Type.Array(Type.String(), {
     maxItems: MAX_KEYS,
     description: 'Base64 Ed25519 public keys; an empty list accepts nothing',
@@ -105,7 +83,7 @@ export const Keys = optional(
 );
 
 /** A member that may be absent or null, with the same meaning. */
-export function optional<T extends TSchema>(schema: T): TOptional<TUnion<[T, TNull]>> {
+export function omittable<T extends TSchema>(schema: T): TOptional<TUnion<[T, TNull]>> {
   return Type.Optional(Type.Union([schema, Type.Null()]));
 }
 
@@ -117,30 +95,3 @@ export const Capabilities = Type.Array(Type.String({ minLength: 1 }), {
 export const RequestTimestamp = Type.String({
   description: 'ISO 8601; without an offset it is UTC',
 });
-
-type Described = Pick<
-  RouteEntry,
-  'path' | 'summary' | 'description' | 'body' | 'example' | 'exampleNeeds' | 'answer' | 'refusals'
->;
-
-interface RecordRoute<Name extends TrustCall> extends Described {
-  readonly command: Name;
-  /** The input of the command from the body; throws the refusal of an invalid body. */
-  read(body: JsonObject, fresh: Fresh): CallInput<Name>;
-}
-
-/** A route on which the authority builds and signs a record for an operator of standard tier. */
-export function recordRoute<Name extends TrustCall>({
-  command,
-  read,
-  ...described
-}: RecordRoute<Name>): RouteEntry {
-  return operatorRoute({
-    ...described,
-    method: 'POST',
-    call: command,
-    limit: 'ADMIN',
-    created: 'always',
-    input: (request, edge) => inputOf(() => read(request.body, freshFor(request, edge))),
-  });
-}

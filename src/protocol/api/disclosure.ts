@@ -1,0 +1,69 @@
+/** Selective disclosure: commit, nullify [trust-5-6], [trust-5-7]. */
+import Type from 'typebox';
+import { areTexts } from '../../base/json/value.ts';
+import { demand, refuse } from '../../base/refusal.ts';
+import { AgreementRecord, readAgreementRecord } from '../records/agreement.ts';
+import {
+  CapabilityCommitment,
+  CapabilityMembershipProof,
+  CapabilityNullifier,
+  readCapabilityMembershipProof,
+} from '../records/capability-disclosure.ts';
+import { operatorCommand } from './define.ts';
+import { readBy } from './members.ts';
+import { Capabilities, demandPresent, isCapabilityList } from './trust-members.ts';
+
+export const commitCapabilities = operatorCommand('POST /admin/disclosure/commit', {
+  created: 'always',
+  summary: 'Commit to a set of capabilities of an agreement',
+  body: readBy(
+    Type.Object({ capabilities: Capabilities, agreement: AgreementRecord }),
+    ['missing_commit_fields', 'commit_failed'],
+    (body, fresh) => {
+      const { capabilities } = body;
+      const isThere = isCapabilityList(capabilities);
+      demand(isThere, 'missing_commit_fields', 'invalid_capabilities');
+      demandPresent(body, ['agreement'], 'missing_commit_fields');
+      const agreement =
+        readAgreementRecord(body.agreement, fresh) ??
+        refuse('missing_commit_fields', 'invalid_agreement');
+      demand(areTexts(capabilities), 'commit_failed', 'invalid_capabilities');
+      return { agreement, capabilities };
+    },
+  ),
+  exampleNeeds: { what: 'an agreement that this authority signed', otherwise: 'commit_failed' },
+  answer: CapabilityCommitment,
+});
+
+export const nullifyProof = operatorCommand('POST /admin/disclosure/nullifier', {
+  created: 'always',
+  summary: 'Issue the one nullifier of a membership proof',
+  body: readBy(
+    Type.Object({ proof: CapabilityMembershipProof }),
+    ['missing_proof', 'nullifier_failed'],
+    (body, fresh) => {
+      demandPresent(body, ['proof'], 'missing_proof');
+      const proof = readCapabilityMembershipProof(body.proof, fresh);
+      return { proof: proof ?? refuse('missing_proof', 'invalid_proof') };
+    },
+  ),
+  // Of "read" among "audit", "read" and "write".
+  example: {
+    proof: {
+      proof_id: 'proof-1',
+      commitment_id: 'commitment-1',
+      leaf_hash: '3316348dbadfb7b11c7c2ea235949419e23f9fa898ad2c198f999617912a9925',
+      merkle_path: [
+        {
+          sibling_hash: 'b81f37a043a6f767e7c94d105f4bd31282f3ecc20680bb9d09bd93461cf4c863',
+          is_left: true,
+        },
+        {
+          sibling_hash: '5d0ba98123048fa29ff1b7149e203fc07f907ea3e0b780e56df3863f3a7a9843',
+          is_left: false,
+        },
+      ],
+    },
+  },
+  answer: CapabilityNullifier,
+});
