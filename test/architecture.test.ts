@@ -137,6 +137,7 @@ test('the client is portable: it loads portable modules only, and may import typ
   const allowed = [
     'src/client',
     'src/protocol/answers',
+    'src/protocol/api',
     'src/protocol/rows',
     'src/protocol/records',
     'src/base/byte-bounds.ts',

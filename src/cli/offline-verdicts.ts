@@ -9,35 +9,12 @@ import type { Runtime } from '../base/runtime.ts';
 import { verifyText } from '../client/keys.ts';
 import type { PublicClient } from '../client/public-client.ts';
 import { portableSha256 } from '../client/sha256.ts';
+import type { FeedIssuer, Verification, Verifier } from '../protocol/api/verification.ts';
+import * as verifications from '../protocol/api/verifications.ts';
 import { keyOfFeed, readRevocationFeed } from '../protocol/records/revocation-feed.ts';
-import {
-  type FeedIssuer,
-  judgeAgreement,
-  judgeAttestation,
-  judgeAttestationWithTreaty,
-  judgeConsensus,
-  judgeDecision,
-  judgeEvidence,
-  judgeIntent,
-  judgeMembership,
-  judgeTreaty,
-  type Verifier,
-} from '../protocol/verification.ts';
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
 
-/** The verifications that commands need. */
-export type Verifications = Pick<
-  PublicClient,
-  | 'verifyAttestation'
-  | 'verifyAttestationWithTreaty'
-  | 'verifyTreaty'
-  | 'verifyAgreement'
-  | 'verifyDecision'
-  | 'verifyEvidence'
-  | 'verifyMembership'
-  | 'verifyConsensus'
-  | 'verifyIntent'
->;
+export type Verifications = Pick<PublicClient, keyof typeof verifications>;
 
 /** Checks that only an authority can make. */
 export type Unchecked = 'attestation_revocation' | 'treaty_revocation';
@@ -66,6 +43,9 @@ export function offlineVerdicts({
     isBounded: false,
     ownKeys: authorityKeys,
     ownName: sovereignId,
+    ownPolicy() {
+      throw usageFailure('--offline needs --policy or --treaty');
+    },
     askRevocations: ({ attestation }, issuer) => ({
       attestation_revoked_here:
         attestation !== null && revokedBy(feed, issuer).includes(attestation.id),
@@ -75,36 +55,30 @@ export function offlineVerdicts({
     }),
   };
   const ofAttestation: readonly Unchecked[] = feed === null ? ['attestation_revocation'] : [];
-
-  return {
-    async verifyAttestation({ attestation, recognition_policy: policy }) {
-      if (policy === undefined) {
-        throw usageFailure('--offline needs --policy or --treaty');
-      }
-      const verdict = await judged(() => judgeAttestation(attestation, policy, by));
-      return { ...verdict, unchecked: ofAttestation };
-    },
-    async verifyAttestationWithTreaty(request) {
-      const verdict = await judged(() => judgeAttestationWithTreaty(request, by));
-      return { ...verdict, unchecked: ['treaty_revocation', ...ofAttestation] };
-    },
-    async verifyTreaty(request) {
-      const verdict = await judged(() => judgeTreaty(request, by));
-      return { ...verdict, unchecked: ['treaty_revocation'] };
-    },
-    verifyAgreement: (request) => judged(() => judgeAgreement(request, by)),
-    verifyDecision: (request) => judged(() => judgeDecision(request, by)),
-    verifyEvidence: (request) => judged(() => judgeEvidence(request, by)),
-    verifyMembership: (request) => judged(() => judgeMembership(request, by)),
-    verifyConsensus: (request) => judged(() => judgeConsensus(request, by)),
-    verifyIntent: (request) => judged(() => judgeIntent(request, by).verdict),
+  const unchecked: { readonly [name: string]: readonly Unchecked[] } = {
+    verifyAttestation: ofAttestation,
+    verifyAttestationWithTreaty: ['treaty_revocation', ...ofAttestation],
+    verifyTreaty: ['treaty_revocation'],
   };
+  const methods = Object.entries(verifications).map(([name, verification]) => {
+    const method = async (request: JsonObject) => {
+      const verdict = await verdictOf(verification, request, by);
+      const missing = unchecked[name];
+      return missing === undefined ? verdict : { ...verdict, unchecked: missing };
+    };
+    return [name, method];
+  });
+  return Object.fromEntries(methods);
 }
 
 /** Returns the verdict; a malformed record fails with the same code as from an authority. */
-async function judged<Verdict>(judge: () => Verdict | Promise<Verdict>): Promise<Verdict> {
+async function verdictOf(
+  { judge }: Verification,
+  request: JsonObject,
+  by: Verifier,
+): Promise<JsonObject> {
   try {
-    return await judge();
+    return (await judge(request, by)).verdict as JsonObject;
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     const { code } = REFUSALS[error.refusal];

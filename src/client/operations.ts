@@ -1,9 +1,13 @@
-/** The methods of clients: one for each operation of the API, with its name. */
-import type { AnswerOf, Operation, SentOf } from '../protocol/api/define.ts';
+/** The methods of clients: one for each operation of the API and each verification, with its name. */
+import type { AnswerOf, SentOf } from '../protocol/api/define.ts';
 import { API, type Api, type OperationName } from '../protocol/api/table.ts';
-import type { Access } from '../protocol/route-description.ts';
+import * as verifications from '../protocol/api/verifications.ts';
+import type { Access, RouteDescription } from '../protocol/route-description.ts';
 import type { Calls, Parameters, SentObject } from './calls.ts';
 import type { CallOptions } from './options.ts';
+
+const METHODS = { ...API, ...verifications };
+type Methods = typeof METHODS;
 
 /** What is sent has the members of path, query and body in one object. */
 type Method<Declared> =
@@ -13,9 +17,9 @@ type Method<Declared> =
 
 /** The operations of some access classes. */
 export type Operations<Allowed extends Access> = {
-  readonly [Name in OperationName as Api[Name]['access'] extends Allowed ? Name : never]: Method<
-    Api[Name]
-  >;
+  readonly [Name in keyof Methods as Methods[Name]['access'] extends Allowed
+    ? Name
+    : never]: Method<Methods[Name]>;
 };
 
 /** What the operation with this name is sent. */
@@ -25,7 +29,7 @@ export function operations<Allowed extends Access>(
   calls: Calls,
   ...accesses: readonly Allowed[]
 ): Operations<Allowed> {
-  const included = Object.entries(API).filter(([, { access }]) =>
+  const included = Object.entries(METHODS).filter(([, { access }]) =>
     accesses.some((allowed) => allowed === access),
   );
   return Object.fromEntries(
@@ -33,7 +37,7 @@ export function operations<Allowed extends Access>(
   ) as unknown as Operations<Allowed>;
 }
 
-function methodOf({ method, path, answer }: Operation, { get, post }: Calls) {
+function methodOf({ method, path, answer }: RouteDescription, { get, post }: Calls) {
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
   return (sent: { readonly [member: string]: unknown } = {}, call?: CallOptions) => {
     if ('contentType' in answer) throw new Error(`${path} does not answer JSON`);

@@ -1,8 +1,11 @@
-/** Unauthenticated requests: the documents of [core-4-15], `public-trust.ts` and `public-protocol.ts`. */
+/** Unauthenticated requests: those of the API, the documents of [core-4-15], and `public-trust.ts`. */
+import type { JsonObject } from '../base/json/value.ts';
 import { Health, SovereignDocument } from '../protocol/answers/documents.ts';
 import { NodeCount } from '../protocol/answers/operators.ts';
 import { AuthorityKeys } from '../protocol/records/authority-chain.ts';
 import { Bulletin } from '../protocol/records/bulletin.ts';
+import { CapabilityMembershipProof } from '../protocol/records/capability-disclosure.ts';
+import { DataLicensePolicy } from '../protocol/records/data-usage.ts';
 import { GenesisBlock } from '../protocol/records/genesis.ts';
 import { PolicyManifest } from '../protocol/records/policy-manifest.ts';
 import { CertificateRevocationList } from '../protocol/records/revocation-list.ts';
@@ -12,7 +15,6 @@ import { AuthorityError } from './authority-error.ts';
 import { publicCalls } from './calls.ts';
 import { type Operations, operations } from './operations.ts';
 import type { CallOptions, ServerOptions } from './options.ts';
-import { type PublicProtocol, publicProtocol } from './public-protocol.ts';
 import { type PublicTrust, publicTrust } from './public-trust.ts';
 
 export interface HistoryQuery {
@@ -26,7 +28,14 @@ export interface HistoryQuery {
   readonly step?: HistoryStep | undefined;
 }
 
-export interface PublicClient extends Operations<'public'>, PublicTrust, PublicProtocol {
+export type ProveRequest = {
+  readonly capability: string;
+  readonly capabilities: readonly string[];
+  readonly commitment: JsonObject;
+  readonly prover_sovereign_id: string;
+};
+
+export interface PublicClient extends PublicTrust, Operations<'public'> {
   genesis(call?: CallOptions): Promise<GenesisBlock>;
   sovereign(call?: CallOptions): Promise<SovereignDocument>;
   /**
@@ -44,15 +53,18 @@ export interface PublicClient extends Operations<'public'>, PublicTrust, PublicP
   /** What the service counted and measured over time. */
   history(query: HistoryQuery, call?: CallOptions): Promise<History>;
   nodeCount(call?: CallOptions): Promise<number>;
+  /** `capabilities` is the complete list that the commitment covers. */
+  proveMembership(request: ProveRequest, call?: CallOptions): Promise<CapabilityMembershipProof>;
+  /** The policy in force; null when there is none. */
+  licensePolicy(call?: CallOptions): Promise<DataLicensePolicy | null>;
 }
 
 export function createPublicClient(server: ServerOptions): PublicClient {
   const calls = publicCalls(server);
-  const { get } = calls;
+  const { get, post } = calls;
   return {
     ...operations(calls, 'public'),
     ...publicTrust(calls),
-    ...publicProtocol(calls),
     genesis: (call) => get(GenesisBlock, '/genesis', {}, call),
     sovereign: (call) => get(SovereignDocument, '/sovereign.json', {}, call),
     authorityKeys: (call) => get(AuthorityKeys, '/authority-keys', {}, call).catch(nullIfAbsent),
@@ -64,10 +76,19 @@ export function createPublicClient(server: ServerOptions): PublicClient {
     history: ({ series, ...query }, call) =>
       get(History, '/history.json', { series: series.join(','), ...query }, call),
     nodeCount: async (call) => (await get(NodeCount, '/nodes', {}, call)).count,
+    proveMembership: (request, call) =>
+      post(CapabilityMembershipProof, '/disclosure/prove', request, call),
+    licensePolicy: (call) =>
+      get(DataLicensePolicy, '/data-usage/policy', {}, call).catch(nullWithoutPolicy),
   };
 }
 
 function nullIfAbsent(error: unknown): null {
   if (error instanceof AuthorityError && error.status === 404) return null;
+  throw error;
+}
+
+function nullWithoutPolicy(error: unknown): null {
+  if (error instanceof AuthorityError && error.code === 'no_policy') return null;
   throw error;
 }

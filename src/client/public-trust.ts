@@ -2,12 +2,6 @@
  * Unauthenticated requests that read and verify trust between sovereigns [core-4-11] to [core-4-15].
  */
 
-import type { JsonObject } from '../base/json/value.ts';
-import {
-  AttestationVerdict,
-  TreatyAttestationVerdict,
-  TreatyVerdict,
-} from '../protocol/answers/verdicts.ts';
 import { SovereignRevocationFeed } from '../protocol/records/revocation-feed.ts';
 import {
   Atlas,
@@ -17,7 +11,7 @@ import {
   RecognitionGraph,
   TrustPath,
 } from '../protocol/rows/graph.ts';
-import { type Calls, posting } from './calls.ts';
+import type { Calls } from './calls.ts';
 import type { CallOptions } from './options.ts';
 
 /** A list of base64 keys, or keys by a name of the caller's choice; empty accepts nothing. */
@@ -40,26 +34,6 @@ export type TrustQuestion = {
   readonly as_of?: string | undefined;
 };
 
-/** Send records exactly as received. The policy defaults to the authority's own. */
-export type VerifyAttestationRequest = {
-  readonly attestation: JsonObject;
-  readonly recognition_policy?: JsonObject;
-};
-
-/** Without keys, the requested authority must have signed the treaty. */
-export type VerifyWithTreatyRequest = {
-  readonly attestation: JsonObject;
-  readonly treaty: JsonObject;
-  readonly treaty_issuer_public_keys?: PublicKeys;
-};
-
-export type VerifyTreatyRequest = {
-  readonly treaty: JsonObject;
-  readonly issuer_public_keys?: PublicKeys;
-  readonly expected_issuer_sovereign_id?: string;
-  readonly expected_subject_sovereign_id?: string;
-};
-
 export interface PublicTrust {
   revocationFeed(issuer?: string, call?: CallOptions): Promise<SovereignRevocationFeed>;
   recognitionGraph(call?: CallOptions): Promise<RecognitionGraph>;
@@ -73,20 +47,10 @@ export interface PublicTrust {
     call?: CallOptions,
   ): Promise<ConsideredTrust>;
   atlas(call?: CallOptions): Promise<Atlas>;
-  verifyAttestation(
-    request: VerifyAttestationRequest,
-    call?: CallOptions,
-  ): Promise<AttestationVerdict>;
-  verifyAttestationWithTreaty(
-    request: VerifyWithTreatyRequest,
-    call?: CallOptions,
-  ): Promise<TreatyAttestationVerdict>;
-  verifyTreaty(request: VerifyTreatyRequest, call?: CallOptions): Promise<TreatyVerdict>;
 }
 
 export function publicTrust(calls: Calls): PublicTrust {
   const { get } = calls;
-  const to = posting(calls);
   return {
     revocationFeed: (issuer, call) =>
       get(
@@ -107,8 +71,5 @@ export function publicTrust(calls: Calls): PublicTrust {
         call,
       ),
     atlas: (call) => get(Atlas, '/atlas.json', {}, call),
-    verifyAttestation: to(AttestationVerdict, '/attestations/verify'),
-    verifyAttestationWithTreaty: to(TreatyAttestationVerdict, '/attestations/verify-with-treaty'),
-    verifyTreaty: to(TreatyVerdict, '/recognition-treaties/verify'),
   };
 }

@@ -2,9 +2,9 @@
 import { SHA256 } from '../../src/base/crypto/digest.ts';
 import { verifySignature } from '../../src/base/crypto/ed25519.ts';
 import { formatInstant } from '../../src/base/timestamp.ts';
+import { verifyTreaty } from '../../src/protocol/api/verifications.ts';
 import { readTreatyScope } from '../../src/protocol/records/recognition-treaty.ts';
 import { signRecord, signSingly, soleSigner } from '../../src/protocol/records/signed-record.ts';
-import { judgeTreaty } from '../../src/protocol/verification.ts';
 import type { AuthorityKeys } from './model/authority-keys.ts';
 import { NETWORK, NODES } from './requests.ts';
 import { keyOfAuthority } from './successions.ts';
@@ -116,7 +116,7 @@ export async function assertEdgeRefuses(
 ): Promise<void> {
   for (const theft of theftsIn(keys)) {
     const { treaty } = forgedBy(theft, now);
-    const { reason } = await judgeTreaty(
+    const { verdict } = await verifyTreaty.judge(
       { treaty },
       {
         now,
@@ -126,6 +126,7 @@ export async function assertEdgeRefuses(
         isBounded: true,
         ownKeys,
         ownName: null,
+        ownPolicy: () => Promise.reject(new Error('It takes no policy')),
         askRevocations: () => ({
           attestation_revoked_here: false,
           attestation_revoked_by_feed: false,
@@ -134,6 +135,7 @@ export async function assertEdgeRefuses(
         }),
       },
     );
+    const { reason } = verdict;
     insist(reason === 'invalid_signature', () => `An edge takes a forged treaty for ${reason}`);
   }
 }

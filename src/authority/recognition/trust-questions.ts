@@ -3,7 +3,8 @@
 import type { Writable } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
-import type { RevocationKnowledge, TrustQuestion } from '../../protocol/contract/inputs.ts';
+import type { RevocationKnowledge } from '../../protocol/api/verification.ts';
+import type { TrustQuestion } from '../../protocol/contract/inputs.ts';
 import type { ConsideredTrust } from '../../protocol/rows/graph.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';

@@ -4,10 +4,9 @@ import { SHA256 } from '../../base/crypto/digest.ts';
 import { areTexts, isList } from '../../base/json/value.ts';
 import { jsonText } from '../../base/json/write.ts';
 import { demand, refuse } from '../../base/refusal.ts';
-import { DisclosureVerdict } from '../../protocol/answers/verdicts.ts';
 import * as operations from '../../protocol/api/disclosure.ts';
 import { Filled } from '../../protocol/api/scalars.ts';
-import { demandPresent, Keys } from '../../protocol/api/trust-members.ts';
+import { demandPresent } from '../../protocol/api/trust-members.ts';
 import { MAX_CAPABILITIES } from '../../protocol/records/bounds.ts';
 import {
   CapabilityCommitment,
@@ -15,12 +14,10 @@ import {
   proveMembership,
   readCapabilityCommitment,
 } from '../../protocol/records/capability-disclosure.ts';
-import { judgeMembership } from '../../protocol/verification.ts';
 import type { Edge } from '../edge.ts';
 import { jsonReply, type Reply } from '../reply.ts';
 import type { RouteEntry, RouteRequest } from '../route.ts';
 import { operationRoutes } from './operations.ts';
-import { logging, verificationRoute } from './verification-route.ts';
 
 export const disclosureRoutes: readonly RouteEntry[] = [
   ...operationRoutes(operations),
@@ -41,22 +38,6 @@ export const disclosureRoutes: readonly RouteEntry[] = [
     refusals: ['missing_prove_fields', 'invalid_commitment', 'prove_failed'],
     handle: prove,
   },
-  verificationRoute({
-    path: '/disclosure/verify',
-    summary: 'Verify that a capability was committed to',
-    body: Type.Object({
-      proof: CapabilityMembershipProof,
-      commitment: CapabilityCommitment,
-      issuer_public_keys: Keys,
-    }),
-    answer: DisclosureVerdict,
-    refusals: ['missing_verify_fields', 'invalid_input'],
-    event: 'capability_proof_verified',
-    judge(body, by) {
-      demandPresent(body, ['proof', 'commitment'], 'missing_verify_fields');
-      return logging(judgeMembership(body, by), 'commitment_id', 'valid');
-    },
-  }),
 ];
 
 function prove(request: RouteRequest, edge: Edge): Reply {

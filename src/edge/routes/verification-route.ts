@@ -1,10 +1,19 @@
+/**
+ * Routes of public, stateless verifications. Nothing is written: since anyone can cause a verification, it is logged
+ * and counted, never audited. The authority is only asked which items are revoked here, and for the recognition policy.
+ */
 import { SHA256 } from '../../base/crypto/digest.ts';
 import { verifySignature } from '../../base/crypto/ed25519.ts';
+import { parseJson } from '../../base/json/parse.ts';
 import type { JsonObject } from '../../base/json/value.ts';
 import { jsonText } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
-import type { RevocationKnowledge } from '../../protocol/contract/inputs.ts';
-import type { Verifier } from '../../protocol/verification.ts';
+import type {
+  Judged,
+  RevocationKnowledge,
+  Verification,
+  Verifier,
+} from '../../protocol/api/verification.ts';
 import type { Edge } from '../edge.ts';
 import { jsonReply, type Reply } from '../reply.ts';
 import type { RouteEntry } from '../route.ts';
@@ -12,57 +21,23 @@ import type { RouteEntry } from '../route.ts';
 /** Longer texts of callers are truncated in the log. */
 const MAX_LOGGED_TEXT = 256;
 
-interface Judged {
-  readonly verdict: JsonObject;
-  readonly logged: JsonObject;
-}
-
-type Described = Pick<
-  RouteEntry,
-  'path' | 'summary' | 'description' | 'body' | 'example' | 'answer' | 'refusals'
->;
-
-interface VerificationRoute extends Described {
-  readonly event: string;
-  /** Throws the refusal of an invalid body. */
-  judge(body: JsonObject, by: Verifier, edge: Edge): Judged | Promise<Judged>;
-}
-
-/**
- * A route for public, stateless verification. Nothing is written: since anyone can cause a verification, it is logged
- * and counted, never audited.
- */
-export function verificationRoute({ event, judge, ...described }: VerificationRoute): RouteEntry {
-  return {
+export function verificationRoutes(...declared: readonly Verification[]): readonly RouteEntry[] {
+  return declared.map(({ event, judge, ...described }) => ({
     ...described,
-    method: 'POST',
-    access: 'public',
-    limit: 'VERIFY',
     // A reply without a promise is sent in the same turn, which is a third faster.
     handle({ body, now }, edge) {
-      const judged = judge(body, verifierOf(edge, now), edge);
+      const judged = judge(body, verifierOf(edge, now));
       return judged instanceof Promise
         ? judged.then((later) => verdictReply(later, event, edge))
         : verdictReply(judged, event, edge);
     },
-  };
+  }));
 }
 
-function verdictReply({ verdict, logged }: Judged, event: string, edge: Edge): Reply {
+function verdictReply({ verdict, logged }: Judged<unknown>, event: string, edge: Edge): Reply {
   edge.metrics.verified(event, logged.accepted === true || logged.valid === true);
   edge.logger.write('INFO', 'audit', `${event} ${jsonText(shortened(logged))}`);
-  return jsonReply(200, jsonText(verdict));
-}
-
-/** A verdict with the names of the members to log. */
-export function logging<Verdict extends JsonObject>(
-  verdict: Verdict,
-  ...names: readonly (keyof Verdict & string)[]
-): Judged {
-  return {
-    verdict,
-    logged: Object.fromEntries(names.map((name) => [name, verdict[name] ?? null])),
-  };
+  return jsonReply(200, jsonText(verdict as JsonObject));
 }
 
 function verifierOf(edge: Edge, now: number): Verifier {
@@ -74,6 +49,11 @@ function verifierOf(edge: Edge, now: number): Verifier {
     isBounded: true,
     ownKeys: () => edge.settings.authorityKeys.trusted,
     ownName: edge.settings.genesis.network_name,
+    async ownPolicy() {
+      const answer = await edge.call('readRecognitionPolicy', {});
+      if (!answer.ok) throw new Refusal('missing_recognition_policy');
+      return parseJson(answer.json);
+    },
     async askRevocations(question) {
       const answer = await edge.call('askRevocations', question);
       if (!answer.ok) throw new Refusal(answer.refusal, answer.details);

@@ -48,10 +48,14 @@ interface ListForm {
 /** What the handler of an operation gets: checked, defaults filled in, the names of the wire. */
 export type InputOf<Declared> = Declared extends Operation<infer Given> ? Given : never;
 /** What a client sends: the members of path, query and body in one object. */
-export type SentOf<Declared> =
-  Declared extends Operation<infer _, infer Sent, infer _, Access> ? Sent : never;
-export type AnswerOf<Declared> =
-  Declared extends Operation<infer _, infer _, infer Answer, Access> ? Answer : never;
+export type SentOf<Declared> = Declared extends { readonly types?: { readonly sent: infer Sent } }
+  ? Sent
+  : never;
+export type AnswerOf<Declared> = Declared extends {
+  readonly types?: { readonly answer: infer Answer };
+}
+  ? Answer
+  : never;
 
 type PathNames<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
   ? Name | PathNames<Rest>
@@ -64,7 +68,7 @@ type BodyInput<Given extends Body | ReadBody> =
     : Given extends Body
       ? MembersInput<Given>
       : never;
-type BodySent<Given extends Body | ReadBody> =
+export type BodySent<Given extends Body | ReadBody> =
   Given extends ReadBody<infer Schema>
     ? Schema extends TObject<infer Properties>
       ? {

@@ -6,6 +6,7 @@
 import type { InputOf, OperationKind } from '../api/define.ts';
 import type { Input } from '../api/input.ts';
 import { API, type Api, type OperationName } from '../api/table.ts';
+import type { RevocationQuestion } from '../api/verification.ts';
 import type { HistoryPart, HistoryQuestion } from '../rows/history.ts';
 import type { Answer } from './answers.ts';
 import type { OperatorClaim, Tier } from './claims.ts';
@@ -19,7 +20,6 @@ import type {
   RegisterAgent,
   RemoveAgent,
   Renew,
-  RevocationQuestion,
   TrustQuestion,
   VerifiedFeed,
   WebhookCursors,

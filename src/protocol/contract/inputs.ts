@@ -77,25 +77,6 @@ export interface VerifiedFeed {
   readonly verifiedUnder: string | null;
 }
 
-export interface RevocationQuestion {
-  readonly attestation: { readonly id: string; readonly issuer: string } | null;
-  readonly treaty: {
-    readonly id: string;
-    readonly issuer: string;
-    /** Keys that the caller says are the issuer's. */
-    readonly issuerKeys: readonly string[];
-  } | null;
-}
-
-/** The only state that a public verification can read. */
-export interface RevocationKnowledge {
-  readonly attestation_revoked_here: boolean;
-  readonly attestation_revoked_by_feed: boolean;
-  readonly treaty_revoked: boolean;
-  /** Those of the issuer's keys in the question that a treaty in force with it names. */
-  readonly treaty_keys: readonly string[];
-}
-
 /** The most treaties that one question may exclude. */
 export const MAX_LEFT_OUT = 16;
 
