@@ -312,7 +312,7 @@ suite('an operator signs for one authority, regardless of what a server claims t
     const header = (name: string) => String(asked?.headers[`x-admin-${name}`]);
     const [keyId, timestamp, nonce] = [header('key-id'), header('timestamp'), header('nonce')];
     const signed = { method: 'GET', path: '/nodes', query: {}, audience, body: {} };
-    const text = operatorPayload({ ...signed, keyId, timestamp, nonce }, 2);
+    const text = operatorPayload({ ...signed, keyId, timestamp, nonce });
     return verifySignature(operatorKey, text, header('signature'));
   }
 

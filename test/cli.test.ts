@@ -56,8 +56,7 @@ test('a network can be managed on the command line: from init to the audit log',
   );
   assert.equal(made.network_name, 'beta');
 
-  const environment = { MESH_ADMIN_SIGNATURE_V1: 'accept' };
-  await using na = await startTestAuthority({ dataDir, clock: REAL_TIME, environment });
+  await using na = await startTestAuthority({ dataDir, clock: REAL_TIME });
   const settings = { MESH_URL: na.url, MESH_DATA_DIR: dataDir };
   // Output for programs is produced in this process, output for people by the real program.
   const cli = (...args: string[]) => runCommand([...args, '--json'], settings);
@@ -67,7 +66,7 @@ test('a network can be managed on the command line: from init to the audit log',
   // Invites: as JSON, several at once, and as text for people.
   const [one, several, people] = await Promise.all([
     cli('invite', 'create', '--role', 'role:anchor', '--max-validity-hours', '24'),
-    cli('invite', 'create', '--count', '3', '--key-id', 'ops-standard', '--signature-version', '1'),
+    cli('invite', 'create', '--count', '3', '--key-id', 'ops-standard'),
     runProgram(['invite', 'create'], settings),
   ]);
   const { token_id: token } = printed(one);

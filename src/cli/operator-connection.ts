@@ -11,7 +11,6 @@ import {
   type OperatorClient,
   type OperatorClientOptions,
 } from '../client/operator-client.ts';
-import type { SignatureVersion } from '../client/sign-operator.ts';
 import { readGenesisBlock } from '../protocol/records/genesis.ts';
 import { FILES } from '../server/config/data-folder.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
@@ -28,7 +27,6 @@ export interface OperatorOptions extends Reach {
   readonly dataDir: string;
   readonly keyId: string;
   readonly keyFile?: string;
-  readonly signatureVersion: '1' | '2';
   /** From the profile, if one is used. */
   readonly authorityKey?: string;
   /** The key in ssh-agent, if the agent signs. */
@@ -58,14 +56,6 @@ export function addOperatorOptions(command: Command, lines: readonly string[]): 
       ).argParser(publicKey),
     )
     .addOption(new Option('--agent-socket <path>', 'socket of ssh-agent').env('SSH_AUTH_SOCK'))
-    .addOption(
-      new Option(
-        '--signature-version <version>',
-        'payload version; 1 for an authority that does not accept 2',
-      )
-        .choices(['1', '2'])
-        .default('2'),
-    )
     .addOption(profileOption())
     .addOption(configHomeOption())
     .addOption(jsonOption())
@@ -95,9 +85,7 @@ export function operatorSigning(options: OperatorOptions): OperatorClientOptions
   const keyFile = options.agentSigner === undefined ? keyFileOf(options) : null;
   const key = options.agentSigner ?? keyIn(keyFile ?? '');
   noteSignature({ keyId, publicKey: key.publicKey, keyFile, dataDir: options.dataDir });
-  const signatureVersion = Number(options.signatureVersion) as SignatureVersion;
-  const bound = signatureVersion === 2 && { audience: audienceOf(options) };
-  return { ...serverOf(options), keyId, key, signatureVersion, ...bound };
+  return { ...serverOf(options), keyId, key, audience: audienceOf(options) };
 }
 
 function keyIn(file: string): SigningKey {

@@ -13,12 +13,11 @@ import type { SigningKey } from './keys.ts';
 import { type Operations, operations } from './operations.ts';
 import { type CallOptions, newStamp, type SigningOptions } from './options.ts';
 import { asRead } from './received.ts';
-import { operatorHeaders, type SignatureVersion } from './sign-operator.ts';
+import { operatorHeaders } from './sign-operator.ts';
 
 export interface OperatorClientOptions extends SigningOptions {
   readonly keyId: string;
   readonly key: SigningKey;
-  readonly signatureVersion?: SignatureVersion;
 }
 
 /** The active nodes, keyed by certificate id. */
@@ -43,15 +42,15 @@ export interface OperatorClient extends Operations<'operator' | 'operator-privil
 }
 
 export function createOperatorClient(options: OperatorClientOptions): OperatorClient {
-  const { keyId, key, signatureVersion = 2 } = options;
+  const { keyId, key } = options;
   const audienceOf = audienceSource(options);
 
   async function sign({ method, path, query = {}, body }: OperatorCall) {
-    const audience = signatureVersion === 1 ? '' : await audienceOf();
+    const audience = await audienceOf();
     const read = asRead(body ?? {});
     const signed = { method, path: decodeURIComponent(path), query, body: read, audience };
     const request = { ...signed, ...newStamp(options), keyId };
-    const headers = await operatorHeaders(request, key, signatureVersion);
+    const headers = await operatorHeaders(request, key);
     return { headers, ...(body !== undefined && { body: jsonText(body) }) };
   }
 

@@ -49,8 +49,13 @@ export function operatorHeaders(
     'X-Admin-Key-Id': request.keyId,
     'X-Admin-Timestamp': request.timestamp,
     'X-Admin-Nonce': request.nonce,
-    'X-Admin-Signature': key.sign(operatorPayload(request, version)),
+    'X-Admin-Signature': key.sign(version === 1 ? payloadV1(request) : operatorPayload(request)),
   };
+}
+
+/** What only clients of others sign. */
+function payloadV1({ body, keyId, timestamp, nonce }: OperatorRequest): string {
+  return canonicalJson({ body, key_id: keyId, timestamp, nonce });
 }
 
 export function signAgentDescriptor(agent: Agent, key: Signer, now: number): AgentDescriptor {

@@ -50,5 +50,5 @@ export { recordText } from '../received.ts';
 export { portableSha256 } from '../sha256.ts';
 export { type Agent, signAgentDescriptor, signDeleteEnvelope } from '../sign-agent.ts';
 export { NODE_PROOF_HEADER, nodeProofHeader, signNodeBody } from '../sign-node.ts';
-export { operatorHeaders, type SignatureVersion } from '../sign-operator.ts';
+export { operatorHeaders } from '../sign-operator.ts';
 export * from '../webhook.ts';
