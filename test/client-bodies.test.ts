@@ -81,7 +81,7 @@ for (const [name, ask] of [
     });
 
     test('is abandoned by a reader of events who aborts, who breaks off, or who hears nothing more', async () => {
-      await using server = await listen((answer) => answer.write(`\n${FIRST_EVENT}\n`));
+      await using server = await listen((answer) => answer.write(`:\n\ndata: ${FIRST_EVENT}\n\n`));
       const authority = { url: server.url, fetch: ask };
       const stop = new AbortController();
       const { signal } = stop;

@@ -12,7 +12,7 @@ import {
 } from '../src/client/event-chain.ts';
 import { readEvents } from '../src/client/events.ts';
 import type { Fetch } from '../src/client/options.ts';
-import { createEventLog, type EventForm } from '../src/edge/event-log.ts';
+import { createEventLog } from '../src/edge/event-log.ts';
 import { PROJECT } from './support/project.ts';
 
 interface Vectors {
@@ -37,14 +37,10 @@ test('the vectors are accepted one after the other', () => {
   }
 });
 
-test('both forms have the bytes of the vectors', async () => {
-  for (const [form, expected] of [
-    ['ndjson', lines],
-    ['sse', sse],
-  ] as const) {
-    assert.equal(await sent(form, 'as they happen'), expected);
-    assert.equal(await sent(form, 'from the log'), expected);
-  }
+test('the events of webhooks and of readers have the bytes of the vectors', async () => {
+  assert.equal(texts.map((text) => `${text}\n`).join(''), lines);
+  assert.equal(await sent('as they happen'), sse);
+  assert.equal(await sent('from the log'), sse);
 });
 
 for (const { after, problem, line } of refused) {
@@ -65,26 +61,23 @@ test('a client that is offered another log, or one with a gap, refuses it and st
     const got: number[] = [];
     await assert.rejects(
       async () => {
-        for await (const { index } of eventsOf(offered.join('\n'))) got.push(index);
+        for await (const { index } of eventsOf(offered)) got.push(index);
       },
       new EventChainError(problem, read + 1),
     );
     assert.equal(got.length, read);
   }
   const place = { index: 1, hash: '1'.repeat(64) };
-  await assert.rejects(
-    eventsOf(texts[1] ?? '', place).next(),
-    new EventChainError('broken_link', 2),
-  );
+  await assert.rejects(eventsOf([texts[1]], place).next(), new EventChainError('broken_link', 2));
 });
 
 test('a client continues after the last event when a connection is lost, and ends at a refusal', async () => {
   const asked: string[] = [];
   const answers = [
-    () => new Response(`${texts[0]}\n\n`),
+    () => new Response(`id: 1\ndata: ${texts[0]}\n\n`),
     () => Promise.reject(new TypeError('fetch failed')),
     () => new Response('{}', { status: 503 }),
-    () => new Response(`\n${texts[1]}\n${texts[2]}\n`),
+    () => new Response(`:\n\ndata: ${texts[1]}\n\nid: 3\ndata: ${texts[2]}\n\n`),
     () =>
       Response.json(
         { error: { code: 'admin_auth_failed', message: 'no', details: {} } },
@@ -107,21 +100,22 @@ test('a client continues after the last event when a connection is lost, and end
   assert.deepEqual(asked, ['0', '1', '1', '1', '3']);
 });
 
-/** The events that a client reads from an authority that sends only this text. */
-function eventsOf(text: string, after: EventPlace | number = 0) {
-  const fetch: Fetch = async () => new Response(`${text}\n`);
+/** The events that a client reads from an authority that sends only these. */
+function eventsOf(offered: readonly (string | undefined)[], after: EventPlace | number = 0) {
+  const text = offered.map((event) => `data: ${event}\n\n`).join('');
+  const fetch: Fetch = async () => new Response(text);
   const server = { url: 'http://na.example', fetch };
   return readEvents(server, async () => ({}), { after, follow: false });
 }
 
 /** What a reader receives from the beginning. */
-async function sent(form: EventForm, how: 'as they happen' | 'from the log'): Promise<string> {
+async function sent(how: 'as they happen' | 'from the log'): Promise<string> {
   const log = createEventLog(async (after, most) => texts.slice(after, after + most));
   log.beginAfter(how === 'from the log' ? texts.length : 0);
   if (how === 'as they happen') log.append(texts);
   let text = '';
   for (let last = 0; last < texts.length; ) {
-    const piece = await log.after(last, form);
+    const piece = await log.after(last);
     assert.ok(piece !== null);
     text += piece.text;
     last = piece.last;

@@ -19,9 +19,6 @@ import {
   send,
 } from './support/requests.ts';
 
-const SSE = { accept: 'text/event-stream' };
-const LINES = { accept: 'application/x-ndjson' };
-
 for (const threads of ['1', '2']) {
   suite(`events, on ${threads === '1' ? 'one thread' : 'several threads'}`, async () => {
     const na = await startTestAuthority({ flags: { threads } });
@@ -39,28 +36,29 @@ for (const threads of ['1', '2']) {
       assert.equal(entries.at(-1)?.event_type, 'invite_created');
     });
 
-    test('have the same bytes in both forms, and are numbered as the bulletin says', async () => {
-      const lines = await whole(na, '/events?follow=0', LINES);
-      assert.match(lines.headers.get('content-type') ?? '', /^application\/x-ndjson/);
-      const texts = lines.text.split('\n').filter((line) => line !== '');
-      const sse = await whole(na, '/events?follow=0', SSE);
-      assert.equal(sse.headers.get('content-type'), 'text/event-stream; charset=utf-8');
-      assert.equal(sse.headers.get('x-accel-buffering'), 'no');
-      const expected = texts.map((text, index) => `id: ${index + 1}\ndata: ${text}\n\n`);
-      assert.equal(sse.text, `:\n\n${expected.join('')}`);
-      assert.equal((await whole(na, '/events?follow=0', {})).text, sse.text);
+    test('have the bytes of the contract, and are numbered as the bulletin says', async () => {
+      const { headers, text } = await whole(na, '/events?follow=0');
+      assert.equal(headers.get('content-type'), 'text/event-stream; charset=utf-8');
+      assert.equal(headers.get('x-accel-buffering'), 'no');
+      const [start, ...events] = text.split('\n\n').slice(0, -1);
+      assert.equal(start, ':');
+      for (const [index, event] of events.entries()) {
+        assert.match(event, new RegExp(`^id: ${index + 1}\\ndata: {.*,"index":${index + 1}}$`));
+      }
+      const lines = await whole(na, '/events?follow=0', { accept: 'application/x-ndjson' });
+      assert.equal(lines.text, text);
       na.clock.advance(2 * SECOND);
-      assert.equal((await get(na, '/bulletin')).body.log_size, texts.length);
+      assert.equal((await get(na, '/bulletin')).body.log_size, events.length);
     });
 
     test('continue after any event, by the query or by Last-Event-ID', async () => {
-      const all = eventsIn((await whole(na, '/events?follow=0', LINES)).text);
+      const all = eventsIn((await whole(na, '/events?follow=0')).text);
       const wanted = all.slice(3);
-      const fromTheFirst = await whole(na, '/events?after=&follow=0', LINES);
+      const fromTheFirst = await whole(na, '/events?after=&follow=0');
       assert.deepEqual(eventsIn(fromTheFirst.text), all, 'an empty value counts as absent');
-      const byQuery = await whole(na, '/events?after=3&follow=0', LINES);
+      const byQuery = await whole(na, '/events?after=3&follow=0');
       assert.deepEqual(eventsIn(byQuery.text), wanted);
-      const headers = { ...LINES, 'last-event-id': '3' };
+      const headers = { 'last-event-id': '3' };
       assert.deepEqual(
         eventsIn((await whole(na, '/events?after=1&follow=0', headers)).text),
         wanted,
@@ -157,13 +155,11 @@ test('a reader that reads nothing is disconnected, and can read again what it mi
 
 test('a reader gets signs of life, and is disconnected when the authority stops', async () => {
   await using na = await startTestAuthority();
-  await using sse = await openReader(na, '/events', { headers: SSE });
-  await using lines = await openReader(na, '/events', { headers: LINES });
+  await using reader = await openReader(na, '/events');
   na.clock.advance(16 * SECOND);
-  await sse.untilText(':\n\n:\n\n');
-  await lines.untilText('\n\n');
+  await reader.untilText(':\n\n:\n\n');
   await na.stop();
-  await Promise.all([sse.ended, lines.ended]);
+  await reader.ended;
 });
 
 test('the number of readers is limited, and a place is free again when one leaves', async () => {
@@ -242,7 +238,7 @@ function signedHeaders(na: TestAuthority, path: string, { headers, operator }: O
 }
 
 /** Reads an answer to its end. */
-function whole(na: TestAuthority, path: string, headers: Readonly<Record<string, string>>) {
+function whole(na: TestAuthority, path: string, headers: Readonly<Record<string, string>> = {}) {
   return send(na, 'GET', path, { headers: signedHeaders(na, path, { headers }) });
 }
 
@@ -265,7 +261,7 @@ async function openReader(
   options: OpenOptions = {},
 ): Promise<Reader> {
   const stop = new AbortController();
-  const headers = signedHeaders(na, path, { headers: LINES, ...options });
+  const headers = signedHeaders(na, path, options);
   const response = await fetch(na.url + path, { headers, signal: stop.signal });
   assert.equal(response.status, 200);
   let text = '';
@@ -306,8 +302,8 @@ async function openReader(
 
 /** The complete events in the lines of a stream, each checked against the one before. */
 function eventsIn(text: string, last?: LoggedEvent): LoggedEvent[] {
-  const lines = text.split(/\r?\n/).filter((line) => line.startsWith('{'));
-  if (!text.endsWith('\n')) lines.pop();
+  const whole = text.slice(0, text.lastIndexOf('\n') + 1);
+  const lines = [...whole.matchAll(/^data: (.*)$/gm)].map(([, event = '']) => event);
   const events: LoggedEvent[] = [];
   for (const line of lines) {
     const before = Number(/"index":(\d+)\}$/.exec(line)?.[1]) - 1;
@@ -317,7 +313,7 @@ function eventsIn(text: string, last?: LoggedEvent): LoggedEvent[] {
 }
 
 function requestText(na: TestAuthority, path: string): string {
-  const lines = Object.entries({ ...signedHeaders(na, path), ...LINES });
+  const lines = Object.entries(signedHeaders(na, path));
   const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
   return `GET ${path} HTTP/1.1\r\nHost: na\r\n${head}\r\n`;
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseQuery } from '../src/edge/query.ts';
-import { acceptsGzip, prefersHtml, prefersLines } from '../src/edge/reply.ts';
+import { acceptsGzip, prefersHtml } from '../src/edge/reply.ts';
 import { sourceAddress } from '../src/edge/request-head.ts';
 import { decodePath, matchedPath } from '../src/edge/router.ts';
 import { startTestAuthority } from './support/authority.ts';
@@ -177,7 +177,6 @@ function headWith(name: string, value: string, target: { path?: string; query?: 
 for (const [what, read] of [
   ['Accept-Encoding', () => acceptsGzip(repeated('a,'))],
   ['Accept', () => prefersHtml(`text/html,${repeated('a/b,')}`)],
-  ['Accept of a stream', () => prefersLines(`application/x-ndjson,${repeated('a/b,')}`)],
   ['X-Forwarded-For', () => sourceAddress(headWith('x-forwarded-for', repeated('1,')), 1)],
   [
     'X-Forwarded-For in brackets',

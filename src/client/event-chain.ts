@@ -17,7 +17,7 @@ export interface LoggedEvent extends EventPlace {
 }
 
 export type EventProblem =
-  /** The line is not an event. */
+  /** The text is not an event. */
   | 'malformed'
   /** Earlier events are missing, or the event is a repeat. */
   | 'gap'
@@ -44,7 +44,7 @@ export const BEFORE_FIRST: EventPlace = { index: 0, hash: '0'.repeat(64) };
 
 const FORM = /^\{"entry":(\{.*\}),"hash":"([0-9a-f]{64})","index":([0-9]{1,16})\}$/s;
 
-/** Parses the event in a line, which must continue `last`; a null hash in `last` is unknown and not checked. */
+/** Parses the text of an event, which must continue `last`; a null hash in `last` is unknown and not checked. */
 export function nextEvent(
   line: string,
   last: { readonly index: number; readonly hash: string | null },

@@ -24,7 +24,7 @@ const LONGEST_WAIT_MS = 30_000;
 const DEFAULT_RETRIES = 2;
 
 const PATH = '/events';
-const LINES_OF_JSON = 'application/x-ndjson';
+const EVENT_STREAM = 'text/event-stream';
 
 /**
  * Yields each event once and in order. A lost connection is reopened after the last event; with `follow`, there is no
@@ -43,14 +43,14 @@ export async function* readEvents(
     try {
       const query = { after: [String(last.index)], follow: [follow ? '1' : '0'] };
       const { headers } = await sign(query);
-      const prepared = { headers: { accept: LINES_OF_JSON, ...headers } };
-      for await (const line of linesOf(
+      const prepared = { headers: { accept: EVENT_STREAM, ...headers } };
+      for await (const text of eventTextsOf(
         server,
         { method: 'GET', path: PATH, query },
         prepared,
         call,
       )) {
-        const event = nextEvent(line, last);
+        const event = nextEvent(text, last);
         last = event;
         failures = 0;
         yield event;
@@ -93,9 +93,12 @@ function waitFor({ retryAfter }: AuthorityError, failures: number): number {
 /** Authorities send something every 15 s. */
 const SILENCE_MS = 45_000;
 const LONGEST_LINE = 1024 * 1024;
+/** Lines without an event: its index, which is in the event as well, the end of one, and keepalives [events-3]. */
+const WITHOUT_EVENT = /^(?:id: \d+|:?)$/;
+const DATA = 'data: ';
 
-/** Yields the lines of one answer, without empty ones. Throws an `AuthorityError` when the answer is cut off. */
-async function* linesOf(
+/** Yields the events of one answer; a line that has none is an empty text. Throws an `AuthorityError` when the answer is cut off. */
+async function* eventTextsOf(
   server: ServerOptions,
   request: Omit<HttpRequest<TSchema>, 'answer' | 'repeatable'>,
   prepared: Prepared,
@@ -113,7 +116,9 @@ async function* linesOf(
       const lines = (rest + decoder.decode(piece, { stream: true })).split('\n');
       rest = lines.pop() ?? '';
       if (rest.length > LONGEST_LINE) throw new TypeError('a line is too long');
-      for (const line of lines) if (line !== '') yield line;
+      for (const line of lines) {
+        if (!WITHOUT_EVENT.test(line)) yield line.startsWith(DATA) ? line.slice(DATA.length) : '';
+      }
       silence.restart();
     }
   } catch (error) {

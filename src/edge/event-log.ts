@@ -1,11 +1,9 @@
 /**
  * The audit log, as an edge sends it to event readers [events-2]. The newest events are in memory; earlier ones are
- * read from the authority a page at a time, and recently used pages are cached. Readers at the same position in the
- * same format share one rendering.
+ * read from the authority a page at a time, and recently used pages are cached. Readers at the same position share one
+ * rendering.
  */
 import { createTurns } from '../base/work.ts';
-
-export type EventForm = 'sse' | 'ndjson';
 
 /** The next piece for a reader. */
 export interface Piece {
@@ -24,7 +22,7 @@ export interface EventLog {
    * The next events after this index; null if none are known. A promise if they must be read first; it rejects if that
    * fails.
    */
-  after(index: number, form: EventForm): Piece | null | Promise<Piece>;
+  after(index: number): Piece | null | Promise<Piece>;
 }
 
 /** Reads at most this many events after an index; each is a line of JSON. */
@@ -38,25 +36,23 @@ const MOST_CHARACTERS = 32 * 1024;
 
 interface Page {
   readonly after: number;
-  readonly events: readonly string[];
-  readonly pieces: Map<EventForm, Piece>;
+  readonly piece: Piece;
 }
 
 export function createEventLog(readPage: ReadPage): EventLog {
   let end = 0;
   let held: string[] = [];
-  let newest = new Map<string, Piece>();
+  let newest = new Map<number, Piece>();
   /** In the order of last use, least recent first. */
   const pages = new Map<number, Page>();
   const reading = new Map<number, Promise<Page>>();
   const turns = createTurns();
 
-  function newestAfter(index: number, form: EventForm): Piece {
-    const key = `${form} ${index}`;
-    const known = newest.get(key);
+  function newestAfter(index: number): Piece {
+    const known = newest.get(index);
     if (known !== undefined) return known;
-    const piece = pieceOf(form, index, startOf(held.slice(held.length - (end - index))));
-    newest.set(key, piece);
+    const piece = pieceOf(index, startOf(held.slice(held.length - (end - index))));
+    newest.set(index, piece);
     return piece;
   }
 
@@ -67,7 +63,7 @@ export function createEventLog(readPage: ReadPage): EventLog {
     const page = turns.run(async () => {
       const events = await readPage(after, PAGE_EVENTS - (after % PAGE_EVENTS));
       if (events.length === 0) throw new Error(`There are no events after ${after}`);
-      return { after, events, pieces: new Map<EventForm, Piece>() };
+      return { after, piece: pieceOf(after, events) };
     });
     reading.set(after, page);
     void page.then(keep, () => undefined).finally(() => reading.delete(after));
@@ -96,33 +92,21 @@ export function createEventLog(readPage: ReadPage): EventLog {
       if (held.length >= 2 * MOST_HELD) held = held.slice(-MOST_HELD);
       newest = new Map();
     },
-    after(index, form) {
+    after(index) {
       if (index >= end) return null;
-      if (index >= end - held.length) return newestAfter(index, form);
+      if (index >= end - held.length) return newestAfter(index);
       const page = pages.get(index);
-      if (page === undefined) return read(index).then((late) => pieceIn(late, form));
+      if (page === undefined) return read(index).then(({ piece }) => piece);
       keep(page);
-      return pieceIn(page, form);
+      return page.piece;
     },
   };
 }
 
-function pieceIn(page: Page, form: EventForm): Piece {
-  const known = page.pieces.get(form);
-  if (known !== undefined) return known;
-  const piece = pieceOf(form, page.after, page.events);
-  page.pieces.set(form, piece);
-  return piece;
-}
-
-function pieceOf(form: EventForm, after: number, events: readonly string[]): Piece {
-  const texts = events.map((event, index) => eventIn(form, event, after + index + 1));
-  return { text: texts.join(''), last: after + events.length };
-}
-
 /** [events-3] */
-function eventIn(form: EventForm, event: string, index: number): string {
-  return form === 'sse' ? `id: ${index}\ndata: ${event}\n\n` : `${event}\n`;
+function pieceOf(after: number, events: readonly string[]): Piece {
+  const texts = events.map((event, index) => `id: ${after + index + 1}\ndata: ${event}\n\n`);
+  return { text: texts.join(''), last: after + events.length };
 }
 
 /** The first events, as many as are sent in one piece. */

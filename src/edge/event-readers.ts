@@ -8,7 +8,7 @@ import { problemText } from '../base/log/problem.ts';
 import type { EdgeRuntime } from '../base/runtime.ts';
 import { createPauses } from '../base/work.ts';
 import type { Call } from '../protocol/contract/calls.ts';
-import { createEventLog, type EventForm, type Piece } from './event-log.ts';
+import { createEventLog, type Piece } from './event-log.ts';
 import type { EdgeMetrics } from './metrics.ts';
 import type { StreamBody, StreamTaker } from './reply.ts';
 import { utf8 } from './utf8.ts';
@@ -16,7 +16,6 @@ import { utf8 } from './utf8.ts';
 /** A reader and its range of events. */
 export interface EventReader {
   readonly keyId: string;
-  readonly form: EventForm;
   /** The index of the event after which the reader begins. */
   readonly after: number;
   /** The index of the last event to send; null to continue with new events. */
@@ -62,7 +61,7 @@ const STALLED_MS = 10_000;
 const ALIVE_MS = 15_000;
 
 /** Sent first, so that the response headers arrive before the first event, and then as a keep-alive [events-3]. */
-const NOTHING_NEW: Readonly<Record<EventForm, string>> = { sse: ':\n\n', ndjson: '\n' };
+const NOTHING_NEW = ':\n\n';
 
 interface Reading extends EventReader {
   /** Null until the response has begun. */
@@ -160,7 +159,7 @@ export function createEventReaders(options: EventReadersOptions): EventReaders {
       finish(reader);
       return;
     }
-    const piece = reader.piece ?? log.after(reader.last, reader.form);
+    const piece = reader.piece ?? log.after(reader.last);
     reader.piece = null;
     if (piece instanceof Promise) {
       void readFor(reader, piece);
@@ -171,7 +170,7 @@ export function createEventReaders(options: EventReadersOptions): EventReaders {
       send(reader, piece.text);
       enqueue(reader);
     } else if (elapsed() - reader.sentAt >= ALIVE_MS) {
-      send(reader, NOTHING_NEW[reader.form]);
+      send(reader, NOTHING_NEW);
     }
   }
 
@@ -216,7 +215,7 @@ export function createEventReaders(options: EventReadersOptions): EventReaders {
       enqueue(reader);
       return true;
     });
-    send(reader, NOTHING_NEW[reader.form]);
+    send(reader, NOTHING_NEW);
     if (isEnded || !isFollowing || revokedKeys.has(reader.keyId)) finish(reader);
     else enqueue(reader);
   }

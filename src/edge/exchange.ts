@@ -12,7 +12,7 @@ import type { Query } from './query.ts';
 import { acceptsGzip, prefersHtml, type Reply } from './reply.ts';
 import { forwardedEntry, noteForwarded, type RequestHead, sourceAddress } from './request-head.ts';
 import type { Line } from './request-queue.ts';
-import type { Client, Route, RouteRequest, StreamHead } from './route.ts';
+import type { Client, Route, RouteRequest } from './route.ts';
 import { decodePath, type Match, matchedPath, type Router } from './router.ts';
 
 /** A request whose head was read and whose body is still arriving. */
@@ -44,8 +44,8 @@ export interface Exchange {
   readonly isRepeat: boolean;
   readonly ifNoneMatch: string;
   readonly acceptsGzip: boolean;
-  /** Set only for routes that answer with a stream. */
-  readonly stream: StreamHead | null;
+  /** Empty unless the route answers with a stream. */
+  readonly lastEventId: string;
   /** Whether the client prefers an HTML page if the path, or the item it names, does not exist. */
   readonly wantsErrorPage: boolean;
   readonly baseUrl: string;
@@ -113,7 +113,7 @@ export function openExchange(edge: Edge, findRoute: Router, head: RequestHead): 
     isRepeat: route?.keepsAnswer === true && head.header('x-mesh-retry') === '1',
     ifNoneMatch: isRead ? head.header('if-none-match') : '',
     acceptsGzip: (isRead || wantsErrorPage) && acceptsGzip(head.header('accept-encoding')),
-    stream: route?.isStream === true ? streamHeadOf(head) : null,
+    lastEventId: route?.isStream === true ? head.header('last-event-id') : '',
     wantsErrorPage,
     baseUrl: route?.usesBaseUrl === true ? baseUrlOf(head, edge) : '',
     cors: corsOrigins === null ? null : corsRequest(corsOrigins, head),
@@ -139,17 +139,13 @@ export function received(
     baseUrl: exchange.baseUrl,
     ifNoneMatch: exchange.ifNoneMatch,
     acceptsGzip: exchange.acceptsGzip,
-    stream: exchange.stream,
+    lastEventId: exchange.lastEventId,
     wantsErrorPage: exchange.wantsErrorPage,
     operator: null,
     node: null,
     client,
   };
   return { exchange, route, body, headers: null, request };
-}
-
-function streamHeadOf(head: RequestHead): StreamHead {
-  return { accept: head.header('accept'), lastEventId: head.header('last-event-id') };
 }
 
 function isReading({ method }: RequestHead): boolean {

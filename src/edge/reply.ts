@@ -73,7 +73,6 @@ export interface Conditions {
 const JSON_TYPE = 'application/json; charset=utf-8';
 const HTML_TYPE = 'text/html; charset=utf-8';
 export const EVENT_STREAM = 'text/event-stream; charset=utf-8';
-const LINES_OF_JSON = 'application/x-ndjson; charset=utf-8';
 const NO_STORE = 'Cache-Control: no-store';
 
 export function jsonReply(status: number, body: string): Reply {
@@ -84,11 +83,11 @@ export function piecewiseReply(body: PiecewiseBody): Reply {
   return freshReply(200, JSON_TYPE, body);
 }
 
-/** Events as lines of JSON or as server-sent events, which proxies must not buffer. */
-export function streamReply(isLines: boolean, body: StreamBody): Reply {
+/** Server-sent events, which proxies must not buffer. */
+export function streamReply(body: StreamBody): Reply {
   return {
-    ...freshReply(200, isLines ? LINES_OF_JSON : EVENT_STREAM, body),
-    headerLines: `${NO_STORE}\r\nVary: Accept\r\nX-Accel-Buffering: no`,
+    ...freshReply(200, EVENT_STREAM, body),
+    headerLines: `${NO_STORE}\r\nX-Accel-Buffering: no`,
   };
 }
 
@@ -358,13 +357,4 @@ export function prefersHtml(accept: string): boolean {
   if (accept.length > LONGEST_PARSED || !/text\/(?:html|\*)/i.test(accept)) return false;
   const negotiator = new Negotiator({ headers: { accept } });
   return negotiator.mediaType(['application/json', 'text/html']) === 'text/html';
-}
-
-/** Whether an Accept header prefers lines of JSON; server-sent events are the default. */
-export function prefersLines(accept: string): boolean {
-  if (accept.length > LONGEST_PARSED || !/ndjson/i.test(accept)) return false;
-  const negotiator = new Negotiator({ headers: { accept } });
-  return (
-    negotiator.mediaType(['text/event-stream', 'application/x-ndjson']) !== 'text/event-stream'
-  );
 }

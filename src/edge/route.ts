@@ -18,13 +18,6 @@ import type { Edge } from './edge.ts';
 import type { Reply } from './reply.ts';
 import type { Line } from './request-queue.ts';
 
-/** Headers that the reader of a stream may send in addition to its query. */
-export interface StreamHead {
-  readonly accept: string;
-  /** The last event received in an earlier answer; empty if not sent. */
-  readonly lastEventId: string;
-}
-
 export interface RouteRequest extends SignedRequest {
   readonly id: string;
   /** Values of the `{names}` in the path template, percent-decoded. */
@@ -36,8 +29,8 @@ export interface RouteRequest extends SignedRequest {
   readonly baseUrl: string;
   readonly ifNoneMatch: string;
   readonly acceptsGzip: boolean;
-  /** Only on routes with `isStream`. */
-  readonly stream: StreamHead | null;
+  /** The last event received in an earlier answer; empty if not sent. Only on routes with `isStream`. */
+  readonly lastEventId: string;
   /** Only on routes with `hasErrorPage`. */
   readonly wantsErrorPage: boolean;
   /** Set if the route requires proof of a key and the request claims one. */

@@ -3,7 +3,7 @@ import Type from 'typebox';
 import type { Input } from '../../protocol/api/input.ts';
 import { mapped, refused } from '../../protocol/api/input.ts';
 import { firstValue, type Query } from '../query.ts';
-import { answerReply, EVENT_STREAM, prefersLines, refusalReply, streamReply } from '../reply.ts';
+import { answerReply, EVENT_STREAM, refusalReply, streamReply } from '../reply.ts';
 import { operatorOf, type RouteEntry } from '../route.ts';
 import { filter } from './listing.ts';
 
@@ -36,23 +36,20 @@ export const eventRoutes: readonly RouteEntry[] = [
     }),
     summary: 'The entries of the audit log from any one on, and then each as it happens',
     description:
-      'Server-sent events, or with `Accept: application/x-ndjson` lines of JSON. Each has its index in the log, and the hash chain shows what is missing or was altered. `Last-Event-ID` takes the place of `after`.',
+      'Server-sent events. Each has its index in the log, and the hash chain shows what is missing or was altered. `Last-Event-ID` takes the place of `after`.',
     answer: { contentType: EVENT_STREAM },
     refusals: ['invalid_after', 'invalid_follow', 'after_ahead', 'too_many_event_readers'],
     async handle(request, edge) {
       const operator = operatorOf(request);
-      const { accept = '', lastEventId = '' } = request.stream ?? {};
-      const wanted = wantedBy(request.query, lastEventId);
+      const wanted = wantedBy(request.query, request.lastEventId);
       const input = mapped(wanted, ({ after }) => ({ after }));
       const opened = await edge.call('openEvents', { operator, input });
       if (!opened.ok || !wanted.ok) return answerReply(opened);
       const { log_size: logSize } = JSON.parse(opened.json) as { log_size: number };
       const { after, follows } = wanted.value;
-      const isLines = prefersLines(accept);
       const body = edge.eventReaders.admit(
         {
           keyId: operator.keyId,
-          form: isLines ? 'ndjson' : 'sse',
           after,
           until: follows ? null : logSize,
         },
@@ -66,7 +63,7 @@ export const eventRoutes: readonly RouteEntry[] = [
           String(RETRY_AFTER_SECONDS),
         );
       }
-      return streamReply(isLines, body);
+      return streamReply(body);
     },
   },
 ];
