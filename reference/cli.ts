@@ -11,7 +11,13 @@ options with what [\`mesh-na completion\`](#mesh-na-completion) prints.
 On a terminal, lists show ids and keys by the first characters that distinguish them, which commands accept in their place, and times
 relative to now. A table that is wider than the terminal leaves out columns, then cuts cells, but never the first column, names, ids or times;
 \`--wide\` shows everything. States are colored unless \`NO_COLOR\` is set. In a pipe or a file tables are plain and
-complete.`;
+complete.
+
+\`mesh-na call <operation>\` makes one request to the API, signs it if it is for operators, and prints the answer as JSON;
+\`mesh-na call\` lists the operations. Each member of the path, the query and the body is an
+option of that name, \`max_validity_hours\` is \`--max-validity-hours\`; text is given as it is, anything else as JSON, and a list by
+repeating the option. \`--body\` names a file with members of the body, which options replace. A member that is called like an option of the
+connection begins with \`target-\`: \`--target-key-id\` names a key, \`--key-id\` the one that signs.`;
 
 export function cliPage(): string {
   const { commands, notes } = commandReference(buildProgram());
@@ -44,7 +50,7 @@ function sectionOf({ path, description, usage, arguments: given, options, notes 
 }
 
 function anchorOf(path: string): string {
-  return `mesh-na-${path.replaceAll(' ', '-')}`;
+  return `mesh-na-${path.replaceAll(' ', '-').toLowerCase()}`;
 }
 
 function termTable(head: string, terms: readonly Term[]): string {

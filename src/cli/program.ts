@@ -10,6 +10,7 @@ import { addAuditCommands } from './audit.ts';
 import { addAuthorityKeyCommands } from './authority-key.ts';
 import { addBackupCommands } from './backup.ts';
 import { addBoundaryCommands } from './boundary.ts';
+import { addCallCommands } from './call.ts';
 import { addCertificateCommands } from './certificate.ts';
 import { addCompletionCommand } from './completion.ts';
 import { addConfigCommands } from './config.ts';
@@ -91,6 +92,8 @@ export function buildProgram(): Command {
   addBackupCommands(program);
   addRestoreCommands(program);
   addStoreCommands(program);
+  program.commandsGroup('Anything else:');
+  addCallCommands(program);
   program.commandsGroup('Measuring:');
   addLoadCommands(program);
   program.commandsGroup('Help:').helpCommand(true);

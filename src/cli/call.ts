@@ -1,0 +1,136 @@
+/**
+ * `mesh-na call`: every operation of the API, with options derived from its declaration. It is for operations and members
+ * that no other command offers, and for programs.
+ */
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { Value } from 'typebox/value';
+import { isJsonObject, type JsonObject, type JsonValue } from '../base/json/value.ts';
+import { publicCalls } from '../client/calls.ts';
+import { operations } from '../client/operations.ts';
+import { parsed } from '../client/received.ts';
+import type { Operation } from '../protocol/api/define.ts';
+import { API } from '../protocol/api/table.ts';
+import { isOperatorRoute, maxBodyBytes } from '../protocol/route-description.ts';
+import { usageFailure } from './exit-codes.ts';
+import { readJsonFile } from './json-file.ts';
+import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
+import { addPublicOptions, collectAs } from './options.ts';
+import { asJson, printResult } from './output.ts';
+import { serverOf } from './server.ts';
+
+/** Options that say who asks whom; members with these names become `--target-…`. */
+const TAKEN = new Set([
+  'key-id',
+  'key-file',
+  'agent',
+  'agent-key',
+  'url',
+  'profile',
+  'body',
+  'json',
+]);
+
+/** A member of path, query or body. */
+interface Member {
+  readonly name: string;
+  readonly schema: JsonObject;
+  readonly isRequired: boolean;
+}
+
+interface CallOptions extends OperatorOptions {
+  readonly body?: string;
+  readonly [option: string]: unknown;
+}
+
+type Method = (sent: JsonObject) => Promise<object>;
+
+export function addCallCommands(program: Command): void {
+  const call = program
+    .command('call')
+    .description('call any operation of the API, and print its answer as JSON');
+  for (const [name, operation] of Object.entries<Operation>(API)) {
+    define(call.command(name), name, operation);
+  }
+}
+
+function define(command: Command, name: string, operation: Operation): void {
+  const { access, path, body, summary } = operation;
+  command.description(access === 'operator-privileged' ? `${summary} (privileged)` : summary);
+  const options = membersOf(operation).map((member) => [member, optionOf(member)] as const);
+  for (const [, option] of options) command.addOption(option);
+  if (body !== undefined) {
+    command.option('--body <file>', 'JSON object with further members, - for standard input');
+  }
+  const inPath = options.filter(([member]) => path.includes(`{${member.name}}`));
+  const example = [
+    `mesh-na call ${name}`,
+    ...inPath.map(([member, { long }]) => `${long} ${member.name.toUpperCase()}`),
+    ...(body?.required === undefined ? [] : ['--body request.json']),
+  ].join(' ');
+  if (isOperatorRoute(operation)) addOperatorOptions(command, [example]);
+  else addPublicOptions(command, [example]);
+  command.action(async (given: CallOptions) => {
+    const file = given.body === undefined ? {} : await readBody(given.body, operation);
+    const sent: Record<string, JsonValue> = { ...file };
+    for (const [{ name: member, isRequired }, option] of options) {
+      const value = given[option.attributeName()] as JsonValue | undefined;
+      if (value !== undefined) sent[member] = value;
+      if (isRequired && sent[member] === undefined) {
+        throw usageFailure(`${option.long} is missing`);
+      }
+    }
+    const answer = await methodOf(name, operation, given)(sent);
+    printResult({ json: true }, asJson(answer), []);
+  });
+}
+
+function readBody(path: string, operation: Operation): Promise<JsonObject> {
+  return readJsonFile(path, maxBodyBytes(operation));
+}
+
+function methodOf(name: string, operation: Operation, options: CallOptions): Method {
+  const methods = isOperatorRoute(operation)
+    ? operatorClient(options)
+    : operations(publicCalls(serverOf(options)), 'public');
+  return (methods as unknown as Readonly<Record<string, Method>>)[name] as Method;
+}
+
+function membersOf({ path, query, body }: Operation): Member[] {
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
+    name,
+    schema: { type: 'string' },
+    isRequired: true,
+  }));
+  const others = [query, body].flatMap((schema) =>
+    Object.entries(schema?.properties ?? {}).map(([name, of]) => ({
+      name,
+      schema: of as unknown as JsonObject,
+      isRequired: schema?.required?.includes(name) === true,
+    })),
+  );
+  return [...inPath, ...others];
+}
+
+function optionOf({ name, schema, isRequired }: Member): Option {
+  const { description = name, default: otherwise, items } = schema;
+  const notes = [
+    ...(isRequired ? ['required'] : []),
+    ...(isJsonObject(items) ? ['repeatable'] : []),
+    ...(otherwise === undefined ? [] : [`default: ${JSON.stringify(otherwise)}`]),
+  ];
+  const about = notes.length === 0 ? String(description) : `${description} (${notes.join('; ')})`;
+  const kebab = name.replaceAll('_', '-');
+  const option = new Option(`--${TAKEN.has(kebab) ? 'target-' : ''}${kebab} <value>`, about);
+  const single = isJsonObject(items) ? items : schema;
+  if (Array.isArray(single.enum)) option.argChoices = single.enum.map(String);
+  const read = (text: string) => readValue(text, single);
+  return isJsonObject(items) ? option.argParser(collectAs(read)) : option.argParser(read);
+}
+
+/** A text where the schema accepts one, otherwise JSON: numbers, booleans and objects. */
+function readValue(text: string, schema: JsonObject): JsonValue {
+  const value = Value.Check(schema, text) ? text : parsed(text);
+  if (Value.Check(schema, value)) return value as JsonValue;
+  const { description: _, default: __, ...bounds } = schema;
+  throw new InvalidArgumentError(`It must fit ${JSON.stringify(bounds)}.`);
+}
