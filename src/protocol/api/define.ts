@@ -282,7 +282,7 @@ function command<
     limit: 'ADMIN',
     keepsAnswer: true,
     ...(body !== undefined && { body: schema }),
-    refusals: [...new Set([...own, ...refusals]), 'already_done'],
+    refusals: [...new Set([...own, ...refusals])],
     read,
   };
 }
