@@ -273,6 +273,7 @@ for (const [name, query, headers, expected] of [
   ['a topic and our own origin', '?topic=dashboard', { Origin: 'own' }, 101],
   ['no topic', '', {}, 400],
   ['a topic nobody knows', '?topic=secrets', {}, 400],
+  ['two topics', '?topic=dashboard&topic=connectome', {}, 400],
   ['the origin of another site', '?topic=dashboard', { Origin: 'http://evil.example' }, 403],
 ] as const) {
   test(`a WebSocket with ${name} is answered with ${expected}`, async () => {

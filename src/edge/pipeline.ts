@@ -10,7 +10,7 @@
  */
 
 import { problemText } from '../base/log/problem.ts';
-import { Refusal, type RefusalName } from '../base/refusal.ts';
+import { Refusal } from '../base/refusal.ts';
 import { maxBodyValues } from '../protocol/route-description.ts';
 import { judgeNode } from './auth/node.ts';
 import { parseBody } from './body.ts';
@@ -281,12 +281,8 @@ function logProblem({ logger }: Edge, requestId: string, cause: unknown): void {
 }
 
 /** Refuses a request outside the handlers of the routes. */
-export function refusedExchange(
-  edge: Edge,
-  exchange: Exchange,
-  refusal: RefusalName,
-): FinishedReply {
-  return finished(edge, exchange, refusalReply(refusal));
+export function refusedExchange(edge: Edge, exchange: Exchange, cause: unknown): FinishedReply {
+  return finished(edge, exchange, replyToError(cause, edge, exchange.requestId));
 }
 
 /**

@@ -6,13 +6,15 @@ import type {
   us_socket_context_t,
   WebSocket,
 } from 'uWebSockets.js';
-import type { RefusalName } from '../base/refusal.ts';
+import Type from 'typebox';
+import { Refusal } from '../base/refusal.ts';
 import type { LiveTopic } from '../pages/live-content.ts';
 import { createBacklog } from './backlog.ts';
 import type { Edge } from './edge.ts';
 import type { Exchange } from './exchange.ts';
 import { createLivePages, isLiveTopic, LIVE_PATH } from './live-pages.ts';
 import { noteOutcome, refusedExchange } from './pipeline.ts';
+import { firstValue, queryOf } from './query.ts';
 import { orCut, writeReply } from './response.ts';
 
 /** A viewer that is this many bytes behind is dropped, never waited for. */
@@ -114,27 +116,33 @@ function upgrade(
   edge: Edge,
   exchange: Exchange,
 ): void {
-  const topic = req.getQuery('topic') ?? '';
-  const refusal = refusalOf(topic, req, exchange);
-  if (refusal === null && isLiveTopic(topic)) {
-    noteOutcome(edge, exchange, 101);
-    res.upgrade<Viewer>(
-      { topic, hasBegun: false, isGone: false },
-      req.getHeader('sec-websocket-key'),
-      req.getHeader('sec-websocket-protocol'),
-      req.getHeader('sec-websocket-extensions'),
-      context,
-    );
-  } else {
-    const reply = refusedExchange(edge, exchange, refusal ?? 'unknown_live_topic');
+  let topic: LiveTopic;
+  try {
+    topic = topicOf(req, exchange);
+  } catch (cause) {
+    const reply = refusedExchange(edge, exchange, cause);
     res.cork(() => writeReply(res, exchange.method, reply, String(reply.body), 'asked'));
+    return;
   }
+  noteOutcome(edge, exchange, 101);
+  res.upgrade<Viewer>(
+    { topic, hasBegun: false, isGone: false },
+    req.getHeader('sec-websocket-key'),
+    req.getHeader('sec-websocket-protocol'),
+    req.getHeader('sec-websocket-extensions'),
+    context,
+  );
 }
 
-function refusalOf(topic: string, req: HttpRequest, exchange: Exchange): RefusalName | null {
-  if (!isLiveTopic(topic)) return 'unknown_live_topic';
-  if (exchange.isRefused) return 'shutting_down';
-  return isOfThisSite(req, exchange) ? null : 'foreign_origin';
+const LIVE_QUERY = { query: Type.Object({ topic: Type.String() }) };
+
+/** Throws the refusal of an upgrade. */
+function topicOf(req: HttpRequest, exchange: Exchange): LiveTopic {
+  const topic = firstValue(queryOf(exchange.query, LIVE_QUERY), 'topic') ?? '';
+  if (!isLiveTopic(topic)) throw new Refusal('unknown_live_topic');
+  if (exchange.isRefused) throw new Refusal('shutting_down');
+  if (!isOfThisSite(req, exchange)) throw new Refusal('foreign_origin');
+  return topic;
 }
 
 /**
