@@ -162,9 +162,13 @@ const ANSWERED_AT_ONCE = [
   ...['/dashboard.json', '/swagger.json'],
 ];
 
-test('exactly the requests for these wait in no line', () => {
-  const atOnce = ROUTES.filter(({ line }) => line === null).map(({ path }) => path);
-  assert.deepEqual(atOnce.sort(), [...ANSWERED_AT_ONCE].sort());
+test('exactly the requests for these wait for nothing that makes answers, and probes for nothing at all', () => {
+  const pathsIn = (...lines: readonly Route['line'][]) =>
+    ROUTES.filter(({ line }) => lines.includes(line))
+      .map(({ path }) => path)
+      .sort();
+  assert.deepEqual(pathsIn(null, 'document'), [...ANSWERED_AT_ONCE].sort());
+  assert.deepEqual(pathsIn(null), ['/healthz', '/readyz']);
 });
 
 const byName = new Map(CONTRACT.map((entry) => [`${entry[0]} ${entry[1]}`, entry]));

@@ -56,7 +56,7 @@ function serveHere(
     viewers,
     runtime,
     logger,
-    // Whoever asks is answered by the authority's thread.
+    // The thread that answers is that of the authority.
     isAuthoritySilent: () => false,
     instanceStatus,
     exposition: async (report) => host.exposition([await report()]),
