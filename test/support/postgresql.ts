@@ -1,5 +1,6 @@
 /** A real PostgreSQL for tests: a separate cluster in a temporary folder, on a free port. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chownSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, Socket } from 'node:net';
@@ -72,8 +73,6 @@ const SMALL = {
   // Files in its folder, which are removed with it even after a kill.
   dynamic_shared_memory_type: 'mmap',
 };
-
-let made = 0;
 
 /** SQL for a database whose clock can be set with `settingClock`, in sessions that begin after this. */
 export const SETTABLE_CLOCK = `
@@ -180,8 +179,8 @@ export function databasesAt({ port, socketFolder }: ClusterPlace): Databases {
     url,
     query,
     async createDatabase(definition = '') {
-      made += 1;
-      const name = `test_${process.pid}_${made}`;
+      // Numbers of processes come again.
+      const name = `test_${randomBytes(8).toString('hex')}`;
       await query('postgres', `create database ${name} ${definition}`);
       return url(name);
     },
