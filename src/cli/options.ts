@@ -1,12 +1,12 @@
 /** Options that several commands share. */
 import type { EventEmitter } from 'node:events';
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { isPublicKey } from '../base/crypto/public-key.ts';
 import { parseDuration } from '../base/duration.ts';
 import { isJsonObject, type JsonObject } from '../base/json/value.ts';
 import { publicKeyProblem, saysPrivate } from '../base/keys/public-key.ts';
 import { systemRuntime } from '../base/runtime.ts';
 import { formatInstant, parseRequestTimestamp } from '../base/timestamp.ts';
-import { decodeBase64 } from '../client/base64.ts';
 import type { ProofForm } from '../client/node-client.ts';
 import { parsed } from '../client/received.ts';
 import { AUDIT_EVENTS, type AuditEvent } from '../protocol/rows/audit-event.ts';
@@ -18,7 +18,6 @@ import { caOption, type Reach, waitOption } from './server.ts';
 export const LONGEST_INTERVAL_SECONDS = 86_400;
 
 export const HIGHEST_PORT = 65_535;
-const PUBLIC_KEY_BYTES = 32;
 
 /** A public key with an optional id. */
 export interface NamedKey {
@@ -187,10 +186,6 @@ export function namedKey(text: string): NamedKey {
 export function signerKeyOption(flag: string, whose = 'it'): Option {
   const text = `key that must have signed ${whose} (repeatable; default: the authority's)`;
   return new Option(`${flag} <key>`, text).argParser(collectAs(publicKey));
-}
-
-export function isPublicKey(text: string): boolean {
-  return decodeBase64(text, PUBLIC_KEY_BYTES) !== null;
 }
 
 /** Parses a JSON object; its number tokens are preserved. */

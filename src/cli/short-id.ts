@@ -1,6 +1,8 @@
 /** Short ids and keys: unique prefixes, which commands expand to the full value. */
+
+import { isPublicKey } from '../base/crypto/public-key.ts';
 import { EXIT, failure } from './exit-codes.ts';
-import { isPublicKey, publicKey } from './options.ts';
+import { publicKey } from './options.ts';
 
 const SHORTEST = 8;
 const MOST_CANDIDATES = 10;

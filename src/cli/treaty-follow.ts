@@ -1,6 +1,7 @@
 /** `mesh-na treaty follow`: replaces a treaty after its subject has replaced its authority key. */
 
 import { type Command, Option } from 'commander';
+import { isPublicKey } from '../base/crypto/public-key.ts';
 import { fromNow } from '../base/duration.ts';
 import { isJsonObject, type JsonObject } from '../base/json/value.ts';
 import { readPublicKey } from '../base/keys/public-key.ts';
@@ -24,7 +25,6 @@ import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { type ReadingBounds, readJsonUrl } from './http-fetch.ts';
 import { notHolding, readJsonFile } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
-import { isPublicKey } from './options.ts';
 import { printNote, printResult, printText } from './output.ts';
 import { addOutOption, type RecordOptions, showRecord } from './record-output.ts';
 import { publicClient } from './server.ts';

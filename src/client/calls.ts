@@ -45,13 +45,6 @@ export function publicCalls(server: ServerOptions): Calls {
   };
 }
 
-/** Returns a function for methods that post their argument to a path. */
-export function posting({ post }: Pick<Calls, 'post'>) {
-  return <Answer extends TSchema>(answer: Answer, path: string) =>
-    (body: SentObject = {}, call?: CallOptions) =>
-      post(answer, path, body, call);
-}
-
 /** A path whose values are percent-encoded. */
 export function pathOf(texts: TemplateStringsArray, ...values: readonly string[]): string {
   return String.raw({ raw: texts }, ...values.map(encodeURIComponent));

@@ -5,8 +5,8 @@
  */
 import Type from 'typebox';
 import { Refusal } from '../../base/refusal.ts';
-import type { Input } from '../../protocol/api/input.ts';
-import { refused } from '../../protocol/api/input.ts';
+import { MOST_ROWS } from '../../protocol/api/define.ts';
+import { type Input, refused } from '../../protocol/api/input.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import type { ListPlace, PageRequest } from '../../protocol/contract/pages.ts';
 import { firstValue, type Query } from '../query.ts';
@@ -19,24 +19,11 @@ import {
 } from '../reply.ts';
 import type { Client, RouteRequest } from '../route.ts';
 
-const MOST_ROWS = 1000;
 const ROWS_PER_PIECE = 250;
 /** A requested page ends early instead of growing beyond this. */
 const MOST_PAGE_CHARACTERS = 1024 * 1024;
 /** A requested page ends early after this many pieces, about 40,000 rows, even if none passed the filter. */
 const MOST_PIECES = 20;
-
-/** Query parameters of a list. */
-export const PAGE_QUERY = {
-  limit: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: MOST_ROWS,
-      description: 'Rows at most; without it the whole list is sent',
-    }),
-  ),
-  cursor: Type.Optional(Type.String({ description: 'The next_cursor of the page before' })),
-};
 
 /** A query parameter that filters rows. */
 export function filter(description: string) {
@@ -48,8 +35,6 @@ export function pageParameter(what: string) {
   const options = { minimum: 1, default: 1, description: `Which page of ${what}` };
   return Type.Optional(Type.Integer(options));
 }
-
-export const PAGE_REFUSALS = ['invalid_limit', 'invalid_cursor'] as const;
 
 export interface Listing {
   /** The member that has the rows. */
