@@ -3,11 +3,11 @@
 import type { LogFormat, LogLevel } from '../base/log/logger.ts';
 import type { TlsFiles } from '../base/tls/pair.ts';
 import type { CommandReference } from '../pages/reference/command-reference.ts';
+import type { ReadContext } from '../protocol/api/members.ts';
 import type { DocumentCache } from '../protocol/contract/publications.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import type { NodeAuthSettings } from './auth/node.ts';
 import type { OperatorAuthSettings } from './auth/operator.ts';
-import type { RoleRule } from './body.ts';
 import { type KnownAuthorityKeys, publishedAuthorityKeys, publishedKeys } from './known-keys.ts';
 import type { RateLimitSettings } from './rate-limit.ts';
 
@@ -76,7 +76,7 @@ export interface EdgeSettings extends Omit<EdgeConfig, Replaced> {
   readonly scheme: 'http' | 'https';
   /** The origins whose pages may use the API; null if there are none. */
   readonly corsOrigins: ReadonlySet<string> | null;
-  readonly isAllowedRole: RoleRule;
+  readonly isAllowedRole: ReadContext['isAllowedRole'];
   readonly operatorAuth: OperatorAuthSettings;
   readonly nodeAuth: NodeAuthSettings;
 }
@@ -106,7 +106,7 @@ const ROLE = /^[\x21-\x7e]{1,128}$/;
  * Which role names this network allows [core-4-1], [core-g7]: all printable names, or only those with given
  * prefixes.
  */
-function roleRule(prefixes: readonly string[] | null): RoleRule {
+function roleRule(prefixes: readonly string[] | null): ReadContext['isAllowedRole'] {
   return (role) =>
     ROLE.test(role) && (prefixes === null || prefixes.some((prefix) => role.startsWith(prefix)));
 }

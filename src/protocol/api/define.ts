@@ -144,11 +144,6 @@ interface QueryTerms<Parameters extends Query, Answer extends TSchema> extends T
   readonly limit?: RateBucket;
 }
 
-interface ListTerms<Parameters extends Query, Answer extends TSchema>
-  extends QueryTerms<Parameters, Answer> {
-  readonly list: ListForm;
-}
-
 type Command<
   Path extends string,
   Members extends Body | ReadBody,
@@ -186,106 +181,74 @@ export interface SentPage {
 // biome-ignore lint/complexity/noBannedTypes: without members
 type None = {};
 
-/** A command of an operator of standard tier. */
-export function operatorCommand<
-  Path extends string,
-  Answer extends TSchema,
-  Members extends Body | ReadBody = None,
->(
-  route: `POST ${Path}`,
-  terms: CommandTerms<Members, Answer>,
-): Command<Path, Members, Answer, 'operator'> {
-  return command('operator', route, terms);
-}
-
-/** A command of an operator of privileged tier. */
-export function privilegedCommand<
-  Path extends string,
-  Answer extends TSchema,
-  Members extends Body | ReadBody = None,
->(
-  route: `POST ${Path}`,
-  terms: CommandTerms<Members, Answer>,
-): Command<Path, Members, Answer, 'operator-privileged'> {
-  return command('operator-privileged', route, terms);
-}
-
-/** A query of an operator. */
-export function operatorQuery<
-  Path extends string,
-  Answer extends TSchema,
-  Parameters extends Query = None,
->(
-  route: `GET ${Path}`,
-  terms: QueryTerms<Parameters, Answer>,
-): Read<Path, Parameters, Answer, 'operator', 'query'> {
-  return query('operator', 'query', route, terms);
-}
-
-/** A list for operators. */
-export function operatorList<
-  Path extends string,
-  Answer extends TSchema,
-  Parameters extends Query = None,
->(
-  route: `GET ${Path}`,
-  terms: ListTerms<Parameters, Answer>,
-): Read<Path, Parameters, Answer, 'operator', 'list'> {
-  return query('operator', 'list', route, terms);
-}
-
-/** A query that anyone may make. */
-export function publicQuery<
-  Path extends string,
-  Answer extends TSchema,
-  Parameters extends Query = None,
->(
-  route: `GET ${Path}`,
-  terms: QueryTerms<Parameters, Answer>,
-): Read<Path, Parameters, Answer, 'public', 'query'> {
-  return query('public', 'query', route, terms);
-}
-
-/** A list that anyone may read. */
-export function publicList<
-  Path extends string,
-  Answer extends TSchema,
-  Parameters extends Query = None,
->(
-  route: `GET ${Path}`,
-  terms: ListTerms<Parameters, Answer>,
-): Read<Path, Parameters, Answer, 'public', 'list'> {
-  return query('public', 'list', route, terms);
-}
-
-function command<
-  Path extends string,
-  Answer extends TSchema,
-  Members extends Body | ReadBody,
-  Allowed extends Access,
->(
-  access: Allowed,
-  route: `POST ${Path}`,
-  { body, refusals = [], ...terms }: CommandTerms<Members, Answer>,
-): Command<Path, Members, Answer, Allowed> {
-  const {
-    schema,
-    refusals: own,
-    read,
-  } = bodyOf<PathMembers<Path> & BodyInput<Members>>(body ?? {});
-  return {
-    ...terms,
-    method: 'POST',
-    path: pathIn(route),
-    access,
-    kind: 'command',
-    limit: 'ADMIN',
-    keepsAnswer: true,
-    ...(body !== undefined && { body: schema }),
-    refusals: [...new Set([...own, ...refusals])],
-    read,
+/** Declares commands of one access class. */
+function commands<Allowed extends Access>(access: Allowed) {
+  return <Path extends string, Answer extends TSchema, Members extends Body | ReadBody = None>(
+    route: `POST ${Path}`,
+    { body, refusals = [], ...terms }: CommandTerms<Members, Answer>,
+  ): Command<Path, Members, Answer, Allowed> => {
+    const own = bodyOf<PathMembers<Path> & BodyInput<Members>>(body ?? {});
+    return {
+      ...terms,
+      method: 'POST',
+      path: pathIn(route),
+      access,
+      kind: 'command',
+      limit: 'ADMIN',
+      keepsAnswer: true,
+      ...(body !== undefined && { body: own.schema }),
+      refusals: [...new Set([...own.refusals, ...refusals])],
+      read: own.read,
+    };
   };
 }
+
+/** Declares queries or lists of one access class. */
+function queries<Allowed extends Access, Kind extends 'query' | 'list'>(
+  access: Allowed,
+  kind: Kind,
+) {
+  return <Path extends string, Answer extends TSchema, Parameters extends Query = None>(
+    route: `GET ${Path}`,
+    terms: QueryTerms<Parameters, Answer> &
+      (Kind extends 'list' ? { readonly list: ListForm } : unknown),
+  ): Read<Path, Parameters, Answer, Allowed, Kind> => {
+    const { query, refusals = [], limit, ...others }: QueryTerms<Parameters, Answer> = terms;
+    const parameters: Query = query ?? {};
+    const isList = kind === 'list';
+    return {
+      ...others,
+      method: 'GET',
+      path: pathIn(route),
+      access,
+      kind,
+      limit: limit ?? 'none',
+      keepsAnswer: false,
+      ...((query !== undefined || isList) && { query: querySchema(parameters, isList) }),
+      refusals: [
+        ...new Set([
+          ...(isList ? PAGE_REFUSALS : []),
+          ...Object.values(parameters).flatMap(({ refusal }) => refusal ?? []),
+          ...refusals,
+        ]),
+      ],
+      read: queryReader(parameters),
+    };
+  };
+}
+
+/** A command of an operator of standard tier. */
+export const operatorCommand = commands('operator');
+/** A command of an operator of privileged tier. */
+export const privilegedCommand = commands('operator-privileged');
+/** A query of an operator. */
+export const operatorQuery = queries('operator', 'query');
+/** A list for operators. */
+export const operatorList = queries('operator', 'list');
+/** A query that anyone may make. */
+export const publicQuery = queries('public', 'query');
+/** A list that anyone may read. */
+export const publicList = queries('public', 'list');
 
 function bodyOf<Given>(body: Body | ReadBody): {
   readonly schema: TObject;
@@ -299,39 +262,6 @@ function bodyOf<Given>(body: Body | ReadBody): {
 
 function isReadBody(body: Body | ReadBody): body is ReadBody {
   return typeof body.read === 'function';
-}
-
-function query<
-  Path extends string,
-  Answer extends TSchema,
-  Parameters extends Query,
-  Allowed extends Access,
-  Kind extends 'query' | 'list',
->(
-  access: Allowed,
-  kind: Kind,
-  route: `GET ${Path}`,
-  { query: parameters, refusals = [], limit, ...terms }: QueryTerms<Parameters, Answer>,
-): Read<Path, Parameters, Answer, Allowed, Kind> {
-  const given: Query = parameters ?? {};
-  return {
-    ...terms,
-    method: 'GET',
-    path: pathIn(route),
-    access,
-    kind,
-    limit: limit ?? 'none',
-    keepsAnswer: false,
-    ...((parameters !== undefined || kind === 'list') && { query: querySchema(given, kind) }),
-    refusals: [
-      ...new Set([
-        ...(kind === 'list' ? PAGE_REFUSALS : []),
-        ...Object.values(given).flatMap(({ refusal }) => refusal ?? []),
-        ...refusals,
-      ]),
-    ],
-    read: queryReader(given),
-  };
 }
 
 function pathIn(route: string): string {
@@ -363,12 +293,11 @@ const PAGE_QUERY = {
 
 const PAGE_REFUSALS = ['invalid_limit', 'invalid_cursor'] as const;
 
-function querySchema(parameters: Query, kind: OperationKind): TObject {
+function querySchema(parameters: Query, isList: boolean): TObject {
   const own = Object.entries(parameters).map(
-    ([name, { schema, isRequired }]) =>
-      [name, isRequired ? schema : Type.Optional(schema)] as const,
+    ([name, { schema }]) => [name, Type.Optional(schema)] as const,
   );
-  return Type.Object({ ...Object.fromEntries(own), ...(kind === 'list' && PAGE_QUERY) });
+  return Type.Object({ ...Object.fromEntries(own), ...(isList && PAGE_QUERY) });
 }
 
 function refusalsOf(members: Body): RefusalName[] {

@@ -5,7 +5,6 @@ import { parseRequestTimestamp } from '../../base/timestamp.ts';
 
 export interface Parameter<Value = unknown, Sent = unknown> {
   readonly schema: TSchema;
-  readonly isRequired: boolean;
   /** The refusal of texts for which `read` returns undefined; null if it takes any. */
   readonly refusal: RefusalName | null;
   /** Reads the texts that are not empty: one at most, unless the schema is a list. */
@@ -29,7 +28,6 @@ function single<Value, Sent = string>(
 ): Parameter<Value | null, Sent> {
   return {
     schema,
-    isRequired: false,
     refusal,
     read: ([text]) => (text === undefined ? null : read(text)),
   };
@@ -54,7 +52,6 @@ export function texts(
 ): Parameter<readonly string[], string | readonly string[]> {
   return {
     schema: Type.Array(Type.String(), { maxItems: MOST_VALUES, description }),
-    isRequired: false,
     refusal,
     read: (given) => (given.length <= MOST_VALUES && given.every(isValid) ? given : undefined),
   };

@@ -73,19 +73,14 @@ export function someItems(
   };
 }
 
-/** Whether every role of a list is allowed; anything but a list of strings is checked elsewhere. */
-export function areAllowedRoles(
-  roles: JsonValue | undefined,
-  isAllowed: (role: string) => boolean,
-): boolean {
-  if (!Array.isArray(roles)) return true;
-  return roles.every((role) => typeof role !== 'string' || isAllowed(role));
-}
-
-/** Refuses roles that this network does not allow. */
+/** Refuses roles that this network does not allow; anything but a list of strings is checked elsewhere. */
 export function allowedRoles(rolesIn: (body: JsonObject) => JsonValue | undefined): BodyCheck {
   return {
     refusal: 'invalid_role',
-    passes: (body, { isAllowedRole }) => areAllowedRoles(rolesIn(body), isAllowedRole),
+    passes(body, { isAllowedRole }) {
+      const roles = rolesIn(body);
+      if (!Array.isArray(roles)) return true;
+      return roles.every((role) => typeof role !== 'string' || isAllowedRole(role));
+    },
   };
 }
