@@ -49,7 +49,7 @@ export async function benchEvents(load: Load, settings: Settings): Promise<Repor
 /** Opens readers at the end of the log, a few hundred at a time. */
 async function openReaders(na: AuthorityProcess, count: number): Promise<Listener[]> {
   await sleep(BULLETIN_MS);
-  const { log_size } = await createPublicClient({ url: na.url }).bulletin();
+  const { log_size } = await createPublicClient({ url: na.url }).readBulletin();
   const readers: Listener[] = [];
   while (readers.length < count) {
     const some = Math.min(200, count - readers.length);

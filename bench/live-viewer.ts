@@ -1,8 +1,8 @@
 /** A viewer of a live page: a WebSocket that reads entire messages. */
 import { EventEmitter, once } from 'node:events';
 import { connect } from 'node:net';
-import { LIVE_PATH } from '../src/edge/live-pages.ts';
 import type { LiveTopic } from '../src/pages/live-content.ts';
+import { watchPage } from '../src/protocol/api/pages.ts';
 
 export interface Viewer {
   readonly topic: LiveTopic;
@@ -34,7 +34,7 @@ export async function openViewer(url: string, topic: LiveTopic): Promise<Viewer>
     return message;
   }
   socket.write(
-    `GET ${LIVE_PATH}?topic=${topic} HTTP/1.1\r\nHost: ${hostname}\r\nUpgrade: websocket\r\n` +
+    `GET ${watchPage.path}?topic=${topic} HTTP/1.1\r\nHost: ${hostname}\r\nUpgrade: websocket\r\n` +
       'Connection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n',
   );
   await nextMessage();

@@ -2,7 +2,7 @@
 import { rmSync } from 'node:fs';
 import { commandReference } from '../src/cli/command-reference.ts';
 import { buildProgram } from '../src/cli/program.ts';
-import { LIVE_TOPICS } from '../src/pages/live-content.ts';
+import { LIVE_TOPICS } from '../src/protocol/api/pages.ts';
 import { startTestAuthority, type TestAuthority } from '../test/support/authority.ts';
 import { makeNetworkFolder } from '../test/support/folders.ts';
 import { pageAddresses } from '../test/support/page-addresses.ts';

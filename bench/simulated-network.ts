@@ -144,14 +144,19 @@ export async function openSimulatedNetwork(folder: string, clock: SimulatedClock
     },
     async join(inviteToken: string): Promise<SimulatedNode> {
       const publicKey = systemRuntime.randomBytes(32).toString('base64');
-      const given = { node: claim(publicKey), inviteToken, validityHours: 168, hostname: null };
+      const given = {
+        node: claim(publicKey),
+        invite_token: inviteToken,
+        validity_hours: 168,
+        hostname: null,
+      };
       const { cert_id: certId } = await answered<{ cert_id: string }>(
         authority.call('join', given),
       );
       return { publicKey, certId };
     },
     async renew({ publicKey, certId }: SimulatedNode): Promise<SimulatedNode> {
-      const given = { node: claim(publicKey), certId, validityHours: 168, roles: null };
+      const given = { node: claim(publicKey), cert_id: certId, validity_hours: 168, roles: null };
       const { cert_id } = await answered<{ cert_id: string }>(authority.call('renew', given));
       return { publicKey, certId: cert_id };
     },
@@ -159,10 +164,10 @@ export async function openSimulatedNetwork(folder: string, clock: SimulatedClock
       await answered(
         authority.call('heartbeat', {
           node: claim(publicKey),
-          certId,
+          cert_id: certId,
           status: 'healthy',
-          wantsBulletin: false,
-          authorityKeysDigest: null,
+          bulletin: false,
+          authority_keys_digest: null,
         }),
       );
     },

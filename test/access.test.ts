@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { HANDLERS } from '../src/authority/commands.ts';
 import { admitCalls, type Handlers } from '../src/authority/engine/admission.ts';
-import { withAccess } from '../src/edge/route.ts';
 import { ROUTES } from '../src/edge/routes/table.ts';
 import { CALLS, type CallName } from '../src/protocol/contract/calls.ts';
 import { PROJECT_PATH } from './support/project.ts';
@@ -59,15 +58,4 @@ test('no route makes a guarded call other than its own', () => {
     const isOpen = access === 'public' || BEHIND_AN_ADMITTED_CALL.has(name);
     assert.ok(isOpen || stood.has(name), `${name} has no route of its own`);
   }
-});
-
-test('the access class of an entry follows its call, also where operator headers change it', () => {
-  const roster = ROUTES.find(({ path }) => path === '/nodes');
-  const genesis = ROUTES.find(({ path }) => path === '/genesis');
-  assert.equal(roster?.access, 'public-or-operator');
-  assert.ok(genesis);
-  const { access: _access, call: _call, ...described } = genesis;
-  assert.equal(withAccess({ ...described, call: 'join' }).access, 'node');
-  assert.equal(withAccess({ ...described, call: 'importFeed' }).access, 'operator-privileged');
-  assert.equal(withAccess({ ...described, access: 'internal' }).access, 'internal');
 });

@@ -119,7 +119,7 @@ test('agents follow a planned change and its end, and clients that pinned the ol
   const members = [await memberOf(place), await memberOf(place, { proof: 'header' })];
   const client = createPublicClient({ url: na.url });
   const verifier = createVerifier({ verify: verifySignature, now: na.clock.now });
-  const { network_name, root_public_key: rootKey } = await client.genesis();
+  const { network_name, root_public_key: rootKey } = await client.readGenesis();
   const trust = createNetworkTrust({
     networkName: network_name,
     authorityKey: old,
@@ -129,10 +129,10 @@ test('agents follow a planned change and its end, and clients that pinned the ol
   const reasons = async (by: string | typeof trust) => {
     const sequence = (await client.crl()).sequence;
     return new Set([
-      verifier.bulletin(await client.bulletin(), network_name, by),
+      verifier.bulletin(await client.readBulletin(), network_name, by),
       verifier.revocationList(await client.crl(), by),
       verifier.revocationListDelta(await client.crlSince(sequence), await client.crl(), by).reason,
-      verifier.policy(await client.policy(), by),
+      verifier.policy(await client.readPolicy(), by),
     ]);
   };
   await pass(place, HOUR, members);
@@ -166,7 +166,7 @@ test('agents follow a planned change and its end, and clients that pinned the ol
   assert.deepEqual(await reasons(trust), new Set(['valid']));
   assert.deepEqual(await reasons(old), new Set(['invalid_signature']));
   for (const member of members) assert.deepEqual(complaints(member), []);
-  assert.equal((await client.genesis()).root_public_key, rootKey);
+  assert.equal((await client.readGenesis()).root_public_key, rootKey);
 });
 
 test('agents follow a rollback, across restarts of both sides', async () => {

@@ -37,7 +37,7 @@ for (const [name, ask] of [
     test('is no longer an answer when the call times out', async () => {
       await using server = await listen((answer) => answer.write('{"count":'));
       const client = createPublicClient({ url: server.url, fetch: ask, retries: 0 });
-      const error = await client.nodeCount({ timeoutMs: 100 }).catch((cause) => cause);
+      const error = await client.countNodes({ timeoutMs: 100 }).catch((cause) => cause);
       assert.ok(error instanceof AuthorityError, String(error));
       assert.equal(error.code, 'timeout');
       await server.isLeft();
@@ -47,7 +47,7 @@ for (const [name, ask] of [
       const stop = new AbortController();
       await using server = await listen((answer) => answer.write('{"count":'));
       const client = createPublicClient({ url: server.url, fetch: ask, retries: 0 });
-      const call = client.nodeCount({ signal: stop.signal }).catch((cause) => cause);
+      const call = client.countNodes({ signal: stop.signal }).catch((cause) => cause);
       await server.isReached();
       stop.abort();
       assert.equal((await call).code, 'aborted');
@@ -63,7 +63,7 @@ for (const [name, ask] of [
       };
       await using server = await listen(flood);
       const client = createPublicClient({ url: server.url, fetch: ask });
-      const error = await client.genesis().catch((cause) => cause);
+      const error = await client.readGenesis().catch((cause) => cause);
       assert.equal(error.code, 'unreadable_answer', String(error));
       assert.match(error.message, /^The answer has more than 16 MiB, and no network authority/);
       await server.isLeft();
@@ -103,7 +103,7 @@ test('an answer that was compressed is bounded as it is read, and so is an error
   const zipped = { 'content-encoding': 'gzip' };
   await using server = await listen((answer) => answer.end(bomb), zipped);
   const error = await createPublicClient({ url: server.url })
-    .genesis()
+    .readGenesis()
     .catch((cause) => cause);
   assert.match(error.message, /^The answer has more than 16 MiB/);
   const failing: Fetch = async () => new Response(Buffer.alloc(17 * MIB, ' '), { status: 404 });
@@ -116,7 +116,7 @@ test('an answer that was compressed is bounded as it is read, and so is an error
 test('an answer with more values than any has is refused', async () => {
   const values: Fetch = async () => new Response(`{"a":[${'0,'.repeat(2 ** 21)}0]}`);
   const error = await createPublicClient({ url: 'http://na', fetch: values })
-    .health()
+    .readHealth()
     .catch((cause) => cause);
   assert.equal(error.code, 'unreadable_answer');
 });

@@ -43,7 +43,7 @@ const count = () => new Response('{"count":3}');
 test('a read is repeated until it is answered, and waits as long as the authority asks', async () => {
   const busy = envelope(429, 'rate_limit_exceeded', { 'retry-after': '7' });
   const { waits, options } = scripted(null, busy, count());
-  assert.equal(await createPublicClient(options).nodeCount(), 3);
+  assert.equal((await createPublicClient(options).countNodes()).count, 3);
   assert.equal(waits.length, 2);
   assert.ok((waits[0] ?? 0) < 1000 && (waits[1] ?? 0) >= 7000);
 });
@@ -58,16 +58,19 @@ test('a patient caller waits for a limit only as long in total as specified, and
     onLimited: (ms: number) => reported.push(ms),
   };
   const served = scripted(busy('40'), busy('40'), count());
-  assert.equal(await createPublicClient({ ...served.options, ...patience }).nodeCount(), 3);
+  assert.equal(
+    (await createPublicClient({ ...served.options, ...patience }).countNodes()).count,
+    3,
+  );
   assert.deepEqual(reported, served.waits);
   assert.equal(reported.length, 2);
   const refused = scripted(busy('40'), busy('40'), busy('40'), count());
   const client = createPublicClient({ ...refused.options, ...patience });
-  assert.equal((await failure(client.nodeCount())).retryAfter, 40);
+  assert.equal((await failure(client.countNodes())).retryAfter, 40);
   assert.equal(refused.waits.length, 2);
   const backwards = scripted(...Array.from({ length: 30 }, () => busy('-1000000')));
   const other = createPublicClient({ ...backwards.options, ...patience });
-  assert.equal((await failure(other.nodeCount())).status, 429);
+  assert.equal((await failure(other.countNodes())).status, 429);
   assert.ok(
     backwards.bodies.length < 15,
     'an authority cannot keep a caller by asking for nothing',

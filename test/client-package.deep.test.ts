@@ -80,7 +80,7 @@ export async function program(url, operatorSeed) {
     const node = createNodeClient({ url, key, proof });
     const certificate = await node.join({ invite_token: token_id });
     const { ack } = await node.heartbeat({ cert_id: certificate.cert_id });
-    const genesis = await anyone.genesis();
+    const genesis = await anyone.readGenesis();
     const verifier = createVerifier();
     const expected = { genesis, crl: recordText(await anyone.crl()), publicKey: key.publicKey };
     const before = verifier.certificate(certificate, expected);
@@ -203,7 +203,7 @@ async function samples(): Promise<string[]> {
   const found = [...readme.matchAll(/^```ts\n(.*?)^```/gms)].map(([, code]) => String(code));
   const key = keyFromSeed(Buffer.from(operatorSeed, 'hex'));
   const operator = createOperatorClient({ url: na.url, keyId: 'ops-privileged', key });
-  const genesis = await createPublicClient({ url: na.url }).genesis();
+  const genesis = await createPublicClient({ url: na.url }).readGenesis();
   const { keys, request } = manifest('test/vectors/webhooks.json').vectors;
   const signer = signerFromSeed(Buffer.from(keys.authority.seed_base64, 'base64'));
   const proof = webhookProof(request.body_sha256, formatInstant(REAL_TIME.now()), signer);
@@ -233,7 +233,7 @@ import { type JoinCertificate, readJoinCertificate } from '${CLIENT_NAME}/record
 import { parseDatetime } from '${CLIENT_NAME}/timestamps';
 const client = createPublicClient({ url: '', fetch: globalThis.fetch, headers: { a: 'b' }, retries: 0 });
 export const graph: Promise<readonly { readonly from: string }[]> = client
-  .recognitionGraph({ signal: new AbortController().signal })
+  .readRecognitionGraph({ signal: new AbortController().signal })
   .then(({ recognition_edges }) => recognition_edges);
 export const certificate: JoinCertificate | null = readJoinCertificate({});
 export const reason: 'expired' | 'revoked' | string = createVerifier().agent('{}');

@@ -252,9 +252,9 @@ test('a public client that pinned the old key is served through the overlap, and
     now: na.clock.now,
   });
   const reasons = async (by: string | NetworkTrust) => [
-    verifier.bulletin(await client.bulletin(), NETWORK, by),
+    verifier.bulletin(await client.readBulletin(), NETWORK, by),
     verifier.revocationList(await client.crl(), by),
-    verifier.policy(await client.policy(), by),
+    verifier.policy(await client.readPolicy(), by),
   ];
   const valid = ['valid', 'valid', 'valid'];
   na.successions = chainOf([PLANNED], DIGEST);

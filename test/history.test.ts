@@ -201,9 +201,9 @@ for (const threads of ['1', '2']) {
     });
 
     test('the client reads it; without times and step it covers the last day', async () => {
-      const { from, to, step_seconds, series } = await createPublicClient({ url: na.url }).history({
-        series: ['heartbeats', 'joins'],
-      });
+      const { from, to, step_seconds, series } = await createPublicClient({
+        url: na.url,
+      }).readHistory({ series: 'heartbeats,joins' });
       assert.deepEqual(
         series.map(({ name }) => name),
         ['heartbeats', 'joins'],

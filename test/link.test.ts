@@ -8,9 +8,9 @@ import { connect } from 'node:tls';
 import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
 import { systemRuntime } from '../src/base/runtime.ts';
 import { createRateLimits } from '../src/edge/rate-limit.ts';
+import type { CallInput } from '../src/protocol/contract/calls.ts';
 import { type Call, UNAVAILABLE } from '../src/protocol/contract/calls.ts';
 import { documentText, publishedDocument } from '../src/protocol/contract/documents.ts';
-import type { Heartbeat } from '../src/protocol/contract/inputs.ts';
 import {
   createDocumentCache,
   createDocumentPublisher,
@@ -280,7 +280,7 @@ test('the heartbeats of a thread are forwarded, and each is answered once, even 
   const host = await openTestHost({ publisher, logger });
   const asked: string[] = [];
   startServing(host, 1, (_name, given) => {
-    const { certId } = given as Heartbeat;
+    const { cert_id: certId } = given as CallInput<'heartbeat'>;
     asked.push(certId);
     if (certId === 'broken') throw new Error('a bug');
     if (certId === 'stopping') return { ok: false, refusal: 'shutting_down', details: {} };
@@ -322,7 +322,7 @@ test('the heartbeats of a thread are forwarded, and each is answered once, even 
   let isHeld = false;
   callRouter.lead({
     call(name, given) {
-      const { certId } = given as Heartbeat;
+      const { cert_id: certId } = given as CallInput<'heartbeat'>;
       return Promise.resolve({ ok: true, json: JSON.stringify([name, certId]) });
     },
     limits: createRateLimits(NO_LIMITS),
@@ -345,10 +345,10 @@ function heartbeats(certIds: readonly string[]): unknown[] {
   const node = { ...NODE, sending: null };
   for (const certId of certIds) {
     packHeartbeat(rows, 0, {
-      certId,
+      cert_id: certId,
       status: 'ok',
-      wantsBulletin: false,
-      authorityKeysDigest: null,
+      bulletin: false,
+      authority_keys_digest: null,
       node,
     });
     rows[rows.length - HEARTBEAT_ROW] = certId;

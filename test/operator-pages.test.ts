@@ -12,10 +12,10 @@ import {
   EVERY_TREATY,
   foundTreaties,
   parametersOf,
-  TREATY_ORDERS,
   treatiesInOrder,
   treatyQuery,
 } from '../src/pages/treaty-query.ts';
+import { TREATY_ORDERS } from '../src/protocol/api/pages.ts';
 import type { Connectome } from '../src/protocol/rows/graph.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOSTILE_NAME, NARROW, startBrowser, type TestBrowser, WIDE } from './support/browser.ts';
@@ -203,7 +203,7 @@ suite('treaties of any number', () => {
   const graph = graphOf({ ...connectomeOf(40, 120), recognition_edges: edges });
   const asked = (address: string) => {
     const { searchParams } = new URL(address, 'http://na');
-    return treatyQuery((name) => searchParams.get(name) ?? '');
+    return treatyQuery(Object.fromEntries(searchParams));
   };
 
   const found = (address: string) => {

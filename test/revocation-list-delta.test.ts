@@ -105,8 +105,8 @@ suite('what was added to the revocation list', () => {
   });
 
   test('is refused by a reader if it does not match, or was altered', async () => {
-    const { sovereign, crl, crlSince } = createPublicClient({ url: na.url });
-    assert.equal((await sovereign()).network_authority.public_key, na.audience);
+    const { readSovereign, crl, crlSince } = createPublicClient({ url: na.url });
+    assert.equal((await readSovereign()).network_authority.public_key, na.audience);
     const list = await crl();
     const verifier = createVerifier({ now: na.clock.now });
     const held = {

@@ -9,7 +9,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../src/base/json/
 import { canonicalJson } from '../src/base/json/write.ts';
 import { createRateLimits } from '../src/edge/rate-limit.ts';
 import type { Answer } from '../src/protocol/contract/answers.ts';
-import type { Heartbeat } from '../src/protocol/contract/inputs.ts';
+import type { CallInput } from '../src/protocol/contract/calls.ts';
 import { carryOut, createOutbox } from '../src/server/threads/answers.ts';
 import { fromCloneable, toCloneable } from '../src/server/threads/cloneable.ts';
 import { edgeThreadOn } from '../src/server/threads/edge-threads.ts';
@@ -241,11 +241,11 @@ for (const text of [
 }
 
 test('a heartbeat is the same after packing and unpacking', () => {
-  const beat: Heartbeat = {
-    certId: 'c',
+  const beat: CallInput<'heartbeat'> = {
+    cert_id: 'c',
     status: 'ok',
-    wantsBulletin: true,
-    authorityKeysDigest: 'f00d',
+    bulletin: true,
+    authority_keys_digest: 'f00d',
     node: {
       publicKey: 'k',
       signedAt: 1.5,
@@ -256,7 +256,7 @@ test('a heartbeat is the same after packing and unpacking', () => {
     },
   };
   const rows: unknown[] = [];
-  packHeartbeat(rows, 1, { ...beat, certId: 'other' });
+  packHeartbeat(rows, 1, { ...beat, cert_id: 'other' });
   packHeartbeat(rows, 2, beat);
   assert.equal(rows.length, 2 * HEARTBEAT_ROW);
   assert.deepEqual(unpackHeartbeat(rows, HEARTBEAT_ROW), beat);

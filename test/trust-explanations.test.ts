@@ -311,7 +311,7 @@ test('a client accepts no answer to another question', async (t) => {
   t.after(() => older.close());
   const { port } = older.address() as AddressInfo;
   const client = createPublicClient({ url: `http://127.0.0.1:${port}` });
-  assert.equal((await client.trustPath('alpha', 'delta')).trusted, true);
+  assert.equal((await client.trustPath({ from: 'alpha', to: 'delta' })).trusted, true);
   for (const question of [{ explain: true }, { without: ['t'] }, { as_of: '2026-01-01' }]) {
     await assert.rejects(client.askTrust('alpha', 'delta', question), {
       code: 'unreadable_answer',

@@ -65,7 +65,7 @@ async function showEvents(options: EventsOptions): Promise<void> {
 async function firstIndex(options: EventsOptions): Promise<number> {
   const { follow = false, after } = options;
   if (after !== undefined || !follow) return after ?? 0;
-  return (await publicClient(options).bulletin()).log_size;
+  return (await publicClient(options).readBulletin()).log_size;
 }
 
 function eventIndex(text: string): number {

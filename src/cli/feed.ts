@@ -2,7 +2,6 @@
 
 import type { Command } from 'commander';
 import { MOST_BYTES } from '../base/byte-bounds.ts';
-import type { PublicKeys } from '../client/public-trust.ts';
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
 import { readJsonFile } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
@@ -57,7 +56,9 @@ export function addFeedCommands(program: Command): void {
 }
 
 async function runExport(options: ExportOptions): Promise<void> {
-  const feed = await publicClient(options).revocationFeed(options.issuer);
+  const feed = await publicClient(options).readRevocationFeed({
+    issuer_sovereign_id: options.issuer,
+  });
   const { feed_id, issuer_sovereign_id, sequence, revoked_attestation_ids: revoked } = feed;
   deliverRecord(options, feed, {
     made: `Feed ${feed_id} of ${issuer_sovereign_id} is exported`,
@@ -84,7 +85,7 @@ async function runImport(file: string, options: ImportOptions): Promise<void> {
 }
 
 /** An object when the keys have ids, else a list; authorities accept both. */
-function issuerKeys(keys: readonly NamedKey[]): PublicKeys {
+function issuerKeys(keys: readonly NamedKey[]) {
   const ids = new Set(keys.map(({ id }) => id));
   if (ids.size === 1 && ids.has(null)) return keys.map(({ key }) => key);
   if (ids.has(null)) throw usageFailure('Give an id to either all --issuer-key options or none');

@@ -65,7 +65,7 @@ function defineTrace(trace: Command): void {
 }
 
 async function runShow(options: PublicOptions & RecordOptions & TableOptions): Promise<void> {
-  const graph = await publicClient(options).recognitionGraph();
+  const graph = await publicClient(options).readRecognitionGraph();
   showDocument(options, graph, 'The graph', graphText(graph, options));
 }
 
@@ -89,7 +89,7 @@ async function trace(from: string, to: string, options: TraceOptions): Promise<T
   const { explain = false, without: given = [], asOf } = options;
   const client = publicClient(options);
   const isPlain = !explain && given.length === 0 && asOf === undefined;
-  if (isPlain) return client.trustPath(from, to);
+  if (isPlain) return client.trustPath({ from, to });
   const without: string[] = [];
   for (const treaty of given) without.push(await wholeTreatyId(client, treaty));
   return client.askTrust(from, to, { explain, without, as_of: asOf });

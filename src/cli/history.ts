@@ -65,7 +65,12 @@ function seriesOption(): Option {
 
 async function run(options: HistoryOptions): Promise<void> {
   const { series = USUAL, since: from = timeAgo('24h'), until: to, step } = options;
-  const history = await publicClient(options).history({ series, from, to, step });
+  const history = await publicClient(options).readHistory({
+    series: series.join(','),
+    from,
+    to,
+    step,
+  });
   if (options.csv) printLines(csvOf(history));
   else printResult(options, asJson(history), textOf(history));
 }

@@ -41,7 +41,7 @@ export async function permittedNetwork(
   place: Place,
   fleet: Fleet | null,
 ): Promise<GenesisBlock> {
-  const genesis = await publicClient(options).genesis();
+  const genesis = await publicClient(options).readGenesis();
   const { network_name: name, network_authority: authority } = genesis;
   if (fleet !== null && fleet.network.authority_key !== authority.public_key) {
     const message = `The fleet belongs to the authority ${fleet.network.authority_key}, but ${options.url} is ${authority.public_key}`;

@@ -66,7 +66,7 @@ export async function updateNetwork(options: TrustOptions): Promise<VerifiedNetw
   const held = onLocalFiles(() => readHeldNetwork(options.nodeDir));
   const given = await givenPin(options, held);
   const client = publicClient(options);
-  const offered = readable('genesis', readGenesisBlock(await client.genesis()));
+  const offered = readable('genesis', readGenesisBlock(await client.readGenesis()));
   const pin = given ?? (await pinOnFirstUse(options, offered));
   assertPublic(pin, offered);
   refuse('genesis', genesisProblem(offered, pin, systemRuntime.now()));

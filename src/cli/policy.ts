@@ -112,7 +112,7 @@ async function runPublish(options: PublishOptions): Promise<void> {
     ...(port && { allowed_ports: port }),
     ...(service && { allowed_services: service }),
   };
-  const active = await publicClient(options).policy();
+  const active = await publicClient(options).readPolicy();
   const request = withChanges(active, given);
   const changes = changesBetween(active, request);
   if (dryRun) {
@@ -192,7 +192,7 @@ function listText({ versions }: PolicyHistory, options: TableOptions): Line[] {
 }
 
 async function runShow(options: PublicOptions & RecordOptions): Promise<void> {
-  const policy = await publicClient(options).policy();
+  const policy = await publicClient(options).readPolicy();
   showDocument(options, policy, `Policy ${policy.policy_id}`, policyText(policy));
 }
 

@@ -133,7 +133,7 @@ interface KnownParties {
 }
 
 async function knownParties(client: PublicClient): Promise<KnownParties> {
-  const { sovereign_id, network_authority } = await client.sovereign();
+  const { sovereign_id, network_authority } = await client.readSovereign();
   const { recognition_treaties } = await client.listTreaties({
     issuer_sovereign_id: sovereign_id,
     status: 'active',

@@ -21,7 +21,7 @@ import { parsed, type Received } from './received.ts';
 import { portableSha256 } from './sha256.ts';
 
 export interface AgentAuthorityOptions {
-  readonly client: Pick<PublicClient, 'genesis' | 'authorityKeys'>;
+  readonly client: Pick<PublicClient, 'readGenesis' | 'authorityKeys'>;
   readonly storage: AgentStorage;
   readonly rootKey: string;
   readonly verify: VerifySignature;
@@ -57,7 +57,7 @@ export async function openAgentAuthority(options: AgentAuthorityOptions): Promis
   }
 
   async function offeredGenesis(): Promise<GenesisBlock | null> {
-    const offered = readGenesisBlock(await client.genesis());
+    const offered = readGenesisBlock(await client.readGenesis());
     const problem =
       offered === null
         ? 'it is malformed'

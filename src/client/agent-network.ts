@@ -31,7 +31,7 @@ export type NetworkRecord = 'genesis' | 'authority-keys' | 'crl' | 'policy';
 
 export interface AgentNetworkOptions extends AgentAuthorityOptions {
   readonly client: AgentAuthorityOptions['client'] &
-    Pick<PublicClient, 'crl' | 'crlSince' | 'policy'>;
+    Pick<PublicClient, 'crl' | 'crlSince' | 'readPolicy'>;
   onRefused(what: NetworkRecord | 'bulletin' | 'delta', problem: string): void;
 }
 
@@ -135,7 +135,7 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
   async function updatePolicy(wanted: Bulletin | null): Promise<void> {
     const signers = authority.trust();
     if (signers === null) return;
-    const offered = readPolicyManifest(await client.policy());
+    const offered = readPolicyManifest(await client.readPolicy());
     if (offered === null) return onRefused('policy', 'it is malformed');
     if (verifier.policy(offered, signers) !== 'valid') {
       if (await wasReplaced()) return updatePolicy(wanted);

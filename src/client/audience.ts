@@ -18,5 +18,5 @@ export function audienceSource(options: SigningOptions): () => Promise<string> {
 }
 
 async function fetchAudience(options: SigningOptions): Promise<string> {
-  return (await createPublicClient(options).sovereign()).network_authority.public_key;
+  return (await createPublicClient(options).readSovereign()).network_authority.public_key;
 }

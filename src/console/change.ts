@@ -51,7 +51,7 @@ export function createChanges(runtime: Runtime): Changes {
   async function carryOut(change: Change, context: Context): Promise<void> {
     const { plan } = change;
     try {
-      change.logSize ??= (await context.publicClient.bulletin()).log_size;
+      change.logSize ??= (await context.publicClient.readBulletin()).log_size;
       for (; change.handled < plan.requests.length; change.handled += 1) {
         await sendNext(change, context);
       }

@@ -66,7 +66,7 @@ export function contextSource(
   async function learn(): Promise<void> {
     if (now() - askedAt < KNOWN_FOR_MS && tier !== null) return;
     const [genesis, { operator_keys: keys }] = await Promise.all([
-      networkName === null ? publicClient.genesis() : null,
+      networkName === null ? publicClient.readGenesis() : null,
       client.listOperatorKeys(),
     ]);
     askedAt = now();

@@ -75,7 +75,7 @@ export interface LogReach {
 
 /** As many entries as a page looks at, up to this index; the newest ones unless it is given. */
 export async function reachOf({ publicClient }: Context, upTo = Infinity): Promise<LogReach> {
-  const { log_size: size } = await publicClient.bulletin();
+  const { log_size: size } = await publicClient.readBulletin();
   const last = Math.min(upTo, size);
   return { after: Math.max(0, last - ENTRIES_LOOKED_AT), last };
 }

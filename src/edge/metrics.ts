@@ -4,7 +4,6 @@ import { REQUEST_SECONDS } from '../protocol/contract/history-cells.ts';
 import type { RateBucket } from '../protocol/route-description.ts';
 
 /** The media type of all metrics as text. */
-export const EXPOSITION_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** The metrics of an edge so far, as plain values. */
 export type MetricsReport = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;

@@ -9,6 +9,7 @@ import { jsonText } from '../base/json/write.ts';
 import { REFUSALS, type RefusalName } from '../base/refusal.ts';
 import { formatInstant } from '../base/timestamp.ts';
 import type { HtmlPage } from '../pages/frame.ts';
+import { EVENT_STREAM } from '../protocol/api/events.ts';
 import type { Answer } from '../protocol/contract/answers.ts';
 import type { PublishedDocument } from '../protocol/contract/documents.ts';
 import type { AddressedDocument } from './addressed-document.ts';
@@ -72,7 +73,6 @@ export interface Conditions {
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 const HTML_TYPE = 'text/html; charset=utf-8';
-export const EVENT_STREAM = 'text/event-stream; charset=utf-8';
 const NO_STORE = 'Cache-Control: no-store';
 
 export function jsonReply(status: number, body: string): Reply {

@@ -1,18 +1,10 @@
-/** Routes with their handlers, and the derivation of their access. */
+/** Routes: declared operations with what answers them. */
 
 import type { Input } from '../protocol/api/input.ts';
-import {
-  CALLS,
-  type CallName,
-  keepsAnswer,
-  type OperatorCallName,
-} from '../protocol/contract/calls.ts';
+import type { OperationName } from '../protocol/api/table.ts';
+import type { CallName } from '../protocol/contract/calls.ts';
 import type { NodeClaim, OperatorClaim } from '../protocol/contract/claims.ts';
-import {
-  isOperatorRoute,
-  type RouteDescription,
-  waitsForSlice,
-} from '../protocol/route-description.ts';
+import type { RouteDescription } from '../protocol/route-description.ts';
 import type { SignedRequest } from './auth/signed-request.ts';
 import type { Edge } from './edge.ts';
 import type { Reply } from './reply.ts';
@@ -53,77 +45,15 @@ export interface NodeProofRule {
   readonly form: 'body or header' | 'header if sent';
 }
 
-/** The request proves possession of the `node_public_key` of its body. */
-export const BODY_KEY_PROOF: NodeProofRule = {
-  keyOf({ body }) {
-    const { node_public_key: key } = body;
-    return typeof key === 'string' ? key : null;
-  },
-  form: 'body or header',
-};
-
-interface Handled {
-  /** Set on every node route. */
-  readonly proof?: NodeProofRule;
-  handle(request: RouteRequest, edge: Edge): Reply | Promise<Reply>;
-}
-
-/**
- * The declaration of a route. Its call determines its access; a route without a call is public, or is restricted by
- * the deployment.
- */
-export type RouteEntry = Omit<RouteDescription, 'access' | 'keepsAnswer'> &
-  Handled &
-  (
-    | {
-        readonly call: CallName;
-        /** The call to make instead if operator headers were sent. */
-        readonly operatorCall?: OperatorCallName;
-      }
-    | { readonly call?: never; readonly access: 'public' | 'internal' }
-  );
-
-/** What anyone may read as often as they like, with a validator for conditional requests. */
-export const PUBLIC_DOCUMENT = {
-  method: 'GET',
-  access: 'public',
-  limit: 'none',
-  hasEtag: true,
-} as const;
-
-export const PUBLIC_PAGE = {
-  ...PUBLIC_DOCUMENT,
-  answer: { contentType: 'text/html; charset=utf-8' },
-} as const;
-
-export interface Route extends RouteDescription, Handled {
+export interface Route extends RouteDescription {
+  readonly name: OperationName;
   /** Null if the edge answers by itself. */
   readonly call: CallName | null;
   /** The line in which requests without the headers of an operator wait; null if they do not wait. */
   readonly line: Line | null;
-}
-
-/** Derives the access class of a route from its call, and whether its answers are kept. */
-export function withAccess(entry: RouteEntry): Route {
-  if (entry.call === undefined) {
-    return { ...entry, call: null, keepsAnswer: false, line: lineOf(entry) };
-  }
-  const isKept = keepsAnswer(entry.call);
-  const access = entry.operatorCall === undefined ? CALLS[entry.call].access : 'public-or-operator';
-  return {
-    ...entry,
-    access,
-    keepsAnswer: isKept,
-    refusals: isKept ? [...entry.refusals, 'already_done'] : entry.refusals,
-    line: lineOf({ ...entry, access }),
-  };
-}
-
-function lineOf(route: Omit<RouteDescription, 'keepsAnswer'>): Line | null {
-  if (route.isProbe === true) return null;
-  if (!waitsForSlice(route)) return 'document';
-  if (route.access === 'node') return 'node';
-  return isOperatorRoute(route) ? 'operator' : 'public';
+  /** Set on every node route. */
+  readonly proof?: NodeProofRule;
+  handle(request: RouteRequest, edge: Edge): Reply | Promise<Reply>;
 }
 
 /** Returns the claim on a route that only operators can reach. */

@@ -1,4 +1,5 @@
 /** The WebSockets of live-page viewers, on every app of an edge. They are write-only. */
+
 import type {
   HttpRequest,
   HttpResponse,
@@ -9,10 +10,11 @@ import type {
 import Type from 'typebox';
 import { Refusal } from '../base/refusal.ts';
 import type { LiveTopic } from '../pages/live-content.ts';
+import { watchPage } from '../protocol/api/pages.ts';
 import { createBacklog } from './backlog.ts';
 import type { Edge } from './edge.ts';
 import type { Exchange } from './exchange.ts';
-import { createLivePages, isLiveTopic, LIVE_PATH } from './live-pages.ts';
+import { createLivePages, isLiveTopic } from './live-pages.ts';
 import { noteOutcome, refusedExchange } from './pipeline.ts';
 import { firstValue, queryOf } from './query.ts';
 import { orCut, writeReply } from './response.ts';
@@ -71,7 +73,7 @@ export function createViewers(edge: Edge, { openExchange, leftHttp }: ViewersOpt
   }, ALIVE_MS);
   return {
     serveOn(app, ended) {
-      app.ws<Viewer>(LIVE_PATH, {
+      app.ws<Viewer>(watchPage.path, {
         maxPayloadLength: 1024,
         maxBackpressure: MAX_BACKPRESSURE,
         closeOnBackpressureLimit: 1,

@@ -2,7 +2,9 @@
  * `/atlas`: explores the recognition graph [service-read-endpoints], [core-6-4]. Every query is a plain URL, so it
  * works without scripts and can be bookmarked and shared.
  */
+
 import type { BlastRadiusRow, EdgeRow, TrustPath } from '../protocol/rows/graph.ts';
+import { LIFECYCLE_STATES } from '../protocol/rows/treaty.ts';
 import { browserScript } from './browser-script.ts';
 import { counted, shownCount } from './counts.ts';
 import { section } from './details-page.ts';
@@ -10,7 +12,7 @@ import { emptyState } from './empty-state.ts';
 import type { HtmlPage } from './frame.ts';
 import { renderPage } from './frame.ts';
 import { type DrawnGraph, isTooLarge } from './graph-drawing.ts';
-import { EDGE_STATES, type EdgeState, type GraphModel, type GraphNode } from './graph-model.ts';
+import type { EdgeState, GraphModel, GraphNode } from './graph-model.ts';
 import { atlasLink, nameInCell, nameInFull, reference } from './graph-names.ts';
 import { type Emphasis, NO_EMPHASIS } from './graph-picture.ts';
 import { graphSection } from './graph-section.ts';
@@ -331,5 +333,5 @@ const OWN_BADGE = badge({ tone: 'neutral', word: 'this authority' });
 
 function statesOf({ outgoing, incoming }: GraphNode): EdgeState[] {
   const present = new Set([...outgoing, ...incoming].map((edge) => edge.lifecycle_state));
-  return EDGE_STATES.filter((state) => present.has(state));
+  return LIFECYCLE_STATES.filter((state) => present.has(state));
 }

@@ -12,6 +12,7 @@ import type {
   TreatySummary,
   TrustCycleSummary,
 } from '../protocol/rows/dashboard.ts';
+import { LIFECYCLE_STATES } from '../protocol/rows/treaty.ts';
 import { browserScript } from './browser-script.ts';
 import { shownCount } from './counts.ts';
 import { DASHBOARD_STYLE } from './dashboard-style.ts';
@@ -20,7 +21,7 @@ import { emptyState, TO_IMPORT, TO_ISSUE } from './empty-state.ts';
 import { fleetSection } from './fleet-section.ts';
 import type { HtmlPage } from './frame.ts';
 import { renderPage } from './frame.ts';
-import { EDGE_STATES } from './graph-model.ts';
+
 import { nameInCell } from './graph-names.ts';
 import { badge, stateBadge } from './graph-tables.ts';
 import { type DrawnHistory, HISTORY_PLACE, withHistory } from './history-section.ts';
@@ -146,7 +147,7 @@ ${urgent.length === 0 ? untroubled(summary) : urgentTable(urgent, summary)}</sec
 
 function treatyBar(summary: TreatySummary): Html {
   let end = 0;
-  const parts = EDGE_STATES.map((state) => {
+  const parts = LIFECYCLE_STATES.map((state) => {
     const start = Math.round(end * 10) / 10;
     const width = Math.round((1000 * summary[state]) / summary.total) / 10;
     end += width;
@@ -157,7 +158,7 @@ function treatyBar(summary: TreatySummary): Html {
 
 function stateCounts(summary: TreatySummary): Html {
   return html`<ul class="states">
-${EDGE_STATES.map(
+${LIFECYCLE_STATES.map(
   (state) =>
     html`<li>${badge(stateBadge(state))} <span class="state-count" data-field="treaty_summary.${state}">${shownCount(summary[state])}</span></li>`,
 )}</ul>`;

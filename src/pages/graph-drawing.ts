@@ -1,4 +1,5 @@
 /** The geometry of a drawn graph. The layout is computed once per graph and cached. */
+import { LIFECYCLE_STATES } from '../protocol/rows/treaty.ts';
 import { counted } from './counts.ts';
 import { type Label, placeLabels } from './graph-labels.ts';
 import {
@@ -8,7 +9,7 @@ import {
   MOST_DRAWN_TREATIES,
   type Point,
 } from './graph-layout.ts';
-import { EDGE_STATES, type GraphLink, type GraphModel, type GraphNode } from './graph-model.ts';
+import type { GraphLink, GraphModel, GraphNode } from './graph-model.ts';
 import { nameInCell, nameInDrawing } from './graph-names.ts';
 import { stateBadge } from './graph-tables.ts';
 
@@ -115,7 +116,9 @@ export function drawingFrom(
   const links = between
     .map((link): DrawnLink => ({ link, path: pathOf(link, drawn), title: titleOfLink(link) }))
     // The most important links are drawn last, above the others.
-    .sort((a, b) => EDGE_STATES.indexOf(b.link.state) - EDGE_STATES.indexOf(a.link.state));
+    .sort(
+      (a, b) => LIFECYCLE_STATES.indexOf(b.link.state) - LIFECYCLE_STATES.indexOf(a.link.state),
+    );
   return { about, width, height, nodes, links };
 }
 

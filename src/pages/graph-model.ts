@@ -1,12 +1,10 @@
 /** The recognition graph for drawing and exploring, built from the published Connectome document. */
 import { visitInSlices } from '../base/slices.ts';
 import type { BlastRadiusRow, Connectome, EdgeRow } from '../protocol/rows/graph.ts';
+import { LIFECYCLE_STATES } from '../protocol/rows/treaty.ts';
 import { reference } from './graph-names.ts';
 
 export type EdgeState = EdgeRow['lifecycle_state'];
-
-/** From most to least important. */
-export const EDGE_STATES = ['active', 'expiring_soon', 'expired', 'revoked', 'replaced'] as const;
 
 export interface GraphNode {
   readonly index: number;
@@ -133,5 +131,5 @@ function keyOf(from: GraphNode, to: GraphNode): string {
 }
 
 function rank(state: EdgeState): number {
-  return EDGE_STATES.indexOf(state);
+  return LIFECYCLE_STATES.indexOf(state);
 }

@@ -2,10 +2,11 @@
  * Draws a sovereign surrounded by its neighbors. Readers can choose any sovereign, so the drawing must be cheap: it
  * takes one pass over the links of those drawn and no force-directed layout.
  */
+import { LIFECYCLE_STATES } from '../protocol/rows/treaty.ts';
 import { type Drawing, drawingFrom, type PlacedNode, radiusOf, roomOf } from './graph-drawing.ts';
 import { GAP, LABEL_SIZE, type Label } from './graph-labels.ts';
 import type { Point } from './graph-layout.ts';
-import { EDGE_STATES, type GraphNode } from './graph-model.ts';
+import type { GraphNode } from './graph-model.ts';
 import { nameInDrawing } from './graph-names.ts';
 
 export interface Neighborhood {
@@ -50,7 +51,7 @@ function neighborsOf(center: GraphNode): GraphNode[] {
   for (const { from, to, state } of center.links) {
     if (from === to) continue;
     const other = from === center ? to : from;
-    const rank = EDGE_STATES.indexOf(state);
+    const rank = LIFECYCLE_STATES.indexOf(state);
     ranks.set(other, Math.min(rank, ranks.get(other) ?? rank));
   }
   const rankOf = (node: GraphNode) => ranks.get(node) ?? 0;

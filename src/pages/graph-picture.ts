@@ -2,9 +2,10 @@
  * The recognition graph as a picture: sovereigns are links in the tab order, and treaties are arrows whose color and
  * pattern show their state. Scripts let the reader zoom and pan.
  */
+import { LIFECYCLE_STATES } from '../protocol/rows/treaty.ts';
 import { counted } from './counts.ts';
 import type { Drawing, DrawnLink, DrawnNode } from './graph-drawing.ts';
-import { EDGE_STATES, type EdgeState, type GraphLink, type GraphNode } from './graph-model.ts';
+import type { EdgeState, GraphLink, GraphNode } from './graph-model.ts';
 import { atlasLink } from './graph-names.ts';
 import { type Html, html, keyed, NO_HTML } from './html.ts';
 import { capital } from './values.ts';
@@ -28,7 +29,7 @@ export function graphPicture(drawing: Drawing, emphasis: Emphasis): Html {
   const { about, width, height, nodes, links } = drawing;
   const title = `${about.subject}: ${counted(nodes.length, 'sovereign')}, linked ${counted(links.length, 'time')}`;
   const present = new Set(links.map(({ link }) => link.state));
-  const states = EDGE_STATES.filter((state) => present.has(state));
+  const states = LIFECYCLE_STATES.filter((state) => present.has(state));
   return html`<figure class="graph">
 ${TOOLS}<div class="graph-box" tabindex="0" role="group" aria-label="Drawing">
 <svg viewBox="0 0 ${width} ${height}" role="group" aria-labelledby="graph-title" class="${classes('graph-picture', links.length > DENSE && 'dense')}">

@@ -1,6 +1,8 @@
 /** Tables of treaties and revocations, with everything that the drawing shows. */
+
 import type { BlastRadiusRow, EdgeRow, RevokedMaterial } from '../protocol/rows/graph.ts';
-import { EDGE_STATES, type EdgeState, type GraphModel } from './graph-model.ts';
+import { LIFECYCLE_STATES } from '../protocol/rows/treaty.ts';
+import type { EdgeState, GraphModel } from './graph-model.ts';
 import { nameInCell } from './graph-names.ts';
 import { type Content, type Html, html, NO_HTML } from './html.ts';
 import type { Tone } from './stat.ts';
@@ -35,7 +37,7 @@ export function stateBadge(state: string): StateBadge {
 /** Chooses among the states of treaties. */
 export function stateField(chosen: EdgeState | null): Html {
   return html`<p class="field"><label for="state">Treaty state</label><select id="state" name="state"><option value="">Any</option>
-${EDGE_STATES.map(
+${LIFECYCLE_STATES.map(
   (state) =>
     html`<option value="${state}"${state === chosen ? SELECTED : NO_HTML}>${capital(state)}</option>`,
 )}</select></p>`;

@@ -1,10 +1,13 @@
 /** The history on the dashboard [core-4-22]: three drawings, what was decided, and, if asked for, all numbers. */
 import { displayTime, formatInstant } from '../base/timestamp.ts';
+import { HISTORY_RANGE_NAMES } from '../protocol/api/pages.ts';
 import type { History, HistoryStep, SeriesName } from '../protocol/rows/history.ts';
 import { shownCount } from './counts.ts';
 import { emptyState } from './empty-state.ts';
 import { type Curve, chart, sparkline } from './history-chart.ts';
 import { Html, html, NO_HTML } from './html.ts';
+
+export type HistoryRange = (typeof HISTORY_RANGE_NAMES)[number];
 
 interface Range {
   readonly hours: number;
@@ -17,10 +20,7 @@ export const HISTORY_RANGES = {
   '24h': { hours: 24, step: '15m', words: '24 hours' },
   '7d': { hours: 168, step: '1h', words: '7 days' },
   '90d': { hours: 2160, step: '1d', words: '90 days' },
-} as const satisfies Record<string, Range>;
-
-export type HistoryRange = keyof typeof HISTORY_RANGES;
-export const RANGE_NAMES = Object.keys(HISTORY_RANGES) as HistoryRange[];
+} as const satisfies Record<HistoryRange, Range>;
 
 const REFUSED = [
   'refused_400',
@@ -102,7 +102,7 @@ ${history === null ? emptyState('The history cannot be read at the moment.') : d
 }
 
 function rangeLinks(range: HistoryRange, authority: string): Html {
-  const links = RANGE_NAMES.map((name) => {
+  const links = HISTORY_RANGE_NAMES.map((name) => {
     const current = name === range ? html` aria-current="true"` : NO_HTML;
     return html`<li><a href="${authority}/dashboard?range=${name}"${current}>${HISTORY_RANGES[name].words}</a></li>`;
   });

@@ -1,8 +1,9 @@
 /** The part of a page that changes while it is open, with a version that identifies what a viewer has. */
+
 import { sha256Hex } from '../base/crypto/digest.ts';
+import type { LIVE_TOPICS } from '../protocol/api/pages.ts';
 import { type Html, html, NO_HTML } from './html.ts';
 
-export const LIVE_TOPICS = ['dashboard', 'connectome'] as const;
 export type LiveTopic = (typeof LIVE_TOPICS)[number];
 
 export interface LiveContent {

@@ -1,8 +1,10 @@
 /** The filter and order of a treaty list, as a plain URL that can be bookmarked and shared, and what it finds. */
-import { sortedInSlices } from '../base/slices.ts';
-import { EDGE_STATES, type EdgeState, type GraphModel, type GraphTreaty } from './graph-model.ts';
 
-export const TREATY_ORDERS = ['from', 'to', 'state', 'begins', 'ends', 'id'] as const;
+import { sortedInSlices } from '../base/slices.ts';
+import { TREATY_ORDERS } from '../protocol/api/pages.ts';
+import { LIFECYCLE_STATES } from '../protocol/rows/treaty.ts';
+import type { EdgeState, GraphModel, GraphTreaty } from './graph-model.ts';
+
 export type TreatyOrder = (typeof TREATY_ORDERS)[number];
 
 export interface TreatyQuery {
@@ -31,18 +33,22 @@ export const EVERY_TREATY: TreatyQuery = {
 /** Part of a name is enough, and every link on the page repeats it. */
 const LONGEST_SEARCH = 256;
 
-/** Parses the parameters of a URL; invalid ones are ignored. */
-export function treatyQuery(given: (name: string) => string): TreatyQuery {
-  const sort = given('sort');
+/** The parameters of a URL; invalid ones are ignored. */
+export type TreatyParameters = {
+  readonly [name in 'q' | 'state' | 'sort' | 'page' | 'blast' | 'material']?: string | null;
+};
+
+export function treatyQuery(given: TreatyParameters): TreatyQuery {
+  const sort = given.sort ?? '';
   const order = sort.replace(/^-/, '');
   return {
-    search: given('q').trim().slice(0, LONGEST_SEARCH),
-    state: EDGE_STATES.find((state) => state === given('state')) ?? null,
+    search: (given.q ?? '').trim().slice(0, LONGEST_SEARCH),
+    state: LIFECYCLE_STATES.find((state) => state === given.state) ?? null,
     order: TREATY_ORDERS.find((each) => each === order) ?? null,
     isDescending: sort.startsWith('-'),
-    page: pageNumber(given('page')),
-    blast: pageNumber(given('blast')),
-    material: pageNumber(given('material')),
+    page: pageNumber(given.page ?? ''),
+    blast: pageNumber(given.blast ?? ''),
+    material: pageNumber(given.material ?? ''),
   };
 }
 
@@ -102,7 +108,7 @@ export function foundTreaties(
 const VALUES: Readonly<Record<TreatyOrder, (treaty: GraphTreaty) => string | number>> = {
   from: ({ from }) => from.index,
   to: ({ to }) => to.index,
-  state: ({ row }) => EDGE_STATES.indexOf(row.lifecycle_state),
+  state: ({ row }) => LIFECYCLE_STATES.indexOf(row.lifecycle_state),
   begins: ({ row }) => row.valid_from,
   ends: ({ row }) => row.expires_at,
   id: ({ row }) => row.treaty_id,

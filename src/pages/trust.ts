@@ -2,7 +2,7 @@
  * `/trust`: why one sovereign does or does not trust another [service-read-endpoints], [core-6-3-1]. Every question is
  * a plain URL, so it works without scripts and can be bookmarked and shared.
  */
-import { MAX_LEFT_OUT } from '../protocol/contract/inputs.ts';
+import { MOST_LEFT_OUT } from '../protocol/api/graph.ts';
 import type {
   EdgeRow,
   ExplainedTrust,
@@ -177,7 +177,7 @@ function cutRow(question: TrustPageQuestion, { from, to, treaty_id }: TreatyEnds
 
 function whatIf(question: TrustPageQuestion, ids: readonly string[], text: string): Html {
   const without = [...new Set([...question.without, ...ids])];
-  if (without.length > MAX_LEFT_OUT) return NO_HTML;
+  if (without.length > MOST_LEFT_OUT) return NO_HTML;
   return html`<p class="small"><a href="${trustLink({ ...question, without })}">${text}</a></p>`;
 }
 

@@ -125,8 +125,8 @@ export class Lived {
       send: async (authority) =>
         authority.call('join', {
           node: signed.judge(now()),
-          inviteToken: token,
-          validityHours: 24,
+          invite_token: token,
+          validity_hours: 24,
           hostname: null,
         }),
     };
@@ -140,8 +140,8 @@ export class Lived {
       send: async (authority) =>
         authority.call('renew', {
           node: signed.judge(now()),
-          certId,
-          validityHours: 24,
+          cert_id: certId,
+          validity_hours: 24,
           roles: null,
         }),
     };
@@ -155,10 +155,10 @@ export class Lived {
       send: async (authority) =>
         authority.call('heartbeat', {
           node: signed.judge(now()),
-          certId,
+          cert_id: certId,
           status: 'healthy',
-          wantsBulletin: false,
-          authorityKeysDigest: null,
+          bulletin: false,
+          authority_keys_digest: null,
         }),
     };
   }

@@ -31,8 +31,8 @@ export function joinRequest(step: Step<'join'>, known: Known, world: World): Sen
     judge: (edgeNow) => (authority) =>
       call(authority, 'join', {
         node: signed.judge(edgeNow),
-        inviteToken: invite.token,
-        validityHours: step.hours,
+        invite_token: invite.token,
+        validity_hours: step.hours,
         hostname: null,
       }),
     proof: signed.proof,
@@ -57,10 +57,10 @@ export function heartbeatRequest(step: Step<'heartbeat'>, known: Known, world: W
     judge: (edgeNow) => (authority) =>
       call(authority, 'heartbeat', {
         node: signed.judge(edgeNow),
-        certId,
+        cert_id: certId,
         status: 'healthy',
-        wantsBulletin: false,
-        authorityKeysDigest: null,
+        bulletin: false,
+        authority_keys_digest: null,
       }),
     proof: signed.proof,
     predict: (moment) => {
@@ -90,8 +90,8 @@ export function renewRequest(step: Step<'renew'>, known: Known, world: World): S
     judge: (edgeNow) => (authority) =>
       call(authority, 'renew', {
         node: signed.judge(edgeNow),
-        certId,
-        validityHours: step.hours,
+        cert_id: certId,
+        validity_hours: step.hours,
         roles,
       }),
     proof: signed.proof,

@@ -68,10 +68,10 @@ export function beatRequest(step: BeatStep, known: Known, world: World): Sent | 
       return (authority) =>
         call(authority, 'heartbeat', {
           node,
-          certId,
+          cert_id: certId,
           status: 'healthy',
-          wantsBulletin: false,
-          authorityKeysDigest: null,
+          bulletin: false,
+          authority_keys_digest: null,
         });
     },
     predict(moment) {

@@ -31,7 +31,7 @@ export const NODE_PROOFS: Readonly<Record<NodeCallName, NodeProofRule>> = {
 /** A proof, and the certificate that the request concerns, if any. */
 export interface ProvenRequest {
   readonly node: NodeClaim;
-  readonly certId?: string;
+  readonly cert_id?: string;
 }
 
 /** Passed as a plain function, because a closure would allocate one more object per heartbeat. */
@@ -84,7 +84,7 @@ function failedProof(proof: NodeProofVerdict): Refusal {
 
 /** The nonce is checked after the timestamp and before the signature. */
 function judgeNonce(na: Authority, request: ProvenRequest, rule: NodeProofRule): NodeProofVerdict {
-  const { node, certId = '' } = request;
+  const { node, cert_id: certId = '' } = request;
   const { verdict, publicKey } = node;
   if (!hasNonce(node)) {
     const isNew = na.replay.isNewInstant(rule, request, na.liveness.newestSignedAt(certId));
@@ -106,7 +106,7 @@ function spendNonce(
   request: ProvenRequest,
   rule: NodeProofRule,
 ): void {
-  const { node, certId } = request;
+  const { node, cert_id: certId } = request;
   if (hasNonce(node)) na.replay.spend(unit, rule, node.publicKey, node);
   else na.replay.spendInstant(unit, rule, request);
   if (!rule.window) return;

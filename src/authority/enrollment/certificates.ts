@@ -28,8 +28,8 @@ import { descriptionRow } from './node-descriptions.ts';
 const HOUR = 3_600_000;
 /** Consumes the invite and issues the certificate in one transaction, after the proof was checked. */
 export const join: Handler<'join'> = (na, unit, given, proof) => {
-  const { node, inviteToken, validityHours, hostname } = given;
-  const invite = inviteId(inviteToken);
+  const { node, invite_token, validity_hours, hostname } = given;
+  const invite = inviteId(invite_token);
   const event = {
     type: 'join' as const,
     at: unit.at,
@@ -47,7 +47,7 @@ export const join: Handler<'join'> = (na, unit, given, proof) => {
   const certificate = issue(na, unit, node, {
     roles,
     maxValidityHours,
-    validityHours: Math.min(validityHours, maxValidityHours),
+    validityHours: Math.min(validity_hours, maxValidityHours),
     renewedFrom: null,
   });
   unit.audit('certificate_issued', {
@@ -90,7 +90,7 @@ function refuseJoin(
 
 /** Accepted heartbeats change only memory; the next liveness flush writes them to disk. */
 export const heartbeat: Handler<'heartbeat'> = (na, unit, given, proof) => {
-  const { node, certId, status, wantsBulletin, authorityKeysDigest } = given;
+  const { node, cert_id: certId, status, bulletin, authority_keys_digest } = given;
   const event = {
     type: 'heartbeat' as const,
     at: unit.at,
@@ -104,9 +104,9 @@ export const heartbeat: Handler<'heartbeat'> = (na, unit, given, proof) => {
     at: unit.at,
     status,
     remoteAddr: node.remoteAddr,
-    chain: na.knownChains.numberOf(authorityKeysDigest),
+    chain: na.knownChains.numberOf(authority_keys_digest),
   });
-  if (wantsBulletin) return advised(na, unit, certId);
+  if (bulletin) return advised(na, unit, certId);
   return { ack: true, server_time: formatInstant(unit.at) };
 };
 
@@ -133,7 +133,7 @@ function advised(na: Authority, unit: UnitOfWork, certId: string) {
 
 /** Issues a successor. Its roles and its maximum validity come from stored state, never from the node. */
 export const renew: Handler<'renew'> = (na, unit, given, proof) => {
-  const { node, certId, validityHours, roles } = given;
+  const { node, cert_id: certId, validity_hours } = given;
   const { renewalGrace } = na.settings;
   const event = {
     type: 'renew' as const,
@@ -143,7 +143,7 @@ export const renew: Handler<'renew'> = (na, unit, given, proof) => {
     proof,
     liveCertificates: na.certificates.liveOf(node.publicKey, unit.at).length,
     unexpiredCertificates: na.certificates.unexpiredOf(node.publicKey, unit.at).length,
-    roles,
+    roles: claimedRoles(given.roles),
     supersededFrom: renewalGrace === null ? null : unit.at + renewalGrace,
   };
   const refused = refusalIn(unit.send('certificate', certId, event));
@@ -154,7 +154,7 @@ export const renew: Handler<'renew'> = (na, unit, given, proof) => {
   const renewed = issue(na, unit, node, {
     roles: old.roles,
     maxValidityHours: old.maxValidityHours,
-    validityHours: Math.min(validityHours, old.maxValidityHours),
+    validityHours: Math.min(validity_hours, old.maxValidityHours),
     renewedFrom: certId,
   });
   na.liveness.markRenewed(certId);
@@ -167,6 +167,14 @@ export const renew: Handler<'renew'> = (na, unit, given, proof) => {
   });
   return renewed;
 };
+
+/** The roles that a node claims to have; null if it claims none. */
+function claimedRoles(roles: unknown): readonly string[] | 'malformed' | null {
+  if (roles === null) return null;
+  return Array.isArray(roles) && roles.every((role) => typeof role === 'string')
+    ? roles
+    : 'malformed';
+}
 
 /**
  * Makes room for one more live certificate of the key. The certificate being renewed is kept, so that the node can

@@ -13,7 +13,8 @@ import { AsyncResult } from '../engine/execute.ts';
 const MOST_CHARACTERS = 32 * 1024;
 
 /** Admits a reader; returns the length of the log. */
-export const openEvents: Handler<'openEvents'> = (na, { after }) => {
+export const openEvents: Handler<'openEvents'> = (na, { after: given }) => {
+  const after = given ?? 0;
   const length = na.eventTail.length();
   if (after > length) throw new Refusal('after_ahead', { log_size: length });
   return { log_size: length };

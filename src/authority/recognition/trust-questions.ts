@@ -4,7 +4,7 @@ import type { Writable } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { RevocationKnowledge } from '../../protocol/api/verification.ts';
-import type { TrustQuestion } from '../../protocol/contract/inputs.ts';
+import type { CallInput } from '../../protocol/contract/calls.ts';
 import type { ConsideredTrust } from '../../protocol/rows/graph.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
@@ -21,7 +21,11 @@ export const considerTrust: Handler<'considerTrust'> = (na, question, at) => {
   return new Sliced(explained(na, question));
 };
 
-function assertAnswerable(na: Authority, { asOf, without }: TrustQuestion, at: number): void {
+function assertAnswerable(
+  na: Authority,
+  { asOf, without }: CallInput<'considerTrust'>,
+  at: number,
+): void {
   if (asOf !== null && asOf > at) throw new Refusal('invalid_as_of');
   const unknown = without.find((id) => na.recognition.edge(id) === undefined);
   if (unknown !== undefined) throw new Refusal('treaty_not_found', { treaty_id: unknown });
@@ -31,7 +35,10 @@ function assertAnswerable(na: Authority, { asOf, without }: TrustQuestion, at: n
 const MOST_ATTEMPTS = 4;
 
 /** Path, digest and explanation all describe the same state of the treaties, even though the work pauses in between. */
-function* explained(na: Authority, question: TrustQuestion): Generator<void, Writable> {
+function* explained(
+  na: Authority,
+  question: CallInput<'considerTrust'>,
+): Generator<void, Writable> {
   let graph = yield* na.graph.copy.current();
   for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt += 1) {
     if (na.graph.digest.isKnown(na.runtime.now())) break;
@@ -52,13 +59,17 @@ function* explained(na: Authority, question: TrustQuestion): Generator<void, Wri
 }
 
 /** The answer is unknown before the first treaty was issued, because there are no records of that time. */
-function isUnknown(na: Authority, { asOf }: TrustQuestion): boolean {
+function isUnknown(na: Authority, { asOf }: CallInput<'considerTrust'>): boolean {
   if (asOf === null) return false;
   const first = na.recognition.edges()[0];
   return first === undefined || asOf < first.treaty.issuedAt;
 }
 
-function answerTo(na: Authority, question: TrustQuestion, now: number): ConsideredTrust {
+function answerTo(
+  na: Authority,
+  question: CallInput<'considerTrust'>,
+  now: number,
+): ConsideredTrust {
   const { from, to, asOf, without, explain } = question;
   const first = na.recognition.edges()[0];
   const isIndeterminate = isUnknown(na, question);

@@ -54,7 +54,7 @@ export interface SignedRequest {
 
 /** A heartbeat of a session. */
 interface SessionBeat {
-  readonly certId?: string;
+  readonly cert_id?: string;
   readonly node: { readonly publicKey: string; readonly signedAt: number };
 }
 
@@ -250,7 +250,7 @@ export function scopeOf({ scope }: ReplayRule, signer: string): string {
   return `${scope}:${signer}`;
 }
 
-function instantNonce({ certId = '', node }: SessionBeat): string {
+function instantNonce({ cert_id: certId = '', node }: SessionBeat): string {
   return `session ${certId} ${node.signedAt}`;
 }
 

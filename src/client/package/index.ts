@@ -44,7 +44,6 @@ export type {
   SigningOptions,
 } from '../options.ts';
 export * from '../public-client.ts';
-export type * from '../public-trust.ts';
 export type { Received } from '../received.ts';
 export { recordText } from '../received.ts';
 export { portableSha256 } from '../sha256.ts';

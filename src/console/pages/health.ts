@@ -44,7 +44,8 @@ const DAY = { range: '24h', hasNumbers: false } as const;
 /** What the dashboard draws; one answer has only some of its series. */
 async function historyOfDay({ publicClient, now }: Context): Promise<History> {
   const period = { step: HISTORY_RANGES[DAY.range].step, to: formatInstant(now()) };
-  const read = (series: readonly SeriesName[]) => publicClient.history({ series, ...period });
+  const read = (series: readonly SeriesName[]) =>
+    publicClient.readHistory({ series: series.join(','), ...period });
   const [history, rest] = await Promise.all([
     read(DRAWN_SERIES.slice(0, MOST_SERIES)),
     read(DRAWN_SERIES.slice(MOST_SERIES)),

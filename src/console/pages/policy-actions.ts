@@ -43,7 +43,7 @@ export const PUBLISH_POLICY: Action = {
       }
       return Number(port);
     });
-    const before = await publicClient.policy();
+    const before = await publicClient.readPolicy();
     const members = {
       min_client_version: textIn(form, 'version'),
       allowed_ports: ports,
@@ -78,7 +78,7 @@ export const ROLL_BACK_POLICY: Action = {
   fields: [{ name: 'policy_id', label: 'Id', kind: 'text', isRequired: true }],
   async plan({ publicClient }, form) {
     const id = textIn(form, 'policy_id');
-    const before = await publicClient.policy();
+    const before = await publicClient.readPolicy();
     return {
       sentence: `Make the policy ${id} active again.`,
       requests: [{ path: '/admin/policy/rollback', body: { policy_id: id } }],

@@ -29,7 +29,7 @@ export const POLICY = definePage({
     const cursor = query.get('cursor') ?? '';
     const page = { limit: VERSIONS_OF_PAGE, ...(cursor !== '' && { cursor }) };
     // The first version is issued when somebody asks for it, and would not be among the others yet.
-    const active = await publicClient.policy();
+    const active = await publicClient.readPolicy();
     return { ...(await client.readPolicyHistory(page)), active };
   },
   render({ versions, next_cursor: nextCursor = null, active }, context, query) {

@@ -1,92 +1,72 @@
 /** The public documents: served from cached bytes, with a validator for conditional requests. */
-import Type from 'typebox';
 import type { JsonObject } from '../../base/json/value.ts';
 import { jsonText } from '../../base/json/write.ts';
 import { Refusal, type RefusalName } from '../../base/refusal.ts';
-import { SovereignDocument } from '../../protocol/answers/documents.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import {
   type DocumentName,
+  foreignFeedName,
   ownDocument,
   type PublishedDocument,
 } from '../../protocol/contract/documents.ts';
-import { Bulletin } from '../../protocol/records/bulletin.ts';
-import { GenesisBlock } from '../../protocol/records/genesis.ts';
-import { PolicyManifest } from '../../protocol/records/policy-manifest.ts';
-import { CertificateRevocationList } from '../../protocol/records/revocation-list.ts';
-import { RevocationListDelta } from '../../protocol/records/revocation-list-delta.ts';
+import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { type Edge, withAnswer } from '../edge.ts';
-import { firstValue } from '../query.ts';
 import { documentReply, type Reply, refusalReply, staleDocumentReply } from '../reply.ts';
-import { PUBLIC_DOCUMENT, type RouteEntry, type RouteRequest } from '../route.ts';
-import { deltaReply, heldSequence } from './revocation-list-delta.ts';
+import type { RouteRequest } from '../route.ts';
+import type { EdgeParts } from './operations.ts';
+import { deltaReply } from './revocation-list-delta.ts';
 import { cachedBySource, oncePerTurn } from './shared-build.ts';
 
-export const documentRoutes: readonly RouteEntry[] = [
-  {
-    ...PUBLIC_DOCUMENT,
-    path: '/genesis',
-    hasLastCopy: true,
-    summary: 'Active signed genesis block',
-    answer: GenesisBlock,
-    refusals: [],
-    handle: (request, edge) => serveDocument('genesis', request, edge),
-  },
-  {
-    ...PUBLIC_DOCUMENT,
-    path: '/sovereign.json',
-    usesBaseUrl: true,
-    hasLastCopy: true,
-    summary: 'Public metadata of the sovereign',
-    answer: SovereignDocument,
-    refusals: [],
-    handle: (request, edge) =>
+export const documentParts = {
+  readGenesis: document('genesis'),
+  readSovereign: {
+    answer: (_asked, request, edge) =>
       serveDocument('genesis', request, edge, () => {
         const { genesis } = edge.settings.authorityKeys;
         return ownDocument(jsonText(sovereignMetadata(genesis, request.baseUrl)));
       }),
   },
-  {
-    ...PUBLIC_DOCUMENT,
-    path: '/policy',
-    hasLastCopy: true,
-    summary: 'Active signed policy manifest',
-    answer: PolicyManifest,
-    refusals: [],
-    handle: (request, edge) => serveDocument('policy', request, edge),
-  },
-  {
-    ...PUBLIC_DOCUMENT,
-    path: '/crl',
-    hasLastCopy: true,
-    query: Type.Object({
-      since: Type.Optional(
-        Type.String({
-          description: 'Only what the list gained since its version of this sequence',
-        }),
-      ),
-    }),
-    summary: 'Active signed certificate revocation list, or what it gained since a version',
-    answer: Type.Union([CertificateRevocationList, RevocationListDelta]),
-    refusals: ['invalid_since', 'since_ahead', 'delta_unavailable'],
-    handle(request, edge) {
-      const since = firstValue(request.query, 'since');
+  readPolicy: document('policy'),
+  readRevocationList: {
+    answer({ since }, request, edge) {
       if (since === null) return serveDocument('crl', request, edge);
-      const held = heldSequence(since);
       return withAnswer(currentDocument('crl', request.now, edge), () =>
-        deltaReply(held, request, edge),
+        deltaReply(since, request, edge),
       );
     },
   },
-  {
-    ...PUBLIC_DOCUMENT,
-    path: '/bulletin',
-    summary: 'What is newest here, signed: revocation list, policy, genesis, audit log',
-    answer: Bulletin,
-    refusals: [],
-    handle: (request, edge) => serveDocument('bulletin', request, edge),
+  readBulletin: document('bulletin'),
+  readAuthorityKeys: document('authority_keys'),
+  readRevocationFeed: {
+    async answer({ issuer_sovereign_id: issuer }, request, edge) {
+      const { network_name: ownName } = edge.settings.genesis;
+      if (issuer === null || issuer === ownName) {
+        return serveDocument('sovereign_revocation_feed', request, edge);
+      }
+      const answer = await edge.call('refreshForeignFeed', { issuer });
+      if (!answer.ok) return refusalReply(answer.refusal, answer.details);
+      const published = edge.documents.latest(foreignFeedName(issuer));
+      return documentReply(published ?? ownDocument(answer.json), request);
+    },
   },
-];
+  readLicensePolicy: {
+    async answer(_asked, request, edge) {
+      const policy = await currentDocument('data_license_policy', request.now, edge);
+      return policy === undefined ? refusalReply('no_policy') : documentReply(policy, request);
+    },
+  },
+  readRecognitionGraph: document('recognition_graph'),
+  readConnectome: document('connectome'),
+  readAtlas: document('atlas'),
+  readDashboard: document('dashboard'),
+} satisfies EdgeParts;
+
+function document(name: DocumentName) {
+  return {
+    answer: (_asked: unknown, request: RouteRequest, edge: Edge) =>
+      serveDocument(name, request, edge),
+  };
+}
 
 /** The other documents are published at startup and with every change. */
 function isRenewable(name: DocumentName): name is keyof typeof RENEWALS {

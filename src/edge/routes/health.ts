@@ -1,62 +1,27 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { JsonObject } from '../../base/json/value.ts';
 import { jsonText } from '../../base/json/write.ts';
-import { Health, Liveness, Readiness } from '../../protocol/answers/documents.ts';
+import { EXPOSITION_TYPE } from '../../protocol/api/health.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import type { InstanceStatus } from '../../protocol/contract/instance-status.ts';
 import { type Edge, keyFingerprint } from '../edge.ts';
-import { EXPOSITION_TYPE } from '../metrics.ts';
 import { jsonReply, type Reply, refusalReply, textReply } from '../reply.ts';
-import type { RouteEntry } from '../route.ts';
+import type { EdgeParts } from './operations.ts';
 import { cachedBySource, oncePerTurn } from './shared-build.ts';
 
-export const healthRoutes: readonly RouteEntry[] = [
-  {
-    method: 'GET',
-    path: '/healthz',
-    access: 'public',
-    limit: 'none',
-    isProbe: true,
-    summary: 'Liveness of the process; checks no dependency',
-    answer: Liveness,
-    refusals: [],
-    handle: () => jsonReply(200, '{"status":"ok"}'),
-  },
-  {
-    method: 'GET',
-    path: '/readyz',
-    call: 'checkReadiness',
-    limit: 'none',
-    isProbe: true,
-    summary: 'Readiness: database connectivity and migration state',
-    answer: Readiness,
-    refusals: ['service_not_ready', 'restore_pending'],
-    handle: (_request, edge) => sharedReadiness(edge)(),
-  },
-  {
-    method: 'GET',
-    path: '/health',
-    call: 'checkReadiness',
-    limit: 'none',
-    summary: 'Expanded health summary',
-    answer: Health,
-    refusals: ['service_not_ready', 'restore_pending'],
-    async handle(_request, edge) {
+export const healthParts = {
+  checkLiveness: { answer: () => jsonReply(200, '{"status":"ok"}') },
+  checkReadiness: { answer: (_asked, _request, edge) => sharedReadiness(edge)() },
+  readHealth: {
+    async answer(_asked, _request, edge) {
       const answer = await checkedReadiness(edge);
       return answer.ok ? jsonReply(200, healthSummary(edge)) : notReady(answer);
     },
   },
-  {
-    method: 'GET',
-    path: '/metrics',
-    access: 'internal',
-    limit: 'none',
-    summary: 'Metrics in the Prometheus text format',
-    answer: { contentType: EXPOSITION_TYPE },
-    refusals: [],
-    handle: async (_request, edge) => textReply(EXPOSITION_TYPE, await edge.exposition()),
+  readMetrics: {
+    answer: async (_asked, _request, edge) => textReply(EXPOSITION_TYPE, await edge.exposition()),
   },
-];
+} satisfies EdgeParts;
 
 const sharedReadiness = cachedBySource((edge: Edge) => oncePerTurn(() => readiness(edge)));
 

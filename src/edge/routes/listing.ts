@@ -3,7 +3,6 @@
  * authority a page at a time at the client's pace. Rows that change meanwhile are sent in their new state, and rows
  * added at the end are included.
  */
-import Type from 'typebox';
 import { Refusal } from '../../base/refusal.ts';
 import { MOST_ROWS } from '../../protocol/api/define.ts';
 import { type Input, refused } from '../../protocol/api/input.ts';
@@ -24,17 +23,6 @@ const ROWS_PER_PIECE = 250;
 const MOST_PAGE_CHARACTERS = 1024 * 1024;
 /** A requested page ends early after this many pieces, about 40,000 rows, even if none passed the filter. */
 const MOST_PIECES = 20;
-
-/** A query parameter that filters rows. */
-export function filter(description: string) {
-  return Type.Optional(Type.String({ description }));
-}
-
-/** A query parameter that chooses a page of a page's table. */
-export function pageParameter(what: string) {
-  const options = { minimum: 1, default: 1, description: `Which page of ${what}` };
-  return Type.Optional(Type.Integer(options));
-}
 
 export interface Listing {
   /** The member that has the rows. */

@@ -1,15 +1,29 @@
-/** Routes of declared operations: the input is read as declared, and the authority answers. */
-import type { InputOf, Operation } from '../../protocol/api/define.ts';
+/**
+ * Routes of declared operations. The authority answers commands, queries and lists, by the name of the operation; the
+ * edge answers the others, and may work something out before the call or complete its answer.
+ */
+import type { InputOf, ListForm, Operation } from '../../protocol/api/define.ts';
 import { type Input, mapped, refused } from '../../protocol/api/input.ts';
+import type { ReadContext } from '../../protocol/api/members.ts';
 import type { Api, OperationName } from '../../protocol/api/table.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
-import type { Prepared } from '../../protocol/contract/calls.ts';
-import type { OperatorClaim } from '../../protocol/contract/claims.ts';
-import { isOperatorRoute } from '../../protocol/route-description.ts';
-import type { Edge } from '../edge.ts';
-import { answerReply } from '../reply.ts';
-import { operatorOf, type RouteEntry, type RouteRequest } from '../route.ts';
+import type { CallName, Prepared } from '../../protocol/contract/calls.ts';
+import type { NodeClaim, OperatorClaim } from '../../protocol/contract/claims.ts';
+import { isOperatorRoute, waitsForSlice } from '../../protocol/route-description.ts';
+import { type Edge, withAnswer } from '../edge.ts';
+import { withProof } from '../limited.ts';
+import { answerReply, type Reply, refusalReply } from '../reply.ts';
+import type { Line } from '../request-queue.ts';
+import { type NodeProofRule, operatorOf, type Route, type RouteRequest } from '../route.ts';
 import { listReply } from './listing.ts';
+import { isVerification, verifying } from './verification-route.ts';
+
+/** Answers an operation in place of the authority. */
+export type Answering<Name extends OperationName> = (
+  input: InputOf<Api[Name]>,
+  request: RouteRequest,
+  edge: Edge,
+) => Reply | Promise<Reply>;
 
 /** Works out of what an operator has sent what the authority decides by. */
 export type Preparation<Name extends keyof Prepared> = (
@@ -18,64 +32,150 @@ export type Preparation<Name extends keyof Prepared> = (
   edge: Edge,
 ) => Promise<Input<Prepared[Name]>>;
 
-type AnyPreparation = (sent: never, request: RouteRequest, edge: Edge) => Promise<Input<unknown>>;
+/** Makes the reply of what the authority has answered. */
+export type Completion<Name extends OperationName> = (
+  answer: Answer,
+  input: InputOf<Api[Name]>,
+  request: RouteRequest,
+  edge: Edge,
+) => Reply | Promise<Reply>;
 
-export function operationRoutes(
-  operations: {
-    readonly [Name in OperationName]?: Operation;
-  },
-  preparations: { readonly [Name in keyof Prepared]?: Preparation<Name> } = {},
-): readonly RouteEntry[] {
-  const prepared: { readonly [name: string]: AnyPreparation } = preparations;
-  return Object.entries(operations).map(([name, operation]) =>
-    operationRoute(name as OperationName, operation, prepared[name]),
-  );
-}
+/** What the edge does for an operation. */
+export type EdgePart<Name extends OperationName = never> =
+  | { readonly answer: Answering<Name> }
+  | { readonly complete: Completion<Name> }
+  | { readonly prepare: Name extends keyof Prepared ? Preparation<Name> : never };
 
-export function operationRoute(
-  name: OperationName,
-  operation: Operation,
-  prepare?: AnyPreparation,
-): RouteEntry {
-  const { read, list, kind: _, access: __, ...described } = operation;
+export type EdgeParts = { readonly [Name in OperationName]?: EdgePart<Name> };
+
+type Handle = Route['handle'];
+
+export function routeOf(name: OperationName, operation: Operation, part: EdgePart | null): Route {
+  const { read: _, list: __, kind, proof, ...described } = operation;
   return {
     ...described,
-    call: name,
-    async handle(request, edge) {
-      const operator = isOperatorRoute(operation) ? operatorOf(request) : null;
-      const input =
-        prepare === undefined
-          ? read(request, contextOf(request, edge))
-          : await preparedInput(operation, prepare, request, edge);
-      if (list === undefined) return answerReply(await ask(name, operator, input, edge));
-      let caller: OperatorClaim | 'admitted' | null = operator;
-      return listReply(
-        {
-          ...list,
-          page(page) {
-            const asked = page.ok
-              ? mapped(input, (filter) => Object.assign({}, filter, page.value))
-              : page;
-            const answer = ask(name, caller, asked, edge);
-            if (operator !== null) caller = 'admitted';
-            return answer;
-          },
-        },
-        request,
-      );
+    name,
+    call: kind === 'document' || kind === 'verification' ? null : (name as CallName),
+    line: lineOf(operation),
+    ...(proof !== undefined && { proof: proofRule(operation, proof) }),
+    handle: handlerOf(name, operation, part),
+  };
+}
+
+function lineOf(operation: Operation): Line | null {
+  if (operation.isProbe === true) return null;
+  if (!waitsForSlice(operation)) return 'document';
+  if (operation.access === 'node') return 'node';
+  return isOperatorRoute(operation) ? 'operator' : 'public';
+}
+
+/** The key of a node is in the path, or in the body. */
+function proofRule({ path }: Operation, form: NodeProofRule['form']): NodeProofRule {
+  if (path.endsWith('/{node_public_key}')) {
+    return { form, keyOf: ({ params }) => params.node_public_key ?? '' };
+  }
+  return {
+    form,
+    keyOf({ body: { node_public_key: key } }) {
+      return typeof key === 'string' ? key : null;
     },
   };
 }
 
+function handlerOf(name: OperationName, operation: Operation, part: EdgePart | null): Handle {
+  if (isVerification(operation)) return verifying(operation);
+  if (part !== null && 'answer' in part) return answering(operation, part.answer);
+  const complete = part !== null && 'complete' in part ? part.complete : answerReply;
+  if (operation.access === 'node') return askingForNode(name, operation, complete);
+  if (operation.list !== undefined) return listing(name, operation, operation.list);
+  const prepare: Preparation<never> | null =
+    part !== null && 'prepare' in part ? part.prepare : null;
+  return asking(name, operation, prepare, complete);
+}
+
+function answering(operation: Operation, answer: Answering<never>): Handle {
+  return (request, edge) => {
+    const input = inputOf(operation, request, edge);
+    if (!input.ok) return refusalReply(input.refusal, input.details);
+    return answer(input.value as never, request, edge);
+  };
+}
+
+function askingForNode(
+  name: OperationName,
+  operation: Operation,
+  complete: Completion<never>,
+): Handle {
+  return (request, edge) => {
+    const input = inputOf(operation, request, edge);
+    if (!input.ok) return refusalReply(input.refusal, input.details);
+    const given = input.value as { node?: NodeClaim };
+    return withProof(request, edge, (node) => {
+      given.node = node;
+      return withAnswer(edge.call(name as CallName, given as never), (answer) =>
+        complete(answer, given as never, request, edge),
+      );
+    });
+  };
+}
+
+function asking(
+  name: OperationName,
+  operation: Operation,
+  prepare: Preparation<never> | null,
+  complete: Completion<never>,
+): Handle {
+  return async (request, edge) => {
+    const operator = isOperatorRoute(operation) ? operatorOf(request) : null;
+    const input =
+      prepare === null
+        ? inputOf(operation, request, edge)
+        : await preparedInput(operation, prepare, request, edge);
+    const answer = await ask(name, operator, input, edge);
+    if (!answer.ok || !input.ok) return answerReply(answer);
+    return complete(answer, input.value as never, request, edge);
+  };
+}
+
+function listing(name: OperationName, operation: Operation, list: ListForm): Handle {
+  return (request, edge) => {
+    const operator = isOperatorRoute(operation) ? operatorOf(request) : null;
+    const input = inputOf(operation, request, edge);
+    let caller: OperatorClaim | 'admitted' | null = operator;
+    return listReply(
+      {
+        ...list,
+        page(page) {
+          const asked = page.ok
+            ? mapped(input, (filter) => Object.assign({}, filter, page.value))
+            : page;
+          const answer = ask(name, caller, asked, edge);
+          if (operator !== null) caller = 'admitted';
+          return answer;
+        },
+      },
+      request,
+    );
+  };
+}
+
+/** The last event that a client has, as its browser says, takes the place of `after` [events-1]. */
+function inputOf({ read }: Operation, request: RouteRequest, edge: Edge): Input<unknown> {
+  const { lastEventId, query } = request;
+  const context = contextOf(request, edge);
+  if (lastEventId === '') return read(request, context);
+  return read({ ...request, query: { ...query, after: [lastEventId] } }, context);
+}
+
 async function preparedInput(
-  { read }: Operation,
-  prepare: AnyPreparation,
+  operation: Operation,
+  prepare: Preparation<never>,
   request: RouteRequest,
   edge: Edge,
 ): Promise<Input<unknown>> {
   // Nothing is worked out for a sender who will not be admitted.
   if (operatorOf(request).verdict !== 'valid') return refused('bad_request');
-  const sent = read(request, contextOf(request, edge));
+  const sent = inputOf(operation, request, edge);
   return sent.ok ? prepare(sent.value as never, request, edge) : sent;
 }
 
@@ -85,11 +185,11 @@ function ask(
   input: Input<unknown>,
   { call }: Edge,
 ): Answer | Promise<Answer> {
-  if (operator !== null) return call(name, { operator, input } as never);
-  return input.ok ? call(name, input.value as never) : input;
+  if (operator !== null) return call(name as CallName, { operator, input } as never);
+  return input.ok ? call(name as CallName, input.value as never) : input;
 }
 
-function contextOf({ now }: RouteRequest, { runtime, settings }: Edge) {
+export function contextOf({ now }: RouteRequest, { runtime, settings }: Edge): ReadContext {
   const { isAllowedRole, maxFeedEntries } = settings;
   return { now, uuid: runtime.uuid, isAllowedRole, maxFeedEntries };
 }

@@ -1,21 +1,11 @@
-/** The recognition policy and revocation feeds [core-4-12], [core-4-14]. */
-import Type from 'typebox';
+/** Verifies the revocation feeds of other sovereigns [core-4-14]. */
 import { verifySignature } from '../../base/crypto/ed25519.ts';
-import * as operations from '../../protocol/api/recognition.ts';
-import { foreignFeedName, ownDocument } from '../../protocol/contract/documents.ts';
 import {
   type SovereignRevocationFeed as Feed,
   keyOfFeed,
-  SovereignRevocationFeed,
 } from '../../protocol/records/revocation-feed.ts';
 import type { Edge } from '../edge.ts';
-import { firstValue } from '../query.ts';
-import { documentReply, refusalReply } from '../reply.ts';
-import { PUBLIC_DOCUMENT, type RouteEntry } from '../route.ts';
-import { serveDocument } from './documents.ts';
-import { operationRoutes, type Preparation } from './operations.ts';
-
-const { importFeed, ...ofPolicy } = operations;
+import type { EdgeParts, Preparation } from './operations.ts';
 
 /** The search for a signature may take many checks. */
 const verifiedFeed: Preparation<'importFeed'> = async ({ feed, ...sent }, _request, edge) => {
@@ -36,32 +26,7 @@ const verifiedFeed: Preparation<'importFeed'> = async ({ feed, ...sent }, _reque
   };
 };
 
-export const recognitionRoutes: readonly RouteEntry[] = [
-  ...operationRoutes(ofPolicy),
-  {
-    ...PUBLIC_DOCUMENT,
-    path: '/sovereign-revocation-feed',
-    query: Type.Object({
-      issuer_sovereign_id: Type.Optional(
-        Type.String({ description: 'Issuer of the attestations; this sovereign when absent' }),
-      ),
-    }),
-    hasLastCopy: true,
-    summary: 'Signed feed of the attestations revoked here',
-    answer: SovereignRevocationFeed,
-    refusals: ['feed_issuer_mismatch'],
-    async handle(request, edge) {
-      const { network_name: ownName } = edge.settings.genesis;
-      const issuer = firstValue(request.query, 'issuer_sovereign_id') ?? ownName;
-      if (issuer === ownName) return serveDocument('sovereign_revocation_feed', request, edge);
-      const answer = await edge.call('refreshForeignFeed', { issuer });
-      if (!answer.ok) return refusalReply(answer.refusal, answer.details);
-      const published = edge.documents.latest(foreignFeedName(issuer));
-      return documentReply(published ?? ownDocument(answer.json), request);
-    },
-  },
-  ...operationRoutes({ importFeed }, { importFeed: verifiedFeed }),
-];
+export const recognitionParts = { importFeed: { prepare: verifiedFeed } } satisfies EdgeParts;
 
 async function treatyKeysFor(issuer: string, edge: Edge): Promise<readonly string[]> {
   const answer = await edge.call('treatyKeys', { issuer });

@@ -21,13 +21,6 @@ const MOST_KEPT_BYTES = 32 * 1024;
 /** A fleet requests only a few different deltas, because its nodes have recent versions. */
 const MOST_KEPT = 64;
 
-/** The sequence number that a client sends. */
-export function heldSequence(text: string): number {
-  const sequence = Number(text);
-  if (/^\d{1,16}$/.test(text) && Number.isSafeInteger(sequence)) return sequence;
-  throw new Refusal('invalid_since');
-}
-
 /** The local copy of the list must be current. */
 export function deltaReply(
   since: number,

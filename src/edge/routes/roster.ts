@@ -1,6 +1,5 @@
 /** The count of active nodes, and the roster for operators, read from the authority in pieces [core-4-15]. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { NodeCount } from '../../protocol/answers/operators.ts';
 import type { OperatorClaim } from '../../protocol/contract/claims.ts';
 import type { Edge } from '../edge.ts';
 import {
@@ -10,26 +9,17 @@ import {
   piecewiseReply,
   type Reply,
 } from '../reply.ts';
-import { NOTHING, type RouteEntry } from '../route.ts';
+import { NOTHING } from '../route.ts';
+import type { EdgeParts } from './operations.ts';
 
-export const nodeCountRoutes: readonly RouteEntry[] = [
-  {
-    method: 'GET',
-    path: '/nodes',
-    call: 'countNodes',
-    operatorCall: 'openRoster',
-    limit: 'none',
-    summary: 'Count of active nodes; with operator headers, their roster',
-    description:
-      'Operator headers that fail verification give 401, never the public form. A long roster is sent while it is read.',
-    answer: NodeCount,
-    refusals: [],
-    handle: async ({ operator }, edge) =>
+export const rosterParts = {
+  countNodes: {
+    answer: async (_asked, { operator }, edge) =>
       operator === null
         ? answerReply(await edge.call('countNodes', null))
         : rosterReply(operator, edge),
   },
-];
+} satisfies EdgeParts;
 
 /** A long roster pauses for this share of the time spent on its pieces, to leave the threads to heartbeats. */
 const REST = 0.25;

@@ -1,10 +1,9 @@
-/** Recognition treaties, and the chains of keys by which they are followed [core-4-13]. */
+/** Follows the chains of keys that treaties are to follow [core-4-13]. */
 import { SHA256 } from '../../base/crypto/digest.ts';
 import { verifySignature } from '../../base/crypto/ed25519.ts';
-import * as operations from '../../protocol/api/treaties.ts';
 import { NO_CHAIN, receivedChain } from '../../protocol/records/authority-chain.ts';
 import { followForTreaty, type TreatyPin } from '../../protocol/records/treaty-chain.ts';
-import { operationRoutes, type Preparation } from './operations.ts';
+import type { EdgeParts, Preparation } from './operations.ts';
 
 /** Following a chain may take hundreds of signature checks. */
 const followTreaty: Preparation<'followTreaty'> = async (
@@ -27,4 +26,4 @@ const followTreaty: Preparation<'followTreaty'> = async (
   return { ok: true, value: { ...sent, refusal: null, inForce, nextAt } };
 };
 
-export const treatyRoutes = operationRoutes(operations, { followTreaty });
+export const treatyParts = { followTreaty: { prepare: followTreaty } } satisfies EdgeParts;

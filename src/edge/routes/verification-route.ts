@@ -8,6 +8,7 @@ import { parseJson } from '../../base/json/parse.ts';
 import type { JsonObject } from '../../base/json/value.ts';
 import { jsonText } from '../../base/json/write.ts';
 import { Refusal } from '../../base/refusal.ts';
+import type { Operation } from '../../protocol/api/define.ts';
 import type {
   Judged,
   RevocationKnowledge,
@@ -16,22 +17,23 @@ import type {
 } from '../../protocol/api/verification.ts';
 import type { Edge } from '../edge.ts';
 import { jsonReply, type Reply } from '../reply.ts';
-import type { RouteEntry } from '../route.ts';
+import type { Route } from '../route.ts';
 
 /** Longer texts of callers are truncated in the log. */
 const MAX_LOGGED_TEXT = 256;
 
-export function verificationRoutes(...declared: readonly Verification[]): readonly RouteEntry[] {
-  return declared.map(({ event, judge, ...described }) => ({
-    ...described,
-    // A reply without a promise is sent in the same turn, which is a third faster.
-    handle({ body, now }, edge) {
-      const judged = judge(body, verifierOf(edge, now));
-      return judged instanceof Promise
-        ? judged.then((later) => verdictReply(later, event, edge))
-        : verdictReply(judged, event, edge);
-    },
-  }));
+export function isVerification(operation: Operation): operation is Verification {
+  return operation.kind === 'verification';
+}
+
+export function verifying({ event, judge }: Verification): Route['handle'] {
+  // A reply without a promise is sent in the same turn, which is a third faster.
+  return ({ body, now }, edge) => {
+    const judged = judge(body, verifierOf(edge, now));
+    return judged instanceof Promise
+      ? judged.then((later) => verdictReply(later, event, edge))
+      : verdictReply(judged, event, edge);
+  };
 }
 
 function verdictReply({ verdict, logged }: Judged<unknown>, event: string, edge: Edge): Reply {

@@ -1,11 +1,17 @@
-/** The succession to the next key of the authority [authority-keys-9]. */
+/** The keys of the authority, and the succession to the next one [authority-keys-9]. */
 import Type from 'typebox';
 import { refuse } from '../../base/refusal.ts';
 import { AuthorityKeyStep } from '../answers/operators.ts';
+import { AuthorityKeys } from '../records/authority-chain.ts';
 import { readSignedSuccession, SignedSuccession } from '../records/succession-request.ts';
 import { LARGE_BODY_BYTES } from '../route-description.ts';
-import { privilegedCommand } from './define.ts';
+import { privilegedCommand, publicDocument } from './define.ts';
 import { optional, readBy } from './members.ts';
+
+export const readAuthorityKeys = publicDocument('GET /authority-keys', {
+  summary: 'The keys of the authority, and the statements by which they replaced each other',
+  answer: AuthorityKeys,
+});
 
 const NEEDS_STAGED = { what: 'a staged succession', otherwise: 'succession_not_staged' } as const;
 

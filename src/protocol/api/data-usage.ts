@@ -9,7 +9,7 @@ import {
   DataSourceDescriptor,
   readDataSourceDescriptor,
 } from '../records/data-usage.ts';
-import { operatorCommand } from './define.ts';
+import { operatorCommand, publicDocument } from './define.ts';
 import { readBy } from './members.ts';
 import { Filled } from './scalars.ts';
 import {
@@ -23,6 +23,14 @@ import {
 
 const Texts = Type.Array(Type.String());
 const Volume = omittable(Type.Integer({ minimum: 0 }));
+
+export const readLicensePolicy = publicDocument('GET /data-usage/policy', {
+  limit: 'POLICY_READ',
+  summary: 'Data-license policy in force',
+  description: 'Kept in process memory only: after a restart there is none.',
+  answer: DataLicensePolicy,
+  refusals: ['no_policy'],
+});
 
 export const createLicensePolicy = operatorCommand('POST /admin/data-usage/policy', {
   created: 'always',

@@ -19,9 +19,14 @@ import type { Input } from './input.ts';
 import type { Body, Member, ReadBody, ReadContext } from './members.ts';
 import type { Query } from './parameters.ts';
 import { bodyReader, ownReader, queryReader, type Unread } from './read.ts';
+import { NodeProofMembers } from './scalars.ts';
 
-/** Commands change state; queries read committed state; lists are queries that are read a page at a time. */
-export type OperationKind = 'command' | 'query' | 'list';
+/**
+ * The authority answers commands, which change state, queries, which read committed state, and lists, which are queries
+ * that are read a page at a time. The edge answers the others: `document` from what is published or known to it, and
+ * `verification` from the request alone.
+ */
+export type OperationKind = 'command' | 'query' | 'list' | 'document' | 'verification';
 
 export interface Operation<
   Given = unknown,
@@ -34,13 +39,15 @@ export interface Operation<
   readonly kind: Kind;
   /** Of a list: the member of the answer that has the rows, and whether their number is answered, too. */
   readonly list?: ListForm;
+  /** Where the key is whose possession a request of a node proves, and whether the body may prove it. */
+  readonly proof?: 'body or header' | 'header if sent';
   /** The input of the handler, or the refusal of what does not fit. */
   read(request: Unread, context: ReadContext): Input<Given>;
   /** Never set; it only carries types. */
   readonly types?: { readonly sent: Sent; readonly answer: Answer };
 }
 
-interface ListForm {
+export interface ListForm {
   readonly member: string;
   readonly isCounted: boolean;
 }
@@ -123,50 +130,71 @@ type Sent<Value> = Value extends readonly (infer Item)[]
     ? { readonly [Name in keyof Value]: Sent<Value[Name]> }
     : Value;
 
+/** The form of an answer: JSON, or the media type of anything else. */
+type AnswerForm = RouteDescription['answer'];
+type AnswerIn<Form extends AnswerForm> = Form extends TSchema ? Static<Form> : never;
+
 /** Everything of a declaration that its method and path do not say. */
-interface Terms<Answer extends TSchema>
+interface Terms<Form extends AnswerForm>
   extends Pick<
     RouteDescription,
-    'created' | 'description' | 'example' | 'exampleNeeds' | 'maxBodyBytes' | 'pathEnd' | 'summary'
+    | 'created'
+    | 'description'
+    | 'example'
+    | 'exampleNeeds'
+    | 'hasErrorPage'
+    | 'hasEtag'
+    | 'hasLastCopy'
+    | 'hasSessions'
+    | 'isProbe'
+    | 'isStream'
+    | 'maxBodyBytes'
+    | 'pathEnd'
+    | 'summary'
+    | 'usesBaseUrl'
   > {
-  readonly answer: Answer;
+  readonly answer: Form;
+  readonly limit?: RateBucket;
   /** Refusals besides those of the members. */
   readonly refusals?: readonly RefusalName[];
 }
 
-interface CommandTerms<Members extends Body | ReadBody, Answer extends TSchema>
-  extends Terms<Answer> {
+interface CommandTerms<Members extends Body | ReadBody, Form extends AnswerForm>
+  extends Terms<Form> {
   readonly body?: Members;
 }
 
-interface QueryTerms<Parameters extends Query, Answer extends TSchema> extends Terms<Answer> {
+interface QueryTerms<Parameters extends Query, Form extends AnswerForm, Given> extends Terms<Form> {
   readonly query?: Parameters;
-  readonly limit?: RateBucket;
+  /** What the handler gets instead of the parameters, where they depend on each other. Throws what is refused. */
+  readonly derive?: (parameters: QueryInput<Parameters>, context: ReadContext) => Given;
 }
 
 type Command<
   Path extends string,
   Members extends Body | ReadBody,
-  Answer extends TSchema,
+  Form extends AnswerForm,
   Allowed extends Access,
+  Kind extends OperationKind,
 > = Operation<
   PathMembers<Path> & BodyInput<Members>,
   PathMembers<Path> & BodySent<Members>,
-  Static<Answer>,
+  AnswerIn<Form>,
   Allowed,
-  'command'
+  Kind
 >;
 
 type Read<
   Path extends string,
   Parameters extends Query,
-  Answer extends TSchema,
+  Form extends AnswerForm,
+  Given,
   Allowed extends Access,
   Kind extends OperationKind,
 > = Operation<
-  PathMembers<Path> & QueryInput<Parameters>,
+  PathMembers<Path> & Given,
   PathMembers<Path> & QuerySent<Parameters> & (Kind extends 'list' ? SentPage : unknown),
-  Static<Answer>,
+  AnswerIn<Form>,
   Allowed,
   Kind
 >;
@@ -181,49 +209,69 @@ export interface SentPage {
 // biome-ignore lint/complexity/noBannedTypes: without members
 type None = {};
 
-/** Declares commands of one access class. */
-function commands<Allowed extends Access>(access: Allowed) {
-  return <Path extends string, Answer extends TSchema, Members extends Body | ReadBody = None>(
-    route: `POST ${Path}`,
-    { body, refusals = [], ...terms }: CommandTerms<Members, Answer>,
-  ): Command<Path, Members, Answer, Allowed> => {
-    const own = bodyOf<PathMembers<Path> & BodyInput<Members>>(body ?? {});
-    return {
+/** What all operations of a factory have in common. */
+type Shared<Allowed extends Access, Kind extends OperationKind> = Partial<RouteDescription> &
+  Pick<Operation, 'proof'> & { readonly access: Allowed; readonly kind: Kind };
+
+/** Declares what is sent with a body. */
+function commands<Allowed extends Access, Kind extends 'command' | 'document'>(
+  shared: Shared<Allowed, Kind>,
+  furtherMembers: TObject['properties'] = {},
+) {
+  return <
+    Method extends 'POST' | 'DELETE',
+    Path extends string,
+    Form extends AnswerForm,
+    Members extends Body | ReadBody = None,
+  >(
+    route: `${Method} ${Path}`,
+    {
+      body,
+      refusals = [],
+      ...terms
+    }: CommandTerms<Members, Form> & Pick<Partial<Operation>, 'keepsAnswer' | 'proof'>,
+  ): Command<Path, Members, Form, Allowed, Kind> => {
+    const own = bodyOf<PathMembers<Path> & BodyInput<Members>>(body ?? {}, furtherMembers);
+    const operation = {
+      limit: 'none',
+      keepsAnswer: false,
+      ...shared,
       ...terms,
-      method: 'POST',
-      path: pathIn(route),
-      access,
-      kind: 'command',
-      limit: 'ADMIN',
-      keepsAnswer: true,
+      ...routeIn(route),
       ...(body !== undefined && { body: own.schema }),
-      refusals: [...new Set([...own.refusals, ...refusals])],
+    } as const;
+    const afterwards = operation.keepsAnswer ? (['already_done'] as const) : [];
+    return {
+      ...operation,
+      refusals: [...new Set([...own.refusals, ...refusals, ...afterwards])],
       read: own.read,
     };
   };
 }
 
-/** Declares queries or lists of one access class. */
-function queries<Allowed extends Access, Kind extends 'query' | 'list'>(
-  access: Allowed,
-  kind: Kind,
+/** Declares what is read. */
+function queries<Allowed extends Access, Kind extends 'query' | 'list' | 'document'>(
+  shared: Shared<Allowed, Kind>,
 ) {
-  return <Path extends string, Answer extends TSchema, Parameters extends Query = None>(
+  return <
+    Path extends string,
+    Form extends AnswerForm,
+    Parameters extends Query = None,
+    Given extends object = QueryInput<Parameters>,
+  >(
     route: `GET ${Path}`,
-    terms: QueryTerms<Parameters, Answer> &
+    terms: QueryTerms<Parameters, Form, Given> &
       (Kind extends 'list' ? { readonly list: ListForm } : unknown),
-  ): Read<Path, Parameters, Answer, Allowed, Kind> => {
-    const { query, refusals = [], limit, ...others }: QueryTerms<Parameters, Answer> = terms;
+  ): Read<Path, Parameters, Form, Given, Allowed, Kind> => {
+    const { query, derive, refusals = [], ...others } = terms;
     const parameters: Query = query ?? {};
-    const isList = kind === 'list';
+    const isList = shared.kind === 'list';
     return {
-      ...others,
-      method: 'GET',
-      path: pathIn(route),
-      access,
-      kind,
-      limit: limit ?? 'none',
+      limit: 'none',
       keepsAnswer: false,
+      ...shared,
+      ...others,
+      ...routeIn(route),
       ...((query !== undefined || isList) && { query: querySchema(parameters, isList) }),
       refusals: [
         ...new Set([
@@ -232,31 +280,61 @@ function queries<Allowed extends Access, Kind extends 'query' | 'list'>(
           ...refusals,
         ]),
       ],
-      read: queryReader(parameters),
+      read: queryReader(parameters, derive),
     };
   };
 }
 
-/** A command of an operator of standard tier. */
-export const operatorCommand = commands('operator');
-/** A command of an operator of privileged tier. */
-export const privilegedCommand = commands('operator-privileged');
-/** A query of an operator. */
-export const operatorQuery = queries('operator', 'query');
-/** A list for operators. */
-export const operatorList = queries('operator', 'list');
-/** A query that anyone may make. */
-export const publicQuery = queries('public', 'query');
-/** A list that anyone may read. */
-export const publicList = queries('public', 'list');
+const OPERATORS = { kind: 'command', limit: 'ADMIN', keepsAnswer: true } as const;
 
-function bodyOf<Given>(body: Body | ReadBody): {
+/** A command of an operator of standard tier. */
+export const operatorCommand = commands({ ...OPERATORS, access: 'operator' });
+/** A command of an operator of privileged tier. */
+export const privilegedCommand = commands({ ...OPERATORS, access: 'operator-privileged' });
+/** A command of a node, whose body or header proves possession of its key. */
+export const nodeCommand = commands(
+  { kind: 'command', access: 'node', proof: 'body or header' },
+  NodeProofMembers,
+);
+/** A query of an operator. */
+export const operatorQuery = queries({ kind: 'query', access: 'operator' });
+/** A list for operators. */
+export const operatorList = queries({ kind: 'list', access: 'operator' });
+/** A query that anyone may make. */
+export const publicQuery = queries({ kind: 'query', access: 'public' });
+/** A list that anyone may read. */
+export const publicList = queries({ kind: 'list', access: 'public' });
+/** A query that anyone may make, and that answers operators more. */
+export const openQuery = queries({ kind: 'query', access: 'public-or-operator' });
+/** What anyone may read as often as they like, with a validator for conditional requests. */
+export const publicDocument = queries({ kind: 'document', access: 'public', hasEtag: true });
+/** What the edge answers anyone from what it knows. */
+export const publicAnswer = queries({ kind: 'document', access: 'public' });
+/** What the edge answers those whom the deployment lets through. */
+export const internalAnswer = queries({ kind: 'document', access: 'internal' });
+/** What anyone may have computed from a body, without any state. */
+export const publicComputation = commands({ kind: 'document', access: 'public' });
+
+const PAGE = { contentType: 'text/html; charset=utf-8' } as const;
+
+/** A page for anyone. Its parameters may be any text: what does not fit counts as absent. */
+export function publicPage<Path extends string, Parameters extends Query = None>(
+  route: `GET ${Path}`,
+  terms: Omit<QueryTerms<Parameters, typeof PAGE, QueryInput<Parameters>>, 'answer' | 'derive'>,
+) {
+  return publicDocument<Path, typeof PAGE, Parameters>(route, { ...terms, answer: PAGE });
+}
+
+function bodyOf<Given>(
+  body: Body | ReadBody,
+  furtherMembers: TObject['properties'],
+): {
   readonly schema: TObject;
   readonly refusals: readonly RefusalName[];
   readonly read: Operation<Given>['read'];
 } {
   if (isReadBody(body)) return { ...body, read: ownReader(body.read) };
-  const schema = bodySchema(body);
+  const schema = bodySchema(body, furtherMembers);
   return { schema, refusals: refusalsOf(body), read: bodyReader(schema, body) };
 }
 
@@ -264,16 +342,17 @@ function isReadBody(body: Body | ReadBody): body is ReadBody {
   return typeof body.read === 'function';
 }
 
-function pathIn(route: string): string {
-  return route.slice(route.indexOf(' ') + 1);
+function routeIn<Method extends RouteDescription['method']>(route: `${Method} ${string}`) {
+  const [method, path] = route.split(' ') as [Method, string];
+  return { method, path };
 }
 
-function bodySchema(members: Body): TObject {
+function bodySchema(members: Body, further: TObject['properties']): TObject {
   const entries = Object.entries(members).map(
     ([name, { schema, isRequired }]) =>
       [name, isRequired ? schema : Type.Optional(schema)] as const,
   );
-  return Type.Object(Object.fromEntries(entries));
+  return Type.Object({ ...Object.fromEntries(entries), ...further });
 }
 
 /** The most rows of a requested page. */
@@ -295,7 +374,8 @@ const PAGE_REFUSALS = ['invalid_limit', 'invalid_cursor'] as const;
 
 function querySchema(parameters: Query, isList: boolean): TObject {
   const own = Object.entries(parameters).map(
-    ([name, { schema }]) => [name, Type.Optional(schema)] as const,
+    ([name, { schema, isRequired }]) =>
+      [name, isRequired ? schema : Type.Optional(schema)] as const,
   );
   return Type.Object({ ...Object.fromEntries(own), ...(isList && PAGE_QUERY) });
 }

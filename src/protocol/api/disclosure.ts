@@ -1,16 +1,19 @@
-/** Selective disclosure: commit, nullify [trust-5-6], [trust-5-7]. */
+/** Selective disclosure: commit, nullify, prove [trust-5-6], [trust-5-7], [trust-6-4]. */
 import Type from 'typebox';
-import { areTexts } from '../../base/json/value.ts';
+import { areTexts, isList } from '../../base/json/value.ts';
 import { demand, refuse } from '../../base/refusal.ts';
 import { AgreementRecord, readAgreementRecord } from '../records/agreement.ts';
+import { MAX_CAPABILITIES } from '../records/bounds.ts';
 import {
   CapabilityCommitment,
   CapabilityMembershipProof,
   CapabilityNullifier,
+  readCapabilityCommitment,
   readCapabilityMembershipProof,
 } from '../records/capability-disclosure.ts';
-import { operatorCommand } from './define.ts';
+import { operatorCommand, publicComputation } from './define.ts';
 import { readBy } from './members.ts';
+import { Filled } from './scalars.ts';
 import { Capabilities, demandPresent, isCapabilityList } from './trust-members.ts';
 
 export const commitCapabilities = operatorCommand('POST /admin/disclosure/commit', {
@@ -33,6 +36,37 @@ export const commitCapabilities = operatorCommand('POST /admin/disclosure/commit
   ),
   exampleNeeds: { what: 'an agreement that this authority signed', otherwise: 'commit_failed' },
   answer: CapabilityCommitment,
+});
+
+export const proveMembership = publicComputation('POST /disclosure/prove', {
+  limit: 'VERIFY',
+  summary: 'Prove that a capability is in a list',
+  description: 'Computed from the request alone: a list that was not committed to fails later.',
+  body: readBy(
+    Type.Object({
+      capability: Filled,
+      capabilities: Type.Array(Type.String(), { maxItems: MAX_CAPABILITIES }),
+      commitment: CapabilityCommitment,
+      prover_sovereign_id: Filled,
+    }),
+    ['missing_prove_fields', 'invalid_commitment', 'prove_failed'],
+    (body, fresh) => {
+      const { capability, capabilities, prover_sovereign_id } = body;
+      const names = ['capability', 'commitment', 'prover_sovereign_id'];
+      demandPresent(body, names, 'missing_prove_fields');
+      const isBounded = isList(capabilities) && capabilities.length <= MAX_CAPABILITIES;
+      demand(isBounded, 'missing_prove_fields', 'invalid_capabilities');
+      const commitment =
+        readCapabilityCommitment(body.commitment, fresh) ??
+        refuse('invalid_commitment', 'invalid_commitment');
+      demand(areTexts(capabilities), 'prove_failed', 'invalid_capabilities');
+      demand(typeof capability === 'string', 'prove_failed', 'invalid_capability');
+      const isName = typeof prover_sovereign_id === 'string';
+      demand(isName, 'prove_failed', 'invalid_prover_sovereign_id');
+      return { capability, capabilities, commitment, prover_sovereign_id };
+    },
+  ),
+  answer: CapabilityMembershipProof,
 });
 
 export const nullifyProof = operatorCommand('POST /admin/disclosure/nullifier', {

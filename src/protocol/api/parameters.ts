@@ -1,5 +1,5 @@
 /** Parameters of queries: each reads the texts that were sent, and says in the references what they may be. */
-import Type, { type TSchema } from 'typebox';
+import Type, { type TSchema, type TSchemaOptions } from 'typebox';
 import type { RefusalName } from '../../base/refusal.ts';
 import { parseRequestTimestamp } from '../../base/timestamp.ts';
 
@@ -9,6 +9,10 @@ export interface Parameter<Value = unknown, Sent = unknown> {
   readonly refusal: RefusalName | null;
   /** Reads the texts that are not empty: one at most, unless the schema is a list. */
   read(texts: readonly string[]): Value | undefined;
+  /** Whether the references call it required; `read` or `derive` refuses its absence. */
+  readonly isRequired?: true;
+  /** Another name, under which older clients send it. */
+  readonly alias?: string;
   /** Never set; it only carries the type that clients send. */
   readonly sent?: Sent;
 }
@@ -33,6 +37,20 @@ function single<Value, Sent = string>(
   };
 }
 
+/** One text that must be sent. */
+export function needed<Value>(
+  schema: TSchema,
+  refusal: RefusalName,
+  read: (text: string) => Value | undefined,
+): Parameter<Value, string> {
+  return {
+    schema,
+    refusal,
+    isRequired: true,
+    read: ([given]) => (given === undefined ? undefined : read(given)),
+  };
+}
+
 /** Any text that passes the test. */
 export function text(
   description: string,
@@ -42,6 +60,12 @@ export function text(
   return single(Type.String({ description }), refusal, (given) =>
     isValid(given) ? given : undefined,
   );
+}
+
+/** A parameter of a page that chooses a page of one of its tables. */
+export function pageOf(what: string): Parameter<string | null, number> {
+  const schema = Type.Integer({ minimum: 1, default: 1, description: `Which page of ${what}` });
+  return single<string, number>(schema, null, (given) => given);
 }
 
 /** Any number of texts that each pass the test. */
@@ -62,18 +86,30 @@ export function choice<Word extends string>(
   words: readonly Word[],
   refusal: RefusalName,
   description: string,
+  shown: TSchemaOptions = {},
 ): Parameter<Word | null, Word> {
-  return single<Word, Word>(Type.Enum([...words], { description }), refusal, (given) =>
-    words.find((word) => word === given),
-  );
+  const schema = Type.Enum([...words], { ...shown, description });
+  return single<Word, Word>(schema, refusal, (given) => words.find((word) => word === given));
 }
 
 /** One of a few words as a filter: no row has any other. */
 export function word<Word extends string>(
   words: readonly Word[],
   description: string,
+  shown: TSchemaOptions = {},
 ): Parameter<string | null, Word> {
-  return single(Type.Enum([...words], { description }), null, (given) => given);
+  return single(Type.Enum([...words], { ...shown, description }), null, (given) => given);
+}
+
+/** The number of a version or an entry, in decimal digits. */
+export function sequence(
+  refusal: RefusalName,
+  description: string,
+): Parameter<number | null, number> {
+  return single<number, number>(Type.String({ description }), refusal, (given) => {
+    const number = Number(given);
+    return /^\d{1,16}$/.test(given) && Number.isSafeInteger(number) ? number : undefined;
+  });
 }
 
 /** An instant, read as milliseconds since the epoch. */

@@ -40,14 +40,8 @@ export function bodyReader<Given>(schema: TObject, members: Body): Reader<Given>
 export function ownReader<Given>(
   read: (body: JsonObject, context: ReadContext) => object,
 ): Reader<Given> {
-  return ({ params, body }, context) => {
-    try {
-      return { ok: true, value: { ...params, ...read(body, context) } as Given };
-    } catch (cause) {
-      if (!(cause instanceof Refusal)) throw cause;
-      return refused(cause.refusal, cause.details);
-    }
-  };
+  return ({ params, body }, context) =>
+    derived(() => ({ ...params, ...read(body, context) }) as Given);
 }
 
 function firstRefusal(
@@ -67,15 +61,30 @@ function firstRefusal(
 }
 
 /** Reads the parameters of a query; an empty one counts as absent [core-4-1]. */
-export function queryReader<Given>(parameters: Query): Reader<Given> {
+export function queryReader<Given, Parameters>(
+  parameters: Query,
+  derive?: (given: Parameters, context: ReadContext) => object,
+): Reader<Given> {
   const entries = Object.entries(parameters);
-  return ({ params, query }) => {
-    const value: { [name: string]: unknown } = { ...params };
-    for (const [name, { read, refusal }] of entries) {
-      const found = read((query[name] ?? []).filter((text) => text !== ''));
+  return ({ params, query }, context) => {
+    const textsOf = (name: string) => query[name]?.filter((text) => text !== '') ?? [];
+    const given: { [name: string]: unknown } = {};
+    for (const [name, { read, refusal, alias }] of entries) {
+      const texts = textsOf(name);
+      const found = read(texts.length > 0 || alias === undefined ? texts : textsOf(alias));
       if (found === undefined) return refused(refusal ?? 'bad_request');
-      value[name] = found;
+      given[name] = found;
     }
-    return { ok: true, value: value as Given };
+    if (derive === undefined) return { ok: true, value: { ...params, ...given } as Given };
+    return derived(() => ({ ...params, ...derive(given as Parameters, context) }) as Given);
   };
+}
+
+function derived<Given>(derive: () => Given): Input<Given> {
+  try {
+    return { ok: true, value: derive() };
+  } catch (cause) {
+    if (!(cause instanceof Refusal)) throw cause;
+    return refused(cause.refusal, cause.details);
+  }
 }

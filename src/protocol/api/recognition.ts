@@ -8,11 +8,15 @@ import {
   readRecognitionPolicy as policyIn,
   RecognitionPolicy,
 } from '../records/recognition-policy.ts';
-import { readRevocationFeed, SovereignRevocationFeed } from '../records/revocation-feed.ts';
+import {
+  readRevocationFeed as feedIn,
+  SovereignRevocationFeed,
+} from '../records/revocation-feed.ts';
 import { keyList } from '../records/signature-search.ts';
 import { LARGE_BODY_BYTES } from '../route-description.ts';
-import { privilegedCommand, publicQuery } from './define.ts';
+import { privilegedCommand, publicDocument, publicQuery } from './define.ts';
 import { type ReadContext, readBy } from './members.ts';
+import { text } from './parameters.ts';
 import { KeysOfAnyForm } from './scalars.ts';
 
 const MAX_POLICY_ID_LENGTH = 256;
@@ -38,6 +42,16 @@ export const readRecognitionPolicy = publicQuery('GET /recognition-policy', {
   summary: 'Current acceptance policy',
   answer: RecognitionPolicy,
   refusals: ['recognition_policy_not_configured'],
+});
+
+export const readRevocationFeed = publicDocument('GET /sovereign-revocation-feed', {
+  hasLastCopy: true,
+  summary: 'Signed feed of the attestations revoked here',
+  query: {
+    issuer_sovereign_id: text('Issuer of the attestations; this sovereign when absent'),
+  },
+  answer: SovereignRevocationFeed,
+  refusals: ['feed_issuer_mismatch'],
 });
 
 export const importFeed = privilegedCommand('POST /admin/sovereign-revocation-feeds/import', {
@@ -81,7 +95,7 @@ function readPolicy(body: JsonObject) {
 }
 
 function readImport(body: JsonObject, { maxFeedEntries }: ReadContext) {
-  const feed = entriesOf(body.feed) > maxFeedEntries ? null : readRevocationFeed(body.feed);
+  const feed = entriesOf(body.feed) > maxFeedEntries ? null : feedIn(body.feed);
   const given = body.issuer_public_keys ?? null;
   return {
     feed: feed ?? refuse('invalid_sovereign_revocation_feed'),

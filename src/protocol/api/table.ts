@@ -7,34 +7,65 @@ import * as boundary from './boundary.ts';
 import * as certificates from './certificates.ts';
 import * as consensus from './consensus.ts';
 import * as dataUsage from './data-usage.ts';
+import type { Operation } from './define.ts';
 import * as disclosure from './disclosure.ts';
+import * as documents from './documents.ts';
+import * as enrollment from './enrollment.ts';
+import * as events from './events.ts';
 import * as evidence from './evidence.ts';
+import * as graph from './graph.ts';
+import * as health from './health.ts';
+import * as history from './history.ts';
 import * as horizon from './horizon.ts';
 import * as invites from './invites.ts';
-import { describeNode } from './node-descriptions.ts';
+import * as nodeDescriptions from './node-descriptions.ts';
 import * as operatorKeys from './operator-keys.ts';
+import * as pages from './pages.ts';
 import * as policies from './policies.ts';
 import * as recognition from './recognition.ts';
 import * as treaties from './treaties.ts';
+import * as verifications from './verifications.ts';
+
+/** The exports of a subject that declare an operation. */
+type Declared<Exports> = {
+  readonly [Name in keyof Exports as Exports[Name] extends Operation ? Name : never]: Exports[Name];
+};
+
+function operationsIn<Exports extends object>(exports: Exports): Declared<Exports> {
+  const entries = Object.entries(exports).filter(([, each]) => isOperation(each));
+  return Object.fromEntries(entries) as Declared<Exports>;
+}
+
+function isOperation(exported: unknown): exported is Operation {
+  return typeof exported === 'object' && exported !== null && 'kind' in exported;
+}
 
 export const API = {
-  ...horizon,
-  ...invites,
-  describeNode,
-  ...certificates,
-  ...operatorKeys,
-  ...authorityKeys,
-  ...attestations,
-  ...treaties,
-  ...recognition,
-  ...policies,
-  ...agents,
-  ...agreements,
-  ...boundary,
-  ...evidence,
-  ...disclosure,
-  ...consensus,
-  ...dataUsage,
+  ...operationsIn(health),
+  ...operationsIn(documents),
+  ...operationsIn(enrollment),
+  ...operationsIn(history),
+  ...operationsIn(horizon),
+  ...operationsIn(invites),
+  ...operationsIn(nodeDescriptions),
+  ...operationsIn(certificates),
+  ...operationsIn(operatorKeys),
+  ...operationsIn(authorityKeys),
+  ...operationsIn(policies),
+  ...operationsIn(events),
+  ...operationsIn(agents),
+  ...operationsIn(attestations),
+  ...operationsIn(treaties),
+  ...operationsIn(recognition),
+  ...operationsIn(agreements),
+  ...operationsIn(boundary),
+  ...operationsIn(evidence),
+  ...operationsIn(disclosure),
+  ...operationsIn(consensus),
+  ...operationsIn(dataUsage),
+  ...operationsIn(verifications),
+  ...operationsIn(graph),
+  ...operationsIn(pages),
 };
 
 export type Api = typeof API;

@@ -10,7 +10,7 @@ import { MAX_KEYS } from '../records/bounds.ts';
 import type { Fresh } from '../records/record.ts';
 import { type CandidateKeys, keyList } from '../records/signature-search.ts';
 import type { RouteDescription } from '../route-description.ts';
-import type { BodySent } from './define.ts';
+import type { BodySent, Operation } from './define.ts';
 import type { ReadBody } from './members.ts';
 import { demandPresent } from './trust-members.ts';
 
@@ -84,15 +84,14 @@ interface Terms<Schema extends TObject, Answer extends TSchema>
 }
 
 export interface Verification<Schema extends TObject = TObject, Answer extends TSchema = TSchema>
-  extends RouteDescription,
-    Omit<Terms<Schema, Answer>, keyof RouteDescription> {
-  readonly access: 'public';
-  /** Never set; it only carries types. */
-  readonly types?: {
-    readonly sent: BodySent<ReadBody<Schema>>;
-    readonly answer: Static<Answer>;
-  };
-}
+  extends Operation<
+      JsonObject,
+      BodySent<ReadBody<Schema>>,
+      Static<Answer>,
+      'public',
+      'verification'
+    >,
+    Pick<Terms<Schema, Answer>, 'event' | 'judge'> {}
 
 /** Of what anyone has received. Nothing is written. */
 export function publicVerification<Schema extends TObject, Answer extends TSchema>(
@@ -104,8 +103,10 @@ export function publicVerification<Schema extends TObject, Answer extends TSchem
     method: 'POST',
     path: route.slice('POST '.length),
     access: 'public',
+    kind: 'verification',
     limit: 'VERIFY',
     keepsAnswer: false,
+    read: ({ body }) => ({ ok: true, value: body }),
   };
 }
 

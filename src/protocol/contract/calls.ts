@@ -3,24 +3,20 @@
  * their access class from it, and the authority admits callers by it.
  */
 
-import type { InputOf, OperationKind } from '../api/define.ts';
+import type { InputOf } from '../api/define.ts';
+import type { FurtherQuestion } from '../api/graph.ts';
 import type { Input } from '../api/input.ts';
 import { API, type Api, type OperationName } from '../api/table.ts';
 import type { RevocationQuestion } from '../api/verification.ts';
-import type { HistoryPart, HistoryQuestion } from '../rows/history.ts';
+import type { HistoryPart } from '../rows/history.ts';
 import type { Answer } from './answers.ts';
-import type { OperatorClaim, Tier } from './claims.ts';
+import type { NodeClaim, OperatorClaim, Tier } from './claims.ts';
 import type {
   FollowedChain,
-  Heartbeat,
-  Join,
-  OpenEvents,
   OpenWebhooks,
   ReadEvents,
   RegisterAgent,
   RemoveAgent,
-  Renew,
-  TrustQuestion,
   VerifiedFeed,
   WebhookCursors,
 } from './inputs.ts';
@@ -36,7 +32,7 @@ export type CallAccess =
   | 'operator-privileged';
 
 /** Commands change state; queries read committed state and change nothing. */
-type CallKind = OperationKind;
+type CallKind = 'command' | 'query' | 'list';
 
 export interface Declaration<
   CallInput = unknown,
@@ -58,40 +54,53 @@ const command = declaredAs('public', 'command');
 const query = declaredAs('public', 'query');
 const internalCommand = declaredAs('internal', 'command');
 const internalQuery = declaredAs('internal', 'query');
-const nodeCommand = declaredAs('node', 'command');
 const standardQuery = declaredAs('operator', 'query');
 
 /** The inputs of operations of which the edge works something out first. */
 export interface Prepared {
   readonly followTreaty: Omit<InputOf<Api['followTreaty']>, 'authority_keys'> & FollowedChain;
   readonly importFeed: Omit<InputOf<Api['importFeed']>, 'feed'> & VerifiedFeed;
+  readonly registerAgent: RegisterAgent;
+  readonly removeAgent: RemoveAgent;
+  readonly trustPath: { readonly from: string; readonly to: string };
+  readonly countNodes: null;
 }
+
+/** What a node sends, with its proof in place of the keys that it names. */
+type ProvenInput<Name extends OperationName> = Omit<
+  InputOf<Api[Name]>,
+  'node_public_key' | 'session_public_key'
+> & { readonly node: NodeClaim };
 
 type OperationInput<Name extends OperationName> = Name extends keyof Prepared
   ? Prepared[Name]
-  : InputOf<Api[Name]> & (Api[Name]['kind'] extends 'list' ? PageRequest : unknown);
+  : Api[Name]['access'] extends 'node'
+    ? ProvenInput<Name>
+    : InputOf<Api[Name]> & (Api[Name]['kind'] extends 'list' ? PageRequest : unknown);
 
-/** The calls of operations. */
+/** The operations that the authority answers, by their names. */
 type OperationCalls = {
-  readonly [Name in OperationName]: Declaration<
+  readonly [Name in OperationName as Api[Name]['kind'] extends CallKind
+    ? Name
+    : never]: Declaration<
     OperationInput<Name>,
-    Api[Name]['access'],
-    Api[Name]['kind']
+    Api[Name]['access'] extends infer Allowed extends CallAccess ? Allowed : 'public',
+    Api[Name]['kind'] extends infer Kind extends CallKind ? Kind : never
   >;
 };
 
 const OPERATION_CALLS = Object.fromEntries(
-  Object.entries(API).map(([name, { access, kind }]) => [name, { access, kind }]),
-) as OperationCalls;
+  Object.entries(API)
+    .filter(([, { kind }]) => kind !== 'document' && kind !== 'verification')
+    .map(([name, { access, kind }]) => {
+      // With the headers of an operator, another call is made.
+      const admitted = access === 'public-or-operator' ? 'public' : access;
+      return [name, { access: admitted, kind }];
+    }),
+) as unknown as OperationCalls;
 
 export const CALLS = {
   ...OPERATION_CALLS,
-
-  join: nodeCommand<Join>(),
-  heartbeat: nodeCommand<Heartbeat>(),
-  renew: nodeCommand<Renew>(),
-  registerAgent: nodeCommand<RegisterAgent>(),
-  removeAgent: nodeCommand<RemoveAgent>(),
 
   openRoster: standardQuery<null>(),
   readRoster: internalQuery<number>(),
@@ -99,12 +108,10 @@ export const CALLS = {
 
   treatyPin: query<{ readonly treatyId: string }>(),
 
-  countNodes: query<null>(),
   countAgents: query<null>(),
   treatyKeys: query<{ readonly issuer: string }>(),
   askRevocations: query<RevocationQuestion>(),
-  trustPath: query<{ readonly from: string; readonly to: string }>(),
-  considerTrust: query<TrustQuestion>(),
+  considerTrust: query<{ readonly from: string; readonly to: string } & FurtherQuestion>(),
   checkReadiness: query<null>(),
 
   ensurePolicy: command<null>(),
@@ -119,9 +126,7 @@ export const CALLS = {
   readCounts: internalQuery<null>(),
 
   recordHistory: internalCommand<HistoryPart>(),
-  readHistory: query<HistoryQuestion>(),
 
-  openEvents: standardQuery<OpenEvents>(),
   readEvents: internalQuery<ReadEvents>(),
   openWebhooks: internalCommand<OpenWebhooks>(),
   saveWebhooks: internalCommand<WebhookCursors>(),
@@ -207,16 +212,6 @@ export function onceConfirmed(
       heldSince(since)?.then((isHeld) => (isHeld ? made : otherwise)) ?? made;
     return answer instanceof Promise ? answer.then(confirmed) : confirmed(answer);
   };
-}
-
-/** Node commands that spend durable nonces; heartbeats are cheaper to sign again. */
-const KEPT_NODE_CALLS: ReadonlySet<CallName> = new Set<CallName>(['join', 'renew']);
-
-/** Whether the answer is kept for a repeated request [core-2-5]. This includes all operator commands. */
-export function keepsAnswer(name: CallName): boolean {
-  const { access, kind } = CALLS[name];
-  const isOperators = access === 'operator' || access === 'operator-privileged';
-  return (isOperators && kind === 'command') || KEPT_NODE_CALLS.has(name);
 }
 
 /** The tier that an operator call requires. */

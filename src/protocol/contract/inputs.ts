@@ -5,32 +5,6 @@ import type { ChainRefusal } from '../records/authority-chain.ts';
 import type { AuthoritySuccession } from '../records/authority-succession.ts';
 import type { NodeClaim } from './claims.ts';
 
-export interface Join {
-  readonly node: NodeClaim;
-  readonly inviteToken: string;
-  readonly validityHours: number;
-  /** What the machine calls itself; null if it does not say. */
-  readonly hostname: string | null;
-}
-
-export interface Heartbeat {
-  readonly node: NodeClaim;
-  readonly certId: string;
-  readonly status: string;
-  /** Whether the answer should include the bulletin. */
-  readonly wantsBulletin: boolean;
-  /** The digest of the chain of authority keys that the node has followed; null if it says none. */
-  readonly authorityKeysDigest: string | null;
-}
-
-export interface Renew {
-  readonly node: NodeClaim;
-  readonly certId: string;
-  readonly validityHours: number;
-  /** Roles the node claims; null if it claims none. */
-  readonly roles: readonly string[] | 'malformed' | null;
-}
-
 export interface RegisterAgent {
   readonly descriptor: AgentDescriptor;
   /** A signature of the descriptor verifies under the key inside it. */
@@ -77,26 +51,9 @@ export interface VerifiedFeed {
   readonly verifiedUnder: string | null;
 }
 
-/** The most treaties that one question may exclude. */
-export const MAX_LEFT_OUT = 16;
-
-/** Asks whether one sovereign trusts another, at another time or without some treaties. */
-export interface TrustQuestion {
-  readonly from: string;
-  readonly to: string;
-  /** Milliseconds since the epoch; null for now. */
-  readonly asOf: number | null;
-  /** Ids of treaties to exclude. */
-  readonly without: readonly string[];
-  readonly explain: boolean;
-}
-
-export interface OpenEvents {
+export interface ReadEvents {
   /** The number of the audit entry after which the events begin; 0 for all events. */
   readonly after: number;
-}
-
-export interface ReadEvents extends OpenEvents {
   readonly most: number;
   /** Whether to wait for the next event if there is none. */
   readonly waits: boolean;

@@ -4,13 +4,15 @@ import { AuthorityKey } from '../records/authority-chain.ts';
 import { RecognitionTreaty } from '../records/recognition-treaty.ts';
 import { Datetime } from '../records/record.ts';
 
-export const LifecycleState = Type.Enum([
+/** From most to least important. */
+export const LIFECYCLE_STATES = [
   'active',
   'expiring_soon',
   'expired',
   'revoked',
   'replaced',
-]);
+] as const;
+export const LifecycleState = Type.Enum([...LIFECYCLE_STATES]);
 export const ExpiryRisk = Type.Enum(['none', 'low', 'medium', 'high', 'expired']);
 /** The stored status; time does not change it. */
 export const TreatyStatus = Type.Enum(['active', 'revoked']);

@@ -2,12 +2,12 @@
 
 import type { Logger } from '../../base/log/logger.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
+import type { CallInput } from '../../protocol/contract/calls.ts';
 import {
   DOCUMENT_NAMES,
   type DocumentName,
   receivedDocument,
 } from '../../protocol/contract/documents.ts';
-import type { Heartbeat } from '../../protocol/contract/inputs.ts';
 import { type InstanceStatus, noteFollower } from '../../protocol/contract/instance-status.ts';
 import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
 import { takeEnds } from '../../protocol/contract/revision-ends.ts';
@@ -307,7 +307,7 @@ export function createLinkClient(options: LinkClientOptions): LinkClient {
       const id = admit(ended);
       if (id === null) return false;
       if (name === 'heartbeat') {
-        packHeartbeat(heartbeats, id, question as Heartbeat);
+        packHeartbeat(heartbeats, id, question as CallInput<'heartbeat'>);
         schedule(HEARTBEATS_APART_MS);
       } else {
         requests.push(id, name, toCloneable(question));

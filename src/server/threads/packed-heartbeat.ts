@@ -1,17 +1,18 @@
 /** Most messages between threads are heartbeats, so each is sent as a row of a flat list. */
+
+import type { CallInput } from '../../protocol/contract/calls.ts';
 import type { NodeProofVerdict } from '../../protocol/contract/claims.ts';
-import type { Heartbeat } from '../../protocol/contract/inputs.ts';
 
 export const HEARTBEAT_ROW = 10;
 
 export function packHeartbeat(
   list: unknown[],
   id: number,
-  { node, certId, status, wantsBulletin, authorityKeysDigest }: Heartbeat,
+  { node, cert_id, status, bulletin, authority_keys_digest }: CallInput<'heartbeat'>,
 ): void {
   const { publicKey, signedAt, nonce, verdict, remoteAddr } = node;
-  list.push(id, certId, status, publicKey, signedAt, nonce, verdict, remoteAddr);
-  list.push(wantsBulletin, authorityKeysDigest);
+  list.push(id, cert_id, status, publicKey, signedAt, nonce, verdict, remoteAddr);
+  list.push(bulletin, authority_keys_digest);
 }
 
 /** Copies the row of `from` that begins at `start`, with another id. */
@@ -26,12 +27,12 @@ export function copyHeartbeat(
 }
 
 /** The command in the row that begins at `start`. */
-export function unpackHeartbeat(list: readonly unknown[], start: number): Heartbeat {
+export function unpackHeartbeat(list: readonly unknown[], start: number): CallInput<'heartbeat'> {
   return {
-    certId: list[start + 1] as string,
+    cert_id: list[start + 1] as string,
     status: list[start + 2] as string,
-    wantsBulletin: list[start + 8] as boolean,
-    authorityKeysDigest: list[start + 9] as string | null,
+    bulletin: list[start + 8] as boolean,
+    authority_keys_digest: list[start + 9] as string | null,
     node: {
       publicKey: list[start + 3] as string,
       signedAt: list[start + 4] as number,

@@ -29,7 +29,12 @@ export function asOperator<Name extends OperatorCallName>(
 export function joining(inviteToken: string, key: Signer, asking: Asking): CallOf<'join'> {
   const stamp = { ...asking, audience: asking.authorityKeys.current };
   const signed = signAsNode(key, '/join', { invite_token: inviteToken }, stamp, 'none');
-  return { node: signed.judge(asking.now), inviteToken, validityHours: 24, hostname: null };
+  return {
+    node: signed.judge(asking.now),
+    invite_token: inviteToken,
+    validity_hours: 24,
+    hostname: null,
+  };
 }
 
 export const INVITE = {

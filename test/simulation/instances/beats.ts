@@ -199,11 +199,11 @@ export class Beats {
     const claim = sent.judge(running);
     if (claim === null) return null;
     const { certId } = nodeAt(sent.node);
-    const given = { node: claim, certId, status: 'healthy' };
+    const given = { node: claim, cert_id: certId, status: 'healthy' };
     const answer = running.call('heartbeat', {
       ...given,
-      wantsBulletin: false,
-      authorityKeysDigest: null,
+      bulletin: false,
+      authority_keys_digest: null,
     });
     return Promise.resolve(answer).then((answer) => {
       if (answer.ok && claim.nonce !== null) this.#begin(running, sent.node);

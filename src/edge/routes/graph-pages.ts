@@ -1,78 +1,46 @@
 /** Pages about the recognition graph: the Connectome and the atlas. */
-import Type from 'typebox';
 import { inSlices } from '../../base/slices.ts';
 import { type AtlasQuestion, atlasPage } from '../../pages/atlas.ts';
 import { connectomePage } from '../../pages/connectome.ts';
 import type { HtmlPage } from '../../pages/frame.ts';
-import { EDGE_STATES, type GraphModel, type GraphTreaty } from '../../pages/graph-model.ts';
+import type { GraphModel, GraphTreaty } from '../../pages/graph-model.ts';
 import {
   EVERY_TREATY,
   parametersOf,
-  TREATY_ORDERS,
   type TreatyQuery,
   treatiesInOrder,
   treatyQuery,
 } from '../../pages/treaty-query.ts';
+import type { InputOf } from '../../protocol/api/define.ts';
+import type { Api } from '../../protocol/api/table.ts';
 import type { TrustPath } from '../../protocol/rows/graph.ts';
+import { LIFECYCLE_STATES } from '../../protocol/rows/treaty.ts';
 import { type Edge, withAnswer } from '../edge.ts';
-import { firstValue } from '../query.ts';
 import { htmlReply, type Reply, refusalReply } from '../reply.ts';
-import { PUBLIC_PAGE, type RouteEntry, type RouteRequest } from '../route.ts';
-import { filter, pageParameter } from './listing.ts';
+import type { RouteRequest } from '../route.ts';
+import type { EdgeParts } from './operations.ts';
 import { connectomeContent, type PublishedGraph, withGraph } from './published-content.ts';
 import { cachedBySource } from './shared-build.ts';
 import { tooManyPaths } from './trust-question.ts';
 
-export const operatorPageRoutes: readonly RouteEntry[] = [
-  {
-    ...PUBLIC_PAGE,
-    path: '/connectome',
-    limit: 'SEARCH',
-    query: Type.Object({
-      q: filter('Part of the name of either sovereign, or of the id'),
-      state: Type.Optional(Type.Enum([...EDGE_STATES], { description: 'Lifecycle state' })),
-      sort: Type.Optional(
-        Type.Enum(
-          TREATY_ORDERS.flatMap((order) => [order, `-${order}`]),
-          { description: 'Column to sort by; with a minus sign in descending order' },
-        ),
-      ),
-      page: pageParameter('the treaties'),
-      blast: pageParameter('the imported revocations'),
-      material: pageParameter('the revoked trust material'),
-    }),
-    summary: 'The recognition graph with its counts, treaties and revocations, as a page',
-    refusals: ['service_not_ready'],
-    handle: (request, edge) =>
+export const graphPageParts = {
+  showConnectome: {
+    answer: (asked, request, edge) =>
       withGraph(request, edge, (graph) =>
-        withAnswer(connectomeFor(request, graph), (page) => htmlReply(page, request)),
+        withAnswer(connectomeFor(asked, graph), (page) => htmlReply(page, request)),
       ),
   },
-  {
-    ...PUBLIC_PAGE,
-    path: '/atlas',
-    limit: 'SEARCH',
-    query: Type.Object({
-      q: filter('Part of the names of sovereigns to show'),
-      state: Type.Optional(
-        Type.Enum([...EDGE_STATES], {
-          description: 'Lifecycle state that a treaty of theirs must have',
-        }),
-      ),
-      sovereign: filter('Sovereign whose treaties and evidence to show'),
-      from: filter('Sovereign that evaluates, for a trust path'),
-      to: filter('Sovereign that is evaluated'),
-    }),
-    summary: 'The recognition graph to explore, as a page',
-    description: 'A question for a trust path counts in the bucket TRUST_PATH, per address.',
-    refusals: ['service_not_ready'],
-    handle: (request, edge) =>
-      withGraph(request, edge, (graph) => answerAtlas(request, edge, graph)),
+  showAtlas: {
+    answer: (asked, request, edge) =>
+      withGraph(request, edge, (graph) => answerAtlas(asked, request, edge, graph)),
   },
-];
+} satisfies EdgeParts;
 
-function connectomeFor(request: RouteRequest, graph: PublishedGraph): HtmlPage | Promise<HtmlPage> {
-  const query = queryOf(request);
+function connectomeFor(
+  asked: InputOf<Api['showConnectome']>,
+  graph: PublishedGraph,
+): HtmlPage | Promise<HtmlPage> {
+  const query = treatyQuery(asked);
   if (parametersOf(query) === '') return wholeConnectome(graph);
   return withAnswer(inOrder(graph, query), (treaties) =>
     connectomePage(graph, connectomeContent(graph), query, treaties),
@@ -98,17 +66,14 @@ function inOrder(graph: PublishedGraph, query: TreatyQuery): Sorted | Promise<So
   return sorted;
 }
 
-function queryOf({ query }: RouteRequest): TreatyQuery {
-  return treatyQuery((name) => firstValue(query, name) ?? '');
-}
-
 async function answerAtlas(
+  asked: InputOf<Api['showAtlas']>,
   request: RouteRequest,
   edge: Edge,
   graph: PublishedGraph,
 ): Promise<Reply> {
   if (graph.digest === null) return refusalReply('service_not_ready');
-  const question = questionOf(request);
+  const question = questionOf(asked);
   const asksForPath = question.from !== '' && question.to !== '';
   const tooMany = asksForPath ? await tooManyPaths(request, edge) : null;
   if (tooMany !== null) return tooMany;
@@ -130,14 +95,13 @@ function atlasView(
   return atlasPage(graph, question, { path, graphDigest: graph.digest ?? '' });
 }
 
-function questionOf({ query }: RouteRequest): AtlasQuestion {
-  const given = (name: string) => firstValue(query, name) ?? '';
+function questionOf({ q, state, sovereign, from, to }: InputOf<Api['showAtlas']>): AtlasQuestion {
   return {
-    search: given('q').trim(),
-    state: EDGE_STATES.find((state) => state === given('state')) ?? null,
-    sovereign: given('sovereign'),
-    from: given('from'),
-    to: given('to'),
+    search: q?.trim() ?? '',
+    state: LIFECYCLE_STATES.find((known) => known === state) ?? null,
+    sovereign: sovereign ?? '',
+    from: from ?? '',
+    to: to ?? '',
   };
 }
 
