@@ -17,7 +17,7 @@ import { after, before, suite, test } from 'node:test';
 import { openHeadFile } from '../src/server/head/head-file.ts';
 import { startTestAuthority, type TestAuthority, type TestOptions } from './support/authority.ts';
 import { makeNetworkFolder } from './support/folders.ts';
-import { get, heartbeat, joinedNode, operate } from './support/requests.ts';
+import { get, heartbeat, joinedNode, operate, outcome } from './support/requests.ts';
 import { LMDB_ONLY } from './support/test-stores.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'mesh-heads-'));
@@ -131,7 +131,10 @@ suite('the head file', { concurrency: false, ...LMDB_ONLY }, () => {
     assert.equal(revoke.body.error.code, 'restore_pending');
     assert.equal((await get(restored, '/sovereign.json')).status, 200);
     assert.equal((await get(restored, '/genesis')).status, 200);
-    assert.equal((await get(restored, '/crl')).status, 503, 'not provably the newest');
+    for (const path of ['/crl', '/policy', '/recognition-graph', '/dashboard', '/connectome']) {
+      assert.equal(outcome(await get(restored, path)), '503 restore_pending', path);
+    }
+    assert.equal((await get(restored, '/')).status, 200);
     assert.equal((await get(restored, '/sovereign-revocation-feed')).status, 200, 'provably');
     assert.match((await get(restored, '/metrics')).text, /mesh_na_restore_pending 1/);
     assert.equal((await get(restored, '/healthz')).status, 200);

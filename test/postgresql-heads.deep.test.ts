@@ -212,6 +212,9 @@ for (const [what, hasOther, expected] of [
     assert.match(reason, expected);
     assert.equal(outcome(await heartbeat(next.na, node)), '503 restore_pending');
     assert.equal((await get(next.na, '/crl')).body.sequence, 1, 'the list that it has shown');
+    for (const path of ['/policy', '/recognition-graph', '/connectome.json', '/dashboard']) {
+      assert.equal(outcome(await get(next.na, path)), '503 restore_pending', path);
+    }
   });
 }
 

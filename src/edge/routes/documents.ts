@@ -189,13 +189,13 @@ async function madeDocument(
   edge: DocumentSource,
 ): Promise<PublishedDocument | undefined> {
   if (heldDocument(name, now, edge) !== undefined) {
-    assertNotElsewhere(await confirmationOf(edge)(), edge);
+    assertCurrent(name, await confirmationOf(edge)(), edge);
     const confirmed = heldDocument(name, now, edge);
     if (confirmed !== undefined) return confirmed;
   }
   const renewal = isRenewable(name) ? RENEWALS[name] : 'awaitPublications';
   const answer = await edge.call(renewal, null);
-  assertNotElsewhere(answer, edge);
+  assertCurrent(name, answer, edge);
   // Without an answer, the last copy may be older than the question, unless nothing has replaced it. Nothing has while
   // the state lacks what was shown: then the list that was shown is the newest there is.
   const isNewest = edge.documents.get(name) !== undefined;
@@ -213,11 +213,25 @@ const confirmationOf = cachedBySource(({ call }: DocumentSource) =>
 /** Another instance is the writer, or is about to be. */
 const ELSEWHERE: ReadonlySet<RefusalName> = new Set(['authority_unavailable', 'shutting_down']);
 
-/** Throws if another instance may have published newer documents than the local ones. */
-function assertNotElsewhere(answer: Answer, { instanceStatus }: DocumentSource): void {
-  if (!answer.ok && instanceStatus !== null && ELSEWHERE.has(answer.refusal)) {
-    throw new Refusal(answer.refusal, answer.details);
-  }
+/** While the state lacks what was shown, nothing else is shown [backup-9]. */
+const IN_QUARANTINE: ReadonlySet<DocumentName> = new Set([
+  'genesis',
+  'crl',
+  'sovereign_revocation_feed',
+]);
+
+/** Throws if the local copy may lack what was shown: by another instance, or before the state was rolled back. */
+function assertCurrent(
+  name: DocumentName,
+  answer: Answer,
+  { instanceStatus, documents }: DocumentSource,
+): void {
+  if (answer.ok) return;
+  const { refusal, details } = answer;
+  const isElsewhere = instanceStatus !== null && ELSEWHERE.has(refusal);
+  const isKnown = IN_QUARANTINE.has(name) && documents.latest(name) !== undefined;
+  if (isElsewhere || (refusal === 'restore_pending' && !isKnown))
+    throw new Refusal(refusal, details);
 }
 
 /** Public metadata of the sovereign [service-sovereign-metadata], [core-5-13]: no key but public ones. */

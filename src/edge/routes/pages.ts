@@ -1,5 +1,6 @@
 /** Pages about the service itself, rendered once and then served from the same bytes, and the ends of live pages. */
 
+import { Refusal } from '../../base/refusal.ts';
 import { inSlices } from '../../base/slices.ts';
 import { apiReferencePage } from '../../pages/api-reference.ts';
 import { cliReferencePage } from '../../pages/cli-reference.ts';
@@ -18,7 +19,7 @@ import { cachedBySource } from './shared-build.ts';
 export const pageParts = {
   showHome: {
     answer: (_asked, request, edge) =>
-      withAnswer(currentDocument('dashboard', request.now, edge), (dashboard) =>
+      withAnswer(knownDashboard(request.now, edge), (dashboard) =>
         htmlReply(dashboard === undefined ? homeOf(edge, null) : home(edge, dashboard), request),
       ),
   },
@@ -43,6 +44,16 @@ export const pageParts = {
     answer: () => refusalReply('upgrade_required', {}, 'Upgrade', 'websocket'),
   },
 } satisfies EdgeParts;
+
+/** The home page is shown without a state, too. */
+function knownDashboard(now: number, edge: Edge) {
+  const dashboard = currentDocument('dashboard', now, edge);
+  if (!(dashboard instanceof Promise)) return dashboard;
+  return dashboard.catch((cause) => {
+    if (cause instanceof Refusal && cause.refusal === 'restore_pending') return undefined;
+    throw cause;
+  });
+}
 
 const home = keptByEtag((edge, dashboard) => homeOf(edge, dashboardIn(edge, dashboard)));
 

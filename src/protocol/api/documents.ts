@@ -1,4 +1,4 @@
-/** The public documents [core-4-1-1], [core-4-15], most of them signed. */
+/** The public documents [core-4-15], most of them signed. */
 import Type from 'typebox';
 import { SovereignDocument } from '../answers/documents.ts';
 import { Bulletin } from '../records/bulletin.ts';

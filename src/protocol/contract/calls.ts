@@ -93,7 +93,7 @@ const OPERATION_CALLS = Object.fromEntries(
   Object.entries(API)
     .filter(([, { kind }]) => kind !== 'document' && kind !== 'verification')
     .map(([name, { access, kind }]) => {
-      // With the headers of an operator, another call is made.
+      // With the headers of an operator, the edge makes another call.
       const admitted = access === 'public-or-operator' ? 'public' : access;
       return [name, { access: admitted, kind }];
     }),
