@@ -75,6 +75,16 @@ export function withAnswer<T, R>(
   return answer instanceof Promise ? answer.then(next) : next(answer);
 }
 
+/** Many requests may wait for the same; what each makes of it is done in slices. */
+export function inTurn<Made, R>(
+  { queue }: Edge,
+  made: Made | Promise<Made>,
+  next: (made: Made) => R | Promise<R>,
+): R | Promise<R> {
+  if (!(made instanceof Promise)) return next(made);
+  return made.then((late) => queue.turn().then(() => next(late)));
+}
+
 /** Enough hex digits to distinguish keys; the full key is in the genesis block. */
 const FINGERPRINT_DIGITS = 16;
 

@@ -10,7 +10,7 @@ import {
   type PublishedDocument,
 } from '../../protocol/contract/documents.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
-import { type Edge, withAnswer } from '../edge.ts';
+import { type Edge, inTurn, withAnswer } from '../edge.ts';
 import { documentReply, type Reply, refusalReply, staleDocumentReply } from '../reply.ts';
 import type { RouteRequest } from '../route.ts';
 import type { EdgeParts } from './operations.ts';
@@ -103,24 +103,26 @@ export function serveDocument(
   }
 }
 
-async function serveMade(
+function serveMade(
   name: DocumentName,
   request: RouteRequest,
   edge: Edge,
   render: (document: PublishedDocument) => PublishedDocument,
 ): Promise<Reply> {
-  try {
-    const document = await madeDocument(name, request.now, edge);
-    return document === undefined
-      ? refusalReply('service_not_ready')
-      : await documentReply(render(document), request);
-  } catch (cause) {
+  const made = madeDocument(name, request.now, edge).catch((cause: unknown) => {
     if (!(cause instanceof Refusal && ELSEWHERE.has(cause.refusal))) throw cause;
     // While the request was held, the writer may have become unknown.
     const found = resolve(name, request.now, edge);
     if (found.is !== 'stale') throw cause;
-    return staleDocumentReply(render(found.document), found.since, request);
-  }
+    return found;
+  });
+  return Promise.resolve(
+    inTurn(edge, made, (found) => {
+      if (found === undefined) return refusalReply('service_not_ready');
+      if (!('is' in found)) return documentReply(render(found), request);
+      return staleDocumentReply(render(found.document), found.since, request);
+    }),
+  );
 }
 
 type DocumentSource = Pick<Edge, 'documents' | 'instanceStatus' | 'call'>;

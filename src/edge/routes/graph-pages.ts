@@ -15,7 +15,7 @@ import type { InputOf } from '../../protocol/api/define.ts';
 import type { Api } from '../../protocol/api/table.ts';
 import type { TrustPath } from '../../protocol/rows/graph.ts';
 import { LIFECYCLE_STATES } from '../../protocol/rows/treaty.ts';
-import { type Edge, withAnswer } from '../edge.ts';
+import { type Edge, inTurn, withAnswer } from '../edge.ts';
 import { htmlReply, type Reply, refusalReply } from '../reply.ts';
 import type { RouteRequest } from '../route.ts';
 import type { EdgeParts } from './operations.ts';
@@ -27,7 +27,7 @@ export const graphPageParts = {
   showConnectome: {
     answer: (asked, request, edge) =>
       withGraph(request, edge, (graph) =>
-        withAnswer(connectomeFor(asked, graph), (page) => htmlReply(page, request)),
+        withAnswer(connectomeFor(asked, graph, edge), (page) => htmlReply(page, request)),
       ),
   },
   showAtlas: {
@@ -39,10 +39,11 @@ export const graphPageParts = {
 function connectomeFor(
   asked: InputOf<Api['showConnectome']>,
   graph: PublishedGraph,
+  edge: Edge,
 ): HtmlPage | Promise<HtmlPage> {
   const query = treatyQuery(asked);
   if (parametersOf(query) === '') return wholeConnectome(graph);
-  return withAnswer(inOrder(graph, query), (treaties) =>
+  return inTurn(edge, inOrder(graph, query), (treaties) =>
     connectomePage(graph, connectomeContent(graph), query, treaties),
   );
 }

@@ -19,9 +19,13 @@ export const healthParts = {
     },
   },
   readMetrics: {
-    answer: async (_asked, _request, edge) => textReply(EXPOSITION_TYPE, await edge.exposition()),
+    answer: async (_asked, _request, edge) =>
+      textReply(EXPOSITION_TYPE, await sharedExposition(edge)()),
   },
 } satisfies EdgeParts;
+
+/** All threads are asked for it. */
+const sharedExposition = cachedBySource((edge: Edge) => oncePerTurn(edge.exposition));
 
 const sharedReadiness = cachedBySource((edge: Edge) => oncePerTurn(() => readiness(edge)));
 

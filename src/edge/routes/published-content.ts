@@ -7,7 +7,7 @@ import { type DrawnGraph, drawnGraph } from '../../pages/graph-drawing.ts';
 import { graphModel } from '../../pages/graph-model.ts';
 import { liveContent } from '../../pages/live-content.ts';
 import type { DocumentName, PublishedDocument } from '../../protocol/contract/documents.ts';
-import { type Edge, type LiveRenderers, withAnswer } from '../edge.ts';
+import { type Edge, inTurn, type LiveRenderers, withAnswer } from '../edge.ts';
 import { type Reply, refusalReply } from '../reply.ts';
 import type { RouteRequest } from '../route.ts';
 import { currentDocument } from './documents.ts';
@@ -22,16 +22,6 @@ export function withDocument(
   return inTurn(edge, currentDocument(name, now, edge), (document) =>
     document === undefined ? refusalReply('service_not_ready') : next(document),
   );
-}
-
-/** Many requests may wait for the same document; what each makes of it is done in slices. */
-function inTurn<Awaited>(
-  edge: Edge,
-  made: Awaited | Promise<Awaited>,
-  next: (made: Awaited) => Reply | Promise<Reply>,
-): Reply | Promise<Reply> {
-  if (!(made instanceof Promise)) return next(made);
-  return made.then((late) => edge.queue.turn().then(() => next(late)));
 }
 
 /** Caches the last result computed from a document, as long as the document does not change. */
