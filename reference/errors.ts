@@ -1,7 +1,6 @@
 /** `docs/errors.md`: every refusal, what it means and what to do about it. */
 import { STATUS_CODES } from 'node:http';
-import { REFUSALS, type RefusalName } from '../src/base/refusal.ts';
-import { CURES } from '../src/cli/cures.ts';
+import { REFUSALS, type RefusalName } from '../src/protocol/refusals.ts';
 import { code, page, table } from './markdown.ts';
 
 const INTRODUCTION = `Every refusal has the same form:
@@ -32,10 +31,10 @@ export function errorsPage(): string {
 function tableOf(names: readonly RefusalName[]): string {
   const anchored = new Set<string>();
   const rows = names.map((name) => {
-    const { status, code: wireCode, message } = REFUSALS[name];
+    const { status, code: wireCode, message, cure } = REFUSALS[name];
     const anchor = anchored.has(wireCode) ? '' : `<a id="${status}-${wireCode}"></a>`;
     anchored.add(wireCode);
-    return [`${anchor}${code(wireCode)}`, message, CURES[name]];
+    return [`${anchor}${code(wireCode)}`, message, cure];
   });
   return table(['Code', 'It means', 'What to do'], rows);
 }

@@ -43,7 +43,10 @@ test('all sources are read, and their imports found', () => {
   assert.ok(found('src/edge/response.ts', 'uWebSockets.js', true), 'its types');
   assert.ok(found('src/cli/serve.ts', 'src/cli/serve-authority.ts', false), 'at run time');
   assert.ok(found('src/cli/serve.ts', 'src/cli/serve-authority.ts', true), 'its types');
-  assert.ok(found('src/edge/reply.ts', 'src/base/refusal.ts', false), 'types and values in one');
+  assert.ok(
+    found('src/edge/reply.ts', 'src/protocol/refusals.ts', false),
+    'types and values in one',
+  );
 });
 
 test('every import of a file of our own names a file that exists', () => {
@@ -143,7 +146,7 @@ test('the client is portable: it loads portable modules only, and may import typ
     'src/base/byte-bounds.ts',
     'src/base/json',
     'src/base/timestamp.ts',
-    'src/base/refusal.ts',
+    'src/protocol/refusals.ts',
     'typebox',
     'typebox/value',
     'src/base/crypto/strict-ed25519.ts',

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { REFUSALS } from '../src/base/refusal.ts';
 import { ROUTES } from '../src/edge/routes/table.ts';
+import { REFUSALS } from '../src/protocol/refusals.ts';
 import { AUDIT_EVENTS } from '../src/protocol/rows/audit-event.ts';
 import { SERIES } from '../src/protocol/rows/history.ts';
 import { GROUPS, OPTIONS, type OptionEntry } from '../src/server/config/options.ts';

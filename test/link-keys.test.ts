@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
-import { Refusal } from '../src/base/refusal.ts';
 import { createAuthoritySigner, heldHere } from '../src/base/signer/authority-signer.ts';
 import type { GenesisBlock } from '../src/protocol/records/genesis.ts';
+import { Refusal } from '../src/protocol/refusals.ts';
 import { createLinkKeys } from '../src/server/link/keys.ts';
 
 test('a handshake with a key whose secret cannot be derived is refused, and ends no link', () => {

@@ -11,9 +11,9 @@ import { promisify } from 'node:util';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv } from 'ajv';
 import type { JsonObject } from '../src/base/json/value.ts';
-import { REFUSALS } from '../src/base/refusal.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { ROUTES } from '../src/edge/routes/table.ts';
+import { REFUSALS } from '../src/protocol/refusals.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { PROJECT_PATH } from './support/project.ts';
 import {

@@ -4,7 +4,6 @@
  */
 
 import type { JsonObject } from '../base/json/value.ts';
-import { REFUSALS, Refusal } from '../base/refusal.ts';
 import type { Runtime } from '../base/runtime.ts';
 import { verifyText } from '../client/keys.ts';
 import type { PublicClient } from '../client/public-client.ts';
@@ -12,6 +11,7 @@ import { portableSha256 } from '../client/sha256.ts';
 import type { FeedIssuer, Verification, Verifier } from '../protocol/api/verification.ts';
 import * as verifications from '../protocol/api/verifications.ts';
 import { keyOfFeed, readRevocationFeed } from '../protocol/records/revocation-feed.ts';
+import { REFUSALS, Refusal } from '../protocol/refusals.ts';
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
 
 export type Verifications = Pick<PublicClient, keyof typeof verifications>;

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../base/json/value.ts';
-import { REFUSALS, type RefusalName } from '../base/refusal.ts';
+import { REFUSALS, type RefusalName } from '../protocol/refusals.ts';
 
 /** Error codes of an authority. */
 export type RefusalCode = (typeof REFUSALS)[RefusalName]['code'];

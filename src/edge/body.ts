@@ -2,9 +2,9 @@
 import type { Static, TObject } from 'typebox';
 import { parseJsonBytes } from '../base/json/bytes.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../base/json/value.ts';
-import { Refusal, type RefusalName } from '../base/refusal.ts';
 import { fitting } from '../protocol/api/fit.ts';
 import { type Input, refused } from '../protocol/api/input.ts';
+import { Refusal, type RefusalName } from '../protocol/refusals.ts';
 
 /** Parses a body as a JSON object; an empty body is `{}`. Refuses anything else with a specific 400. */
 export function parseBody(bytes: Uint8Array, maxValues?: number): JsonObject {

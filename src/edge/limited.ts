@@ -1,7 +1,7 @@
 /** Replies of rate limits, and failures that have their own limits. */
 
-import { REFUSALS } from '../base/refusal.ts';
 import type { NodeClaim } from '../protocol/contract/claims.ts';
+import { REFUSALS } from '../protocol/refusals.ts';
 import type { RateBucket } from '../protocol/route-description.ts';
 import { type Edge, withAnswer } from './edge.ts';
 import type { Received, StepResult } from './exchange.ts';

@@ -2,7 +2,7 @@
  * Pipeline steps only for operators [core-2-3]: their proof, and the limit on large bodies that may turn out not to be
  * theirs.
  */
-import { Refusal } from '../base/refusal.ts';
+import { Refusal } from '../protocol/refusals.ts';
 import { maxBodyValues } from '../protocol/route-description.ts';
 import { judgeOperatorHeaders, judgeSignature, type OperatorHeaders } from './auth/operator.ts';
 import { requestIdentityOf } from './auth/signed-request.ts';

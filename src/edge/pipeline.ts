@@ -10,7 +10,7 @@
  */
 
 import { problemText } from '../base/log/problem.ts';
-import { Refusal } from '../base/refusal.ts';
+import { Refusal } from '../protocol/refusals.ts';
 import { maxBodyValues } from '../protocol/route-description.ts';
 import { judgeNode } from './auth/node.ts';
 import { parseBody } from './body.ts';

@@ -1,6 +1,6 @@
 import { parse } from 'node:querystring';
 import Type from 'typebox';
-import { Refusal } from '../base/refusal.ts';
+import { Refusal } from '../protocol/refusals.ts';
 import type { RouteDescription } from '../protocol/route-description.ts';
 
 export type Query = { readonly [name: string]: readonly string[] };

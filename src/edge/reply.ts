@@ -6,12 +6,12 @@ import fresh from 'fresh';
 import Negotiator from 'negotiator';
 import type { JsonObject } from '../base/json/value.ts';
 import { jsonText } from '../base/json/write.ts';
-import { REFUSALS, type RefusalName } from '../base/refusal.ts';
 import { formatInstant } from '../base/timestamp.ts';
 import type { HtmlPage } from '../pages/frame.ts';
 import { EVENT_STREAM } from '../protocol/api/events.ts';
 import type { Answer } from '../protocol/contract/answers.ts';
 import type { PublishedDocument } from '../protocol/contract/documents.ts';
+import { REFUSALS, type RefusalName } from '../protocol/refusals.ts';
 import type { AddressedDocument } from './addressed-document.ts';
 
 export interface Reply {

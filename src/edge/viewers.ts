@@ -8,9 +8,9 @@ import type {
   WebSocket,
 } from 'uWebSockets.js';
 import Type from 'typebox';
-import { Refusal } from '../base/refusal.ts';
 import type { LiveTopic } from '../pages/live-content.ts';
 import { watchPage } from '../protocol/api/pages.ts';
+import { Refusal } from '../protocol/refusals.ts';
 import { createBacklog } from './backlog.ts';
 import type { Edge } from './edge.ts';
 import type { Exchange } from './exchange.ts';

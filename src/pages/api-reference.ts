@@ -1,8 +1,8 @@
 /** `/api-reference`: the route table, for people. */
 
 import type { JsonValue } from '../base/json/value.ts';
-import { REFUSALS, type RefusalName } from '../base/refusal.ts';
 import { visitInSlices } from '../base/slices.ts';
+import { REFUSALS, type RefusalName } from '../protocol/refusals.ts';
 import {
   type Access,
   isOperatorRoute,

@@ -4,7 +4,7 @@
  */
 import type { TObject, TSchema } from 'typebox';
 import type { JsonObject } from '../base/json/value.ts';
-import type { RefusalName } from '../base/refusal.ts';
+import type { RefusalName } from './refusals.ts';
 
 /** The separate rate limits per source [core-4-1]. */
 export const RATE_BUCKETS = [

@@ -1,11 +1,11 @@
 /** Gives the edges the secret of heartbeat sessions, which the current key of the authority determines [core-3-4]. */
 import type { Signer } from '../base/crypto/primitives.ts';
-import { isSignerUnavailable } from '../base/refusal.ts';
 import type { AuthoritySigner } from '../base/signer/authority-signer.ts';
 import { type SessionSecret, sessionBoxKeys } from '../edge/auth/session.ts';
 import type { DocumentPublisher } from '../protocol/contract/publications.ts';
 import { SESSION_LABEL, sessionBoxText } from '../protocol/heartbeat-session.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
+import { isSignerUnavailable } from '../protocol/refusals.ts';
 import { derivedSecret, keysIn, networkDigest } from './derived-secret.ts';
 
 export interface SessionSecretsOptions {

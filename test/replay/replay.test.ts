@@ -10,7 +10,7 @@ import {
 import { createSubjects } from '../../src/authority/subjects/subjects.ts';
 import { UnitOfWork } from '../../src/authority/subjects/unit-of-work.ts';
 import { createCertificateNumbers } from '../../src/authority/tables/certificate-numbers.ts';
-import { Refusal } from '../../src/base/refusal.ts';
+import { Refusal } from '../../src/protocol/refusals.ts';
 import type { SpentNonce } from '../../src/store/store.ts';
 import { inOneBatch } from '../support/stored.ts';
 

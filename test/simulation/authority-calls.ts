@@ -8,7 +8,6 @@ import {
 } from '../../src/authority/open.ts';
 import type { StateOptions } from '../../src/authority/state.ts';
 import type { JsonObject } from '../../src/base/json/value.ts';
-import { REFUSALS, type RefusalName } from '../../src/base/refusal.ts';
 import type { Runtime } from '../../src/base/runtime.ts';
 import type { AuthoritySigner } from '../../src/base/signer/authority-signer.ts';
 import type { Answer } from '../../src/protocol/contract/answers.ts';
@@ -21,6 +20,7 @@ import type {
 import type { OperatorClaim } from '../../src/protocol/contract/claims.ts';
 import type { DocumentPublisher } from '../../src/protocol/contract/publications.ts';
 import type { GenesisBlock } from '../../src/protocol/records/genesis.ts';
+import { REFUSALS, type RefusalName } from '../../src/protocol/refusals.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { KeyFolder } from './key-folder.ts';
 import { TOLERANCE } from './model/access.ts';

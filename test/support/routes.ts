@@ -1,6 +1,6 @@
 /** Helpers for tests that cover the route table. */
 
-import { REFUSALS } from '../../src/base/refusal.ts';
+import { REFUSALS } from '../../src/protocol/refusals.ts';
 import type { RouteDescription } from '../../src/protocol/route-description.ts';
 
 /**

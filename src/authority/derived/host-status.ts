@@ -1,6 +1,6 @@
 /** Inputs of the posture that do not come from committed state, and the room on the disk. */
 
-import { Refusal } from '../../base/refusal.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 import type { DashboardInstance } from '../../protocol/rows/dashboard.ts';
 import type { PostureFacts } from '../views/posture.ts';
 

@@ -5,7 +5,6 @@
  */
 
 import type { Writable } from '../../base/json/write.ts';
-import { Refusal } from '../../base/refusal.ts';
 import type { Input } from '../../protocol/api/input.ts';
 import {
   CALLS,
@@ -21,6 +20,7 @@ import type {
   OperatorClaim,
   Tier,
 } from '../../protocol/contract/claims.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 import type { Sliced } from '../subjects/sliced.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import type { Authority } from './authority.ts';

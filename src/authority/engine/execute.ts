@@ -5,9 +5,9 @@
 
 import type { Policy } from '../../../machines/policy.ts';
 import { jsonText, type Writable } from '../../base/json/write.ts';
-import { Refusal } from '../../base/refusal.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import { GRAPH_DOCUMENTS, publishedDocument } from '../../protocol/contract/documents.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 import type { KeptAnswer, SealedEntry, SubjectWrite } from '../../store/store.ts';
 import { changesDashboard } from '../derived/dashboard-pace.ts';
 import { Sliced } from '../subjects/sliced.ts';

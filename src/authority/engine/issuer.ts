@@ -5,10 +5,10 @@ import { SHA256 } from '../../base/crypto/digest.ts';
 import { parseJson } from '../../base/json/parse.ts';
 import type { JsonObject } from '../../base/json/value.ts';
 import { canonicalJson } from '../../base/json/write.ts';
-import { isSignerUnavailable, Refusal, type RefusalName, refuse } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { BuildFailure, Issuer } from '../../protocol/records/issuer.ts';
 import { type SignedRecord, signRecord } from '../../protocol/records/signed-record.ts';
+import { isSignerUnavailable, Refusal, type RefusalName, refuse } from '../../protocol/refusals.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import type { Authority } from './authority.ts';
 

@@ -1,7 +1,7 @@
 /** A private key submitted as a public key must not be stored, audited or published [core-1-5-1]. */
 import { decodeBase64 } from '../../base/crypto/base64.ts';
 import { SEED_BYTES, signerFromSeed } from '../../base/crypto/ed25519.ts';
-import { Refusal } from '../../base/refusal.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 import type { Authority } from './authority.ts';
 
 /** The most keys checked in one call, because each check derives a key. */

@@ -1,8 +1,8 @@
 /** Operator authentication [service-operator-authentication], [core-2-3]. */
 import type { OperatorKeyRefusal } from '../../../machines/operator-key.ts';
 import type { Refused } from '../../../machines/refused.ts';
-import { Refusal } from '../../base/refusal.ts';
 import type { OperatorClaim, OperatorProofVerdict, Tier } from '../../protocol/contract/claims.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 import type { ReplayRule } from '../replay/replay.ts';
 import { refusalIn } from '../subjects/kinds.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';

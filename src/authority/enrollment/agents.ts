@@ -1,9 +1,9 @@
 /** The agent registry [core-4-6]. */
 import { createHash } from 'node:crypto';
 import { canonicalJson, compareCodePoints, JsonText } from '../../base/json/write.ts';
-import { Refusal } from '../../base/refusal.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import { signedText } from '../../protocol/records/signed-record.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 import { assertRoom } from '../derived/host-status.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Run } from '../engine/execute.ts';

@@ -1,10 +1,10 @@
 /** Lists certificates for operators: all that are kept, in any status [core-4-17]. */
 
 import { isPublicKey } from '../../base/crypto/public-key.ts';
-import { Refusal } from '../../base/refusal.ts';
 import { formatInstant, formatInstantIfAny } from '../../base/timestamp.ts';
 import type { InputOf } from '../../protocol/api/define.ts';
 import type { Api } from '../../protocol/api/table.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 import {
   type CertificateRow,
   type CertificateStatus,

@@ -4,10 +4,10 @@
  */
 import type { Invite } from '../../../machines/invite.ts';
 import { sha256Hex } from '../../base/crypto/digest.ts';
-import { Refusal } from '../../base/refusal.ts';
 import { formatInstant, formatInstantIfAny } from '../../base/timestamp.ts';
 import type { CallInput } from '../../protocol/contract/calls.ts';
 import type { OperatorClaim } from '../../protocol/contract/claims.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 import { descriptionTest } from '../../protocol/rows/description-filter.ts';
 import { type InviteRow, type InviteStatus, numberedName } from '../../protocol/rows/invite.ts';
 import { labelTexts } from '../../protocol/rows/node-description.ts';

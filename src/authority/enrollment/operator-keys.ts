@@ -3,10 +3,10 @@
  * signed.
  */
 import { compareCodePoints, jsonText } from '../../base/json/write.ts';
-import { Refusal } from '../../base/refusal.ts';
 import { formatInstant, formatInstantIfAny } from '../../base/timestamp.ts';
 import type { Tier } from '../../protocol/contract/claims.ts';
 import { publishedDocument } from '../../protocol/contract/documents.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 import type { OperatorKeyRow } from '../../protocol/rows/operator-key.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';

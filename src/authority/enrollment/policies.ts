@@ -1,11 +1,11 @@
 /** Policy versions [core-4-10]. The authority timestamps and signs them; signatures from clients are ignored. */
 import { compareCodePoints, jsonText } from '../../base/json/write.ts';
-import { Refusal } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { ListPlace } from '../../protocol/contract/pages.ts';
 import { defaultPolicyId, MIN_CLIENT_VERSION } from '../../protocol/records/first-policy.ts';
 import { type PolicyManifest, readPolicyManifest } from '../../protocol/records/policy-manifest.ts';
 import { signRecord } from '../../protocol/records/signed-record.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { costOf, signedAgain } from '../engine/issuer.ts';

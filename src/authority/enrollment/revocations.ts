@@ -1,8 +1,8 @@
 /** POST /admin/revoke [core-4-8]: the certificate and the CRL change in one transaction. */
 import { sha256Hex } from '../../base/crypto/digest.ts';
 import { compareCodePoints } from '../../base/json/write.ts';
-import { Refusal } from '../../base/refusal.ts';
 import type { CallInput } from '../../protocol/contract/calls.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { refusePrivateKeys } from '../engine/known-keys.ts';

@@ -3,8 +3,8 @@
  * that a large fleet does not delay other commands.
  */
 import { JsonText, jsonText } from '../../base/json/write.ts';
-import { Refusal } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import type { ContactView } from '../liveness/rosters.ts';

@@ -5,7 +5,6 @@
 
 import { verifySignature } from '../../base/crypto/ed25519.ts';
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
-import { type RefusalName, refuse } from '../../base/refusal.ts';
 import {
   type AgreementRecord,
   acceptCounter,
@@ -20,6 +19,7 @@ import {
 import { type Issuer, publicKeysOf } from '../../protocol/records/issuer.ts';
 import { withinBudget } from '../../protocol/records/signature-search.ts';
 import { buildTrustEvidence, type TrustEvidence } from '../../protocol/records/trust-evidence.ts';
+import { type RefusalName, refuse } from '../../protocol/refusals.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import { built, issuerOf } from '../engine/issuer.ts';

@@ -8,7 +8,6 @@
 import { SHA256, sha256Hex } from '../../base/crypto/digest.ts';
 import { verifySignature } from '../../base/crypto/ed25519.ts';
 import { JsonText, jsonText } from '../../base/json/write.ts';
-import { refuse } from '../../base/refusal.ts';
 import { publishedDocument } from '../../protocol/contract/documents.ts';
 import { buildBoundaryDecision } from '../../protocol/records/boundary-decision.ts';
 import {
@@ -24,6 +23,7 @@ import { isForgery } from '../../protocol/records/justification-proof.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import { buildTrustEvidence } from '../../protocol/records/trust-evidence.ts';
 import { buildValidatorVote } from '../../protocol/records/validator-vote.ts';
+import { refuse } from '../../protocol/refusals.ts';
 import type { Handler } from '../engine/admission.ts';
 import { built, issuerOf } from '../engine/issuer.ts';
 import { ownTreatyKeys } from '../recognition/treaties.ts';

@@ -3,7 +3,7 @@
  * webhooks receive them [events-5].
  */
 import { JsonText } from '../../base/json/write.ts';
-import { Refusal } from '../../base/refusal.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 import { eventText } from '../derived/audit-tail.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';

@@ -1,7 +1,7 @@
-import { Refusal } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { Readiness } from '../../protocol/answers/documents.ts';
 import { instantOf } from '../../protocol/records/record.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 import type { Posture, PostureFinding } from '../../protocol/rows/posture.ts';
 import { COMMIT_OVERDUE } from '../../store/store.ts';
 import { laggardsIn } from '../derived/adoption.ts';

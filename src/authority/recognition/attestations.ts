@@ -1,7 +1,6 @@
 /** Membership attestations issued by this authority [core-4-11]. */
 import type { Attestation } from '../../../machines/attestation.ts';
 import { canonicalJson, JsonText, type WithText } from '../../base/json/write.ts';
-import { Refusal } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { CallInput } from '../../protocol/contract/calls.ts';
 import { type Issuer, keysOf } from '../../protocol/records/issuer.ts';
@@ -10,6 +9,7 @@ import {
   readMembershipAttestation,
 } from '../../protocol/records/membership-attestation.ts';
 import { signRecord } from '../../protocol/records/signed-record.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 import type { AttestationRow } from '../../protocol/rows/attestation.ts';
 import { statusOf } from '../derived/record-lists.ts';
 import type { Handler } from '../engine/admission.ts';

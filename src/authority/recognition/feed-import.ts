@@ -1,8 +1,8 @@
 /** Imports another sovereign's revocation feed [core-4-14]. */
 import type { ImportedFeed, ImportedFeedRefusal } from '../../../machines/revocation-feed.ts';
 import { sha256Hex } from '../../base/crypto/digest.ts';
-import { Refusal, type RefusalName } from '../../base/refusal.ts';
 import type { VerifiedFeed } from '../../protocol/contract/inputs.ts';
+import { Refusal, type RefusalName } from '../../protocol/refusals.ts';
 import type { Handler } from '../engine/admission.ts';
 import { refusePrivateKeys } from '../engine/known-keys.ts';
 import { refusalIn } from '../subjects/kinds.ts';

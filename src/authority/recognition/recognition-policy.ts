@@ -1,6 +1,6 @@
 /** The recognition policy, which lists the issuers that this sovereign recognizes [core-4-12]. */
 import { canonicalJson, JsonText } from '../../base/json/write.ts';
-import { Refusal } from '../../base/refusal.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 import type { Handler } from '../engine/admission.ts';
 import { refusePrivateKeys } from '../engine/known-keys.ts';
 

@@ -1,7 +1,6 @@
 /** Recognition treaties [core-4-13]. */
 import type { Treaty } from '../../../machines/recognition-treaty.ts';
 import { canonicalJson, JsonText, type WithText } from '../../base/json/write.ts';
-import { Refusal } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { CallInput } from '../../protocol/contract/calls.ts';
 import { keysInForce } from '../../protocol/records/authority-chain.ts';
@@ -11,6 +10,7 @@ import {
   readRecognitionTreaty,
 } from '../../protocol/records/recognition-treaty.ts';
 import { signRecord } from '../../protocol/records/signed-record.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 import type { TreatyRow } from '../../protocol/rows/treaty.ts';
 import { statusOf } from '../derived/record-lists.ts';
 import type { Handler } from '../engine/admission.ts';

@@ -2,7 +2,6 @@
 import type { Following, Treaty } from '../../../machines/recognition-treaty.ts';
 import { parseJson } from '../../base/json/parse.ts';
 import { canonicalJson, JsonText } from '../../base/json/write.ts';
-import { Refusal } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { ChainRefusal } from '../../protocol/records/authority-chain.ts';
 import type { AuthoritySuccession } from '../../protocol/records/authority-succession.ts';
@@ -13,6 +12,7 @@ import {
 } from '../../protocol/records/recognition-treaty.ts';
 import { signRecord } from '../../protocol/records/signed-record.ts';
 import { acceptedKeys, rootKeyIn, type TreatyPin } from '../../protocol/records/treaty-chain.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';
 import type { Run } from '../engine/execute.ts';

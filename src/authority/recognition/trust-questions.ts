@@ -1,10 +1,10 @@
 /** Answers trust questions beyond the current path: why, at another time, or without certain treaties [core-6-3-1]. */
 
 import type { Writable } from '../../base/json/write.ts';
-import { Refusal } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { RevocationKnowledge } from '../../protocol/api/verification.ts';
 import type { CallInput } from '../../protocol/contract/calls.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 import type { ConsideredTrust } from '../../protocol/rows/graph.ts';
 import type { Handler } from '../engine/admission.ts';
 import type { Authority } from '../engine/authority.ts';

@@ -6,8 +6,8 @@
 
 import type { JsonObject } from '../../base/json/value.ts';
 import { jsonText } from '../../base/json/write.ts';
-import type { RefusalName } from '../../base/refusal.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
+import type { RefusalName } from '../../protocol/refusals.ts';
 import type { KeptAnswer } from '../../store/store.ts';
 import type { KeptForm } from '../subjects/unit-of-work.ts';
 

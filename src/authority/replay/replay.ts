@@ -24,10 +24,11 @@
  * A genuine request that is sent again byte for byte, and is marked as a repeat, gets its first answer; nothing is
  * decided again.
  */
-import { Refusal } from '../../base/refusal.ts';
+
 import { formatInstant } from '../../base/timestamp.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import { DELETE_ENVELOPE_TOLERANCE, type RequestIdentity } from '../../protocol/contract/claims.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 import type { KeptAnswer, StoreReading, TimeRange } from '../../store/store.ts';
 import type { KeptForm, SpentRequest, UnitOfWork } from '../subjects/unit-of-work.ts';
 import { createEarlierRequests } from './earlier-requests.ts';

@@ -3,7 +3,7 @@
  * transaction, during which nothing else is decided, so every record is signed by the keys of its time.
  */
 import type { JsonObject } from '../../base/json/value.ts';
-import { Refusal } from '../../base/refusal.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 import { laggardsIn } from '../derived/adoption.ts';
 import { formerKeys } from '../derived/authority-keys.ts';
 import type { Handler } from '../engine/admission.ts';

@@ -4,7 +4,6 @@ import { SHA256 } from '../../base/crypto/digest.ts';
 import { verifySignature } from '../../base/crypto/ed25519.ts';
 import type { JsonObject } from '../../base/json/value.ts';
 import { jsonText } from '../../base/json/write.ts';
-import { Refusal } from '../../base/refusal.ts';
 import type { AuthorityKeyStep } from '../../protocol/answers/operators.ts';
 import { publishedDocument } from '../../protocol/contract/documents.ts';
 import {
@@ -19,6 +18,7 @@ import {
   type SignedSuccession,
   successionProblem,
 } from '../../protocol/records/succession-request.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 import {
   committedChain,
   genesisInForce,

@@ -2,9 +2,9 @@
 import { verifySignature } from '../../base/crypto/ed25519.ts';
 import type { JsonObject } from '../../base/json/value.ts';
 import { jsonText } from '../../base/json/write.ts';
-import { Refusal } from '../../base/refusal.ts';
 import { DELETE_ENVELOPE_TOLERANCE, type NodeClaim } from '../../protocol/contract/claims.ts';
 import { isSignedByAny } from '../../protocol/records/signed-record.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 import { judgeTimestamp } from '../auth/signed-request.ts';
 import type { Edge } from '../edge.ts';
 import { withProof } from '../limited.ts';

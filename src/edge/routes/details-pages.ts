@@ -1,5 +1,5 @@
 /** Pages of single treaties, sovereigns, attestations and capabilities, with URLs that can be shared. */
-import { REFUSALS } from '../../base/refusal.ts';
+
 import { attestationPage } from '../../pages/attestation.ts';
 import { capabilityPage } from '../../pages/capability.ts';
 import {
@@ -16,6 +16,7 @@ import { pageNumber } from '../../pages/treaty-query.ts';
 import type { InputOf } from '../../protocol/api/define.ts';
 import type { Api } from '../../protocol/api/table.ts';
 import type { AgentDescriptor } from '../../protocol/records/agent-descriptor.ts';
+import { REFUSALS } from '../../protocol/refusals.ts';
 import type { AttestationRow } from '../../protocol/rows/attestation.ts';
 import type { TreatyRow } from '../../protocol/rows/treaty.ts';
 import type { Edge } from '../edge.ts';

@@ -1,8 +1,8 @@
 /** Proofs that a capability is in a list, computed from the request alone [trust-6-4]. */
 import { SHA256 } from '../../base/crypto/digest.ts';
 import { jsonText } from '../../base/json/write.ts';
-import { refuse } from '../../base/refusal.ts';
 import { proveMembership } from '../../protocol/records/capability-disclosure.ts';
+import { refuse } from '../../protocol/refusals.ts';
 import { jsonReply } from '../reply.ts';
 import type { EdgeParts } from './operations.ts';
 

@@ -1,7 +1,6 @@
 /** The public documents: served from cached bytes, with a validator for conditional requests. */
 import type { JsonObject } from '../../base/json/value.ts';
 import { jsonText } from '../../base/json/write.ts';
-import { Refusal, type RefusalName } from '../../base/refusal.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import {
   type DocumentName,
@@ -10,6 +9,7 @@ import {
   type PublishedDocument,
 } from '../../protocol/contract/documents.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
+import { Refusal, type RefusalName } from '../../protocol/refusals.ts';
 import { type Edge, inTurn, withAnswer } from '../edge.ts';
 import { documentReply, type Reply, refusalReply, staleDocumentReply } from '../reply.ts';
 import type { RouteRequest } from '../route.ts';

@@ -3,11 +3,12 @@
  * authority a page at a time at the client's pace. Rows that change meanwhile are sent in their new state, and rows
  * added at the end are included.
  */
-import { Refusal } from '../../base/refusal.ts';
+
 import { MOST_ROWS } from '../../protocol/api/define.ts';
 import { type Input, refused } from '../../protocol/api/input.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import type { ListPlace, PageRequest } from '../../protocol/contract/pages.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 import { firstValue, type Query } from '../query.ts';
 import {
   answerReply,

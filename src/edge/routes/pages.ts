@@ -1,12 +1,12 @@
 /** Pages about the service itself, rendered once and then served from the same bytes, and the ends of live pages. */
 
-import { Refusal } from '../../base/refusal.ts';
 import { inSlices } from '../../base/slices.ts';
 import { apiReferencePage } from '../../pages/api-reference.ts';
 import { cliReferencePage } from '../../pages/cli-reference.ts';
 import { homePage } from '../../pages/home.ts';
 import { openApiText } from '../../pages/reference/openapi.ts';
 import { searchEntries, searchPage } from '../../pages/search.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 import type { Dashboard } from '../../protocol/rows/dashboard.ts';
 import { addressedDocument } from '../addressed-document.ts';
 import { type Edge, keyFingerprint, withAnswer } from '../edge.ts';

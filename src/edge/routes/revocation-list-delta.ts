@@ -3,9 +3,9 @@
  * added entries are the end of the published list, and the signed part is the same for every earlier version.
  */
 
-import { Refusal } from '../../base/refusal.ts';
 import { documentText, type PublishedDocument } from '../../protocol/contract/documents.ts';
 import { endOf, entriesIn, KEPT_REVISIONS } from '../../protocol/contract/revision-ends.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 import type { Edge } from '../edge.ts';
 import { documentReply, type PiecewiseBody, piecewiseReply, type Reply } from '../reply.ts';
 import type { RouteRequest } from '../route.ts';

@@ -1,10 +1,11 @@
 /** The page that explains why one sovereign trusts another [core-6-3-1]. */
-import { REFUSALS } from '../../base/refusal.ts';
+
 import { counted } from '../../pages/counts.ts';
 import { type TrustPageAnswer, trustPage } from '../../pages/trust.ts';
 import type { TrustPageQuestion } from '../../pages/trust-form.ts';
 import { trustPath } from '../../protocol/api/graph.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
+import { REFUSALS } from '../../protocol/refusals.ts';
 import type { ExplainedTrust } from '../../protocol/rows/graph.ts';
 import type { Edge } from '../edge.ts';
 import { errorPageReply, htmlReply, type Reply, refusalReply } from '../reply.ts';

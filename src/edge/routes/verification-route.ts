@@ -7,7 +7,6 @@ import { verifySignature } from '../../base/crypto/ed25519.ts';
 import { parseJson } from '../../base/json/parse.ts';
 import type { JsonObject } from '../../base/json/value.ts';
 import { jsonText } from '../../base/json/write.ts';
-import { Refusal } from '../../base/refusal.ts';
 import type { Operation } from '../../protocol/api/define.ts';
 import type {
   Judged,
@@ -15,6 +14,7 @@ import type {
   Verification,
   Verifier,
 } from '../../protocol/api/verification.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 import type { Edge } from '../edge.ts';
 import { jsonReply, type Reply } from '../reply.ts';
 import type { Route } from '../route.ts';

@@ -2,7 +2,7 @@
 
 import type { JsonObject, JsonValue } from '../../base/json/value.ts';
 import { jsonText } from '../../base/json/write.ts';
-import { REFUSALS, type RefusalName } from '../../base/refusal.ts';
+import { REFUSALS, type RefusalName } from '../../protocol/refusals.ts';
 import {
   maxBodyBytes,
   maxBodyValues,

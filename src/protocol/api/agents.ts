@@ -1,9 +1,9 @@
 /** The agent registry [core-4-6]. */
 import Type from 'typebox';
-import { refuse } from '../../base/refusal.ts';
 import { AgentList, AgentRegistered, AgentUnregistered } from '../answers/enrollment.ts';
 import { AgentDescriptor, readAgentDescriptor } from '../records/agent-descriptor.ts';
 import { instantOf } from '../records/record.ts';
+import { refuse } from '../refusals.ts';
 import { nodeCommand, publicList, publicQuery } from './define.ts';
 import { readBy } from './members.ts';
 import { text } from './parameters.ts';

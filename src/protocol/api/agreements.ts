@@ -1,7 +1,6 @@
 /** Agreements: offer, counter, accept [trust-5-1] to [trust-5-3]. */
 import Type from 'typebox';
 import type { JsonObject, JsonValue } from '../../base/json/value.ts';
-import { demand, type RefusalName, refuse } from '../../base/refusal.ts';
 import {
   AgreementRecord,
   CapabilityCounter,
@@ -10,6 +9,7 @@ import {
   readCapabilityOffer,
 } from '../records/agreement.ts';
 import { type Fresh, Whole } from '../records/record.ts';
+import { demand, type RefusalName, refuse } from '../refusals.ts';
 import { operatorCommand } from './define.ts';
 import { readBy } from './members.ts';
 import { Filled } from './scalars.ts';

@@ -1,9 +1,9 @@
 /** The keys of the authority, and the succession to the next one [authority-keys-9]. */
 import Type from 'typebox';
-import { refuse } from '../../base/refusal.ts';
 import { AuthorityKeyStep } from '../answers/operators.ts';
 import { AuthorityKeys } from '../records/authority-chain.ts';
 import { readSignedSuccession, SignedSuccession } from '../records/succession-request.ts';
+import { refuse } from '../refusals.ts';
 import { LARGE_BODY_BYTES } from '../route-description.ts';
 import { privilegedCommand, publicDocument } from './define.ts';
 import { optional, readBy } from './members.ts';

@@ -1,10 +1,10 @@
 /** Boundary decisions [trust-5-4]. */
 import Type from 'typebox';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.ts';
-import { demand, refuse } from '../../base/refusal.ts';
 import { AgreementRecord, readAgreementRecord } from '../records/agreement.ts';
 import { BoundaryDecision } from '../records/boundary-decision.ts';
 import { Whole } from '../records/record.ts';
+import { demand, refuse } from '../refusals.ts';
 import { operatorCommand } from './define.ts';
 import { readBy } from './members.ts';
 import { Filled } from './scalars.ts';

@@ -1,11 +1,11 @@
 /** Consensus: vote, assemble [trust-5-8], [trust-5-9]. */
 import Type from 'typebox';
 import { areTexts, isList } from '../../base/json/value.ts';
-import { demand, refuse } from '../../base/refusal.ts';
 import { MAX_VALIDATORS, MAX_VOTES } from '../records/bounds.ts';
 import { ConsensusProof } from '../records/consensus-proof.ts';
 import { JustificationProof, readJustificationProof } from '../records/justification-proof.ts';
 import { readValidatorVote, ValidatorVote } from '../records/validator-vote.ts';
+import { demand, refuse } from '../refusals.ts';
 import { operatorCommand } from './define.ts';
 import { readBy } from './members.ts';
 import { demandPresent, integerOf, omittable } from './trust-members.ts';

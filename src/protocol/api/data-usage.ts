@@ -1,7 +1,6 @@
 /** Data usage: license policy, access intent [trust-5-10], [trust-5-11]. */
 import Type from 'typebox';
 import { areTexts, isList, type JsonValue } from '../../base/json/value.ts';
-import { demand, type RefusalName, refuse } from '../../base/refusal.ts';
 import { MAX_ACCESS_TYPES, MAX_SOURCES } from '../records/bounds.ts';
 import {
   DataAccessIntent,
@@ -9,6 +8,7 @@ import {
   DataSourceDescriptor,
   readDataSourceDescriptor,
 } from '../records/data-usage.ts';
+import { demand, type RefusalName, refuse } from '../refusals.ts';
 import { operatorCommand, publicDocument } from './define.ts';
 import { readBy } from './members.ts';
 import { Filled } from './scalars.ts';

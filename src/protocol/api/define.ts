@@ -13,7 +13,7 @@ import Type, {
   type TUnion,
 } from 'typebox';
 import type { JsonObject } from '../../base/json/value.ts';
-import type { RefusalName } from '../../base/refusal.ts';
+import type { RefusalName } from '../refusals.ts';
 import type { Access, RateBucket, RouteDescription } from '../route-description.ts';
 import type { Input } from './input.ts';
 import type { Body, Member, ReadBody, ReadContext } from './members.ts';

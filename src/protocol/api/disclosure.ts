@@ -1,7 +1,6 @@
 /** Selective disclosure: commit, nullify, prove [trust-5-6], [trust-5-7], [trust-6-4]. */
 import Type from 'typebox';
 import { areTexts, isList } from '../../base/json/value.ts';
-import { demand, refuse } from '../../base/refusal.ts';
 import { AgreementRecord, readAgreementRecord } from '../records/agreement.ts';
 import { MAX_CAPABILITIES } from '../records/bounds.ts';
 import {
@@ -11,6 +10,7 @@ import {
   readCapabilityCommitment,
   readCapabilityMembershipProof,
 } from '../records/capability-disclosure.ts';
+import { demand, refuse } from '../refusals.ts';
 import { operatorCommand, publicComputation } from './define.ts';
 import { readBy } from './members.ts';
 import { Filled } from './scalars.ts';

@@ -1,13 +1,13 @@
 /** Trust evidence [trust-5-5]. */
 import Type from 'typebox';
 import { isJsonObject, isList, type JsonObject, type JsonValue } from '../../base/json/value.ts';
-import { demand, refuse } from '../../base/refusal.ts';
 import {
   readTrustDecision,
   TrustDecision,
   TrustEvidence,
   VERDICTS,
 } from '../records/trust-evidence.ts';
+import { demand, refuse } from '../refusals.ts';
 import { operatorCommand } from './define.ts';
 import { readBy } from './members.ts';
 import { integerOf, isMissing, omittable } from './trust-members.ts';

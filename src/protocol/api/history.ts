@@ -1,6 +1,6 @@
 /** The history of the service [core-4-22]. */
 import Type from 'typebox';
-import { Refusal } from '../../base/refusal.ts';
+import { Refusal } from '../refusals.ts';
 import {
   HISTORY_STEPS,
   History,

@@ -1,6 +1,6 @@
 /** What was read of a request: the input of its handler, or why there is none. */
 import type { JsonObject } from '../../base/json/value.ts';
-import type { RefusalName } from '../../base/refusal.ts';
+import type { RefusalName } from '../refusals.ts';
 
 /** An operator learns of a refusal only once admitted, so it is passed on like an input. */
 export type Input<T> =

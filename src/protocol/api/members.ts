@@ -1,7 +1,7 @@
 /** Members of bodies: what fits, what is refused how, and what counts if nothing was sent. */
 import type { Static, TObject, TSchema } from 'typebox';
 import type { JsonObject } from '../../base/json/value.ts';
-import type { RefusalName } from '../../base/refusal.ts';
+import type { RefusalName } from '../refusals.ts';
 
 export interface Member<Value = unknown, IsRequired extends boolean = boolean> {
   readonly schema: TSchema;

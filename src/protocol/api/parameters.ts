@@ -1,7 +1,7 @@
 /** Parameters of queries: each reads the texts that were sent, and says in the references what they may be. */
 import Type, { type TSchema, type TSchemaOptions } from 'typebox';
-import type { RefusalName } from '../../base/refusal.ts';
 import { parseRequestTimestamp } from '../../base/timestamp.ts';
+import type { RefusalName } from '../refusals.ts';
 
 export interface Parameter<Value = unknown, Sent = unknown> {
   readonly schema: TSchema;

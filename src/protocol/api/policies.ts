@@ -1,9 +1,9 @@
 /** Policy versions [core-4-10]. */
 import Type from 'typebox';
 import type { JsonObject, JsonValue } from '../../base/json/value.ts';
-import { Refusal } from '../../base/refusal.ts';
 import { PolicyHistory } from '../answers/recognition.ts';
 import { PolicyManifest, readPolicyManifest } from '../records/policy-manifest.ts';
+import { Refusal } from '../refusals.ts';
 import { LARGE_BODY_BYTES } from '../route-description.ts';
 import { operatorList, privilegedCommand } from './define.ts';
 import { optional, type ReadContext, readBy, required } from './members.ts';

@@ -1,7 +1,7 @@
 /** Reads requests as declared. */
 import type { TObject } from 'typebox';
 import type { JsonObject } from '../../base/json/value.ts';
-import { Refusal, type RefusalName } from '../../base/refusal.ts';
+import { Refusal, type RefusalName } from '../refusals.ts';
 import { type FieldError, fitting } from './fit.ts';
 import { type Input, refused } from './input.ts';
 import type { Body, BodyCheck, Member, ReadContext } from './members.ts';

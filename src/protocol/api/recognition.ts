@@ -2,7 +2,6 @@
 import Type from 'typebox';
 import { isPublicKey } from '../../base/crypto/public-key.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.ts';
-import { Refusal, refuse } from '../../base/refusal.ts';
 import { FeedImported, RecognitionPolicySaved } from '../answers/recognition.ts';
 import {
   readRecognitionPolicy as policyIn,
@@ -13,6 +12,7 @@ import {
   SovereignRevocationFeed,
 } from '../records/revocation-feed.ts';
 import { keyList } from '../records/signature-search.ts';
+import { Refusal, refuse } from '../refusals.ts';
 import { LARGE_BODY_BYTES } from '../route-description.ts';
 import { privilegedCommand, publicDocument, publicQuery } from './define.ts';
 import { type ReadContext, readBy } from './members.ts';

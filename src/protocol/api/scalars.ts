@@ -2,8 +2,8 @@
 import Type, { type TInteger, type TSchema, type TUnknown } from 'typebox';
 import { isPublicKey } from '../../base/crypto/public-key.ts';
 import type { JsonObject, JsonValue } from '../../base/json/value.ts';
-import type { RefusalName } from '../../base/refusal.ts';
 import { MAX_TEXT_LENGTH } from '../records/bounds.ts';
+import type { RefusalName } from '../refusals.ts';
 import type { BodyCheck } from './members.ts';
 
 /** Base64 of 32 bytes in its one canonical spelling. */

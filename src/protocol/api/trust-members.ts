@@ -12,9 +12,9 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../base/json/value.ts';
-import { demand, type RefusalName, refuse } from '../../base/refusal.ts';
 import { parseRequestDatetime, type RequestDatetime } from '../../base/timestamp.ts';
 import { MAX_CAPABILITIES, MAX_KEYS } from '../records/bounds.ts';
+import { demand, type RefusalName, refuse } from '../refusals.ts';
 
 type Member = JsonValue | undefined;
 

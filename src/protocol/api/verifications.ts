@@ -2,7 +2,6 @@
 import Type from 'typebox';
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.ts';
-import { demand, Refusal, type RefusalName, refuse } from '../../base/refusal.ts';
 import {
   AgreementVerdict,
   AttestationVerdict,
@@ -63,6 +62,7 @@ import {
   TrustEvidence,
   verifyTrustEvidence,
 } from '../records/trust-evidence.ts';
+import { demand, Refusal, type RefusalName, refuse } from '../refusals.ts';
 import { KeysOfAnyForm } from './scalars.ts';
 import { Keys, omittable } from './trust-members.ts';
 import {

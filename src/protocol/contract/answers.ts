@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/json/value.ts';
-import type { RefusalName } from '../../base/refusal.ts';
+import type { RefusalName } from '../refusals.ts';
 
 /**
  * The answer of the authority. The value is JSON text, because text is the cheapest thing to send between threads, and

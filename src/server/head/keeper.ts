@@ -6,9 +6,9 @@ import type { Crl } from '../../../machines/crl.ts';
 import type { SovereignFeed } from '../../../machines/sovereign-feed.ts';
 import type { RecordSigner } from '../../base/crypto/primitives.ts';
 import { canonicalJson } from '../../base/json/write.ts';
-import { isSignerUnavailable } from '../../base/refusal.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import { signRecord } from '../../protocol/records/signed-record.ts';
+import { isSignerUnavailable } from '../../protocol/refusals.ts';
 import type {
   StatePosition,
   Store,

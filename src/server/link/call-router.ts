@@ -4,7 +4,6 @@
  * when another instance takes over.
  */
 
-import type { RefusalName } from '../../base/refusal.ts';
 import type { LocalRateLimits, RateLimitSettings, RateLimits } from '../../edge/rate-limit.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import {
@@ -15,6 +14,7 @@ import {
   OUTCOME_UNKNOWN,
   UNAVAILABLE,
 } from '../../protocol/contract/calls.ts';
+import type { RefusalName } from '../../protocol/refusals.ts';
 import { type Outbox, type Relay, type Rows, reply } from '../threads/answers.ts';
 import { answerLimit, askedLimits } from '../threads/limit-questions.ts';
 import { HEARTBEAT_ROW, unpackHeartbeat } from '../threads/packed-heartbeat.ts';

@@ -1,10 +1,10 @@
 /** The secrets of the link between instances, which each authority key gives its own [link-2]. */
 import type { LabeledSigner, Signer } from '../../base/crypto/primitives.ts';
-import { isSignerUnavailable } from '../../base/refusal.ts';
 import type { AuthoritySigner } from '../../base/signer/authority-signer.ts';
 import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
 import type { AuthorityKey } from '../../protocol/records/authority-chain.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
+import { isSignerUnavailable } from '../../protocol/refusals.ts';
 import { derivedSecret, keysIn, networkDigest } from '../derived-secret.ts';
 
 export interface LinkKey {

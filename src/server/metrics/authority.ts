@@ -11,9 +11,9 @@ import {
   Histogram,
   Registry,
 } from 'prom-client';
-import type { RefusalName } from '../../base/refusal.ts';
 import type { MetricsReport } from '../../edge/metrics.ts';
 import { REQUEST_SECONDS, STORE_SECONDS } from '../../protocol/contract/history-cells.ts';
+import type { RefusalName } from '../../protocol/refusals.ts';
 import { AUDIT_EVENTS } from '../../protocol/rows/audit-event.ts';
 import { createInstanceMetrics, type InstanceMetrics } from './instances.ts';
 import { type AuthorityCounts, createStateMetrics } from './state.ts';

@@ -1,7 +1,8 @@
 /** Rate limit questions whose counts are kept elsewhere: on the authority's thread or by another instance. */
-import { Refusal } from '../../base/refusal.ts';
+
 import type { RateLimitSettings, RateLimits } from '../../edge/rate-limit.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 import type { RateBucket } from '../../protocol/route-description.ts';
 
 type LimitQuestion = readonly [bucket: RateBucket, key: string, at: number];

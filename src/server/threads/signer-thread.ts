@@ -6,10 +6,10 @@
 import type { Worker } from 'node:worker_threads';
 import type { Signer } from '../../base/crypto/primitives.ts';
 import { messageOf } from '../../base/error-message.ts';
-import { Refusal } from '../../base/refusal.ts';
 import type { KeyHolder } from '../../base/signer/authority-signer.ts';
 import { patienceFor, type SignerAddress } from '../../base/signer/connection.ts';
 import { PROBE } from '../../base/signer/protocol.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 import { endOf, startWorker } from './worker-thread.ts';
 
 export interface SignerThreadIdentity {

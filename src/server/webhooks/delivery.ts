@@ -7,13 +7,13 @@ import type { WebhookFacts } from '../../authority/views/posture.ts';
 import { sha256Hex } from '../../base/crypto/digest.ts';
 import type { RecordSigner } from '../../base/crypto/primitives.ts';
 import type { Logger } from '../../base/log/logger.ts';
-import { isSignerUnavailable } from '../../base/refusal.ts';
 import type { Runtime } from '../../base/runtime.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { Call } from '../../protocol/contract/calls.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import { singleKeyOf } from '../../protocol/records/signed-record.ts';
 import { WEBHOOK_PROOF_HEADER, webhookProof } from '../../protocol/records/webhook-proof.ts';
+import { isSignerUnavailable } from '../../protocol/refusals.ts';
 import type { AuthorityMetrics } from '../metrics/authority.ts';
 import type { Poster, Problem } from './post.ts';
 

@@ -8,7 +8,6 @@ import { NOTHING_KNOWN } from '../../../src/authority/derived/host-status.ts';
 import type { JsonObject } from '../../../src/base/json/value.ts';
 import { jsonText } from '../../../src/base/json/write.ts';
 import { createLogger } from '../../../src/base/log/logger.ts';
-import { Refusal } from '../../../src/base/refusal.ts';
 import { createHeartbeatSessions, type HeartbeatSessions } from '../../../src/edge/auth/session.ts';
 import { type KnownAuthorityKeys, publishedAuthorityKeys } from '../../../src/edge/known-keys.ts';
 import { createRateLimits, type RateLimitSettings } from '../../../src/edge/rate-limit.ts';
@@ -24,6 +23,7 @@ import {
   createDocumentCache,
   createDocumentPublisher,
 } from '../../../src/protocol/contract/publications.ts';
+import { Refusal } from '../../../src/protocol/refusals.ts';
 import { RATE_BUCKETS } from '../../../src/protocol/route-description.ts';
 import { createCallRouter } from '../../../src/server/link/call-router.ts';
 import { createLinkClient, withdrawAll } from '../../../src/server/link/client.ts';
