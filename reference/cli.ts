@@ -20,7 +20,9 @@ repeating the option. \`--body\` names a file with members of the body, which op
 connection begins with \`target-\`: \`--target-key-id\` names a key, \`--key-id\` the one that signs.`;
 
 export function cliPage(): string {
-  const { commands, notes } = commandReference(buildProgram());
+  const { commands: all, notes } = commandReference(buildProgram());
+  const isOperation = ({ path }: CommandEntry) => path.startsWith('call ');
+  const commands = all.filter((command) => !isOperation(command));
   return page(
     'Command line',
     INTRODUCTION,
@@ -34,6 +36,14 @@ export function cliPage(): string {
       ]),
     ),
     ...commands.map(sectionOf),
+    '## Operations',
+    'Each is a command below `mesh-na call`, whose `--help` shows the options, and is described at `/api-reference`.',
+    table(
+      ['Command', 'What it does'],
+      all
+        .filter(isOperation)
+        .map(({ path, description }) => [code(path), escaped(sentence(description))]),
+    ),
   );
 }
 

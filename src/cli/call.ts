@@ -49,8 +49,13 @@ export function addCallCommands(program: Command): void {
     .command('call')
     .description('call any operation of the API, and print its answer as JSON');
   for (const [name, operation] of Object.entries<Operation>(API)) {
-    define(call.command(name), name, operation);
+    if (isCallable(operation)) define(call.command(name), name, operation);
   }
+}
+
+/** Pages and streams are no JSON, and nodes have commands of their own, which keep their key and certificate. */
+function isCallable({ access, answer }: Operation): boolean {
+  return access !== 'node' && access !== 'internal' && !('contentType' in answer);
 }
 
 function define(command: Command, name: string, operation: Operation): void {
@@ -91,7 +96,7 @@ function readBody(path: string, operation: Operation): Promise<JsonObject> {
 function methodOf(name: string, operation: Operation, options: CallOptions): Method {
   const methods = isOperatorRoute(operation)
     ? operatorClient(options)
-    : operations(publicCalls(serverOf(options)), 'public');
+    : operations(publicCalls(serverOf(options)), 'public', 'public-or-operator');
   return (methods as unknown as Readonly<Record<string, Method>>)[name] as Method;
 }
 
