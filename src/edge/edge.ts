@@ -10,7 +10,7 @@ import type { PublishedDocument } from '../protocol/contract/documents.ts';
 import type { InstanceStatus } from '../protocol/contract/instance-status.ts';
 import type { DocumentCache } from '../protocol/contract/publications.ts';
 import type { RevisionEnds } from '../protocol/contract/revision-ends.ts';
-import type { RouteDescription } from '../protocol/route-description.ts';
+import type { NamedRoute } from '../protocol/route-description.ts';
 import type { HeartbeatSessions } from './auth/session.ts';
 import type { EdgeSettings } from './edge-config.ts';
 import type { EventReaders } from './event-readers.ts';
@@ -52,7 +52,7 @@ export interface Edge {
   /** Milliseconds on the monotonic clock. */
   readonly startedAt: number;
   /** All routes, for the pages and documents that describe them. */
-  readonly routes: readonly RouteDescription[];
+  readonly routes: readonly NamedRoute[];
   readonly draining: Readonly<DrainState>;
 }
 

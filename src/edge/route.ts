@@ -4,7 +4,7 @@ import type { Input } from '../protocol/api/input.ts';
 import type { OperationName } from '../protocol/api/table.ts';
 import type { CallName } from '../protocol/contract/calls.ts';
 import type { NodeClaim, OperatorClaim } from '../protocol/contract/claims.ts';
-import type { RouteDescription } from '../protocol/route-description.ts';
+import type { NamedRoute } from '../protocol/route-description.ts';
 import type { SignedRequest } from './auth/signed-request.ts';
 import type { Edge } from './edge.ts';
 import type { Reply } from './reply.ts';
@@ -45,7 +45,7 @@ export interface NodeProofRule {
   readonly form: 'body or header' | 'header if sent';
 }
 
-export interface Route extends RouteDescription {
+export interface Route extends NamedRoute {
   readonly name: OperationName;
   /** Null if the edge answers by itself. */
   readonly call: CallName | null;

@@ -80,6 +80,11 @@ export interface RouteDescription {
   readonly keepsAnswer: boolean;
 }
 
+/** A route with the name of its operation, which is that of the client's method, too. */
+export interface NamedRoute extends RouteDescription {
+  readonly name: string;
+}
+
 const KIB = 1024;
 
 /** The most bytes that are read and parsed, by access class [core-4-1]. */

@@ -6,6 +6,7 @@ import { REFUSALS, type RefusalName } from '../../protocol/refusals.ts';
 import {
   maxBodyBytes,
   maxBodyValues,
+  type NamedRoute,
   type RouteDescription,
   waitsForSlice,
 } from '../../protocol/route-description.ts';
@@ -49,14 +50,14 @@ export interface OpenApiText {
   end(baseUrl: string): string;
 }
 
-export function openApiText(routes: readonly RouteDescription[], networkName: string): OpenApiText {
+export function openApiText(routes: readonly NamedRoute[], networkName: string): OpenApiText {
   return {
     beginning: jsonText(openApiDocument(routes, networkName)).slice(0, -1),
     end: (url) => `,"servers":${jsonText([{ url }])}}`,
   };
 }
 
-function openApiDocument(routes: readonly RouteDescription[], networkName: string): JsonObject {
+function openApiDocument(routes: readonly NamedRoute[], networkName: string): JsonObject {
   const schemas = createSchemas();
   const groups = routeGroups(routes);
   const paths = pathsOf(groups, schemas, networkName);
@@ -205,7 +206,11 @@ interface PathItems {
   [path: string]: { [method: string]: JsonValue };
 }
 
-function pathsOf(groups: readonly RouteGroup[], schemas: Schemas, networkName: string): PathItems {
+function pathsOf(
+  groups: readonly RouteGroup<NamedRoute>[],
+  schemas: Schemas,
+  networkName: string,
+): PathItems {
   const paths: PathItems = {};
   for (const { title, routes } of groups) {
     for (const route of routes) {
@@ -223,13 +228,13 @@ function inOrderOf(routes: readonly RouteDescription[], paths: PathItems): JsonO
 }
 
 function operationOf(
-  route: RouteDescription,
+  route: NamedRoute,
   tag: string,
   schemas: Schemas,
   networkName: string,
 ): JsonObject {
   return {
-    operationId: operationId(route),
+    operationId: route.name,
     tags: [tag],
     summary: route.summary,
     description: descriptionOf(route),
@@ -244,12 +249,6 @@ function operationOf(
     'x-mesh-error-codes': [...new Set(refusalsOf(route).map((name) => REFUSALS[name].code))],
     ...exampleOutcomeOf(route),
   };
-}
-
-/** `POST /admin/operator-keys/{key_id}/revoke` becomes `post_admin_operator_keys_key_id_revoke`. */
-function operationId({ method, path }: RouteDescription): string {
-  const words = path.replace(/[^A-Za-z0-9]+/g, '_').replace(/_$/, '');
-  return `${method.toLowerCase()}${words === '' ? '_home' : words}`;
 }
 
 /** Markdown: what the route does beyond its summary, who may call it, and its possible errors. */

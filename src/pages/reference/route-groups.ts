@@ -1,11 +1,11 @@
 /** Groups routes for pages, in the order of the route table. */
 import { isOperatorRoute, type RouteDescription } from '../../protocol/route-description.ts';
 
-export interface RouteGroup {
+export interface RouteGroup<Given extends RouteDescription = RouteDescription> {
   readonly id: string;
   readonly title: string;
   readonly note: string;
-  readonly routes: readonly RouteDescription[];
+  readonly routes: readonly Given[];
 }
 
 const GROUPS: readonly (Omit<RouteGroup, 'routes'> & {
@@ -50,8 +50,10 @@ const GROUPS: readonly (Omit<RouteGroup, 'routes'> & {
 ];
 
 /** Each route belongs to the first group that matches it. */
-export function routeGroups(routes: readonly RouteDescription[]): RouteGroup[] {
-  const groupOf = (route: RouteDescription) => GROUPS.find(({ holds }) => holds(route));
+export function routeGroups<Given extends RouteDescription>(
+  routes: readonly Given[],
+): RouteGroup<Given>[] {
+  const groupOf = (route: Given) => GROUPS.find(({ holds }) => holds(route));
   return GROUPS.map((group) => ({
     id: group.id,
     title: group.title,
