@@ -293,7 +293,7 @@ function sendExample({ method, path, described }: Operation): Promise<Received> 
 /** A program written from the description alone. */
 const PROGRAM = `
 import { ok } from '@oazapfts/runtime';
-import { defaults, getNodes, postAdminInvite, postHeartbeat, postJoin } from './api.js';
+import { countNodes, createInvites, defaults, heartbeat, join } from './api.js';
 
 export interface Signing {
   baseUrl: string;
@@ -303,15 +303,15 @@ export interface Signing {
 
 export async function enrol({ baseUrl, fetch, signed }: Signing, key: string) {
   Object.assign(defaults, { baseUrl, fetch });
-  const invite = await ok(postAdminInvite({ roles: ['role:client'], max_validity_hours: 24 }));
+  const invite = await ok(createInvites({ roles: ['role:client'], max_validity_hours: 24 }));
   const certificate = await ok(
-    postJoin(signed({ node_public_key: key, invite_token: invite.token_id })),
+    join(signed({ node_public_key: key, invite_token: invite.token_id })),
   );
   const roles: string[] = certificate.roles;
   const { ack } = await ok(
-    postHeartbeat(signed({ node_public_key: key, cert_id: certificate.cert_id })),
+    heartbeat(signed({ node_public_key: key, cert_id: certificate.cert_id })),
   );
-  const { nodes = {} } = await ok(getNodes());
+  const { nodes = {} } = await ok(countNodes());
   return { ack, roles, row: nodes[certificate.cert_id] };
 }
 `;
