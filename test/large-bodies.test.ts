@@ -12,13 +12,14 @@ import { rawConnection } from './support/raw-http.ts';
 import { sendRaw } from './support/requests.ts';
 
 const MIB = 1024 * 1024;
+const REQUEST = { id: 'id', sentMethod: 'GET' };
+
 const REPLY = {
   status: 200,
   contentType: 'text/plain',
   headerLines: 'Cache-Control: no-store',
   refusal: null,
   contentSecurityPolicy: null,
-  requestId: 'id',
   body: '',
 };
 
@@ -47,7 +48,7 @@ async function sender(body: string | Uint8Array): Promise<Sender> {
       taker.onGone?.();
     });
     begun += 1;
-    void Promise.resolve(sendReply(taker, 'GET', { ...REPLY, body }, 'stays', nextTurn)).then(
+    void Promise.resolve(sendReply(taker, REQUEST, { ...REPLY, body }, 'stays', nextTurn)).then(
       () => {
         over += 1;
       },

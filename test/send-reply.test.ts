@@ -3,8 +3,7 @@ import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { after, before, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { FinishedReply } from '../src/edge/pipeline.ts';
-import type { PiecewiseBody } from '../src/edge/reply.ts';
+import type { PiecewiseBody, Reply } from '../src/edge/reply.ts';
 import type { Closing } from '../src/edge/response.ts';
 import { type PieceTaker, sendReply } from '../src/edge/send-reply.ts';
 import { rawConnection } from './support/raw-http.ts';
@@ -14,7 +13,7 @@ const LARGE = 'large '.repeat(100_000);
 const SHORT = 'sh\u00f6rt';
 const PIECES = ['one', '', 'two', 'thr\u00e9e'];
 
-const BODIES: Readonly<Record<string, () => FinishedReply['body']>> = {
+const BODIES: Readonly<Record<string, () => Reply['body']>> = {
   short: () => SHORT,
   large: () => LARGE,
   pieces: () => pieces(PIECES),
@@ -33,17 +32,17 @@ before(async () => {
       taker.aborted = true;
       taker.onGone?.();
     });
-    const reply: FinishedReply = {
+    const reply: Reply = {
       status: Number(req.getParameter(1)),
       contentType: 'text/plain',
       headerLines: 'Cache-Control: no-store',
       refusal: null,
       contentSecurityPolicy: null,
-      requestId: 'id',
       body: BODIES[req.getParameter(0) ?? '']?.() ?? '',
     };
     const closing = req.getParameter(2) as Closing;
-    void sendReply(taker, req.getMethod().toUpperCase(), reply, closing, nextTurn);
+    const request = { id: 'id', sentMethod: req.getMethod().toUpperCase() };
+    void sendReply(taker, request, reply, closing, nextTurn);
   });
   const port = await new Promise<number>((resolve) => {
     app.listen('127.0.0.1', 0, (socket) => resolve(socket ? uws.us_socket_local_port(socket) : 0));

@@ -4,29 +4,28 @@ import type { NodeClaim } from '../protocol/contract/claims.ts';
 import { REFUSALS } from '../protocol/refusals.ts';
 import type { RateBucket } from '../protocol/route-description.ts';
 import { type Edge, withAnswer } from './edge.ts';
-import type { Received, StepResult } from './exchange.ts';
 import type { LimitName } from './metrics.ts';
 import { type Reply, refusalReply } from './reply.ts';
 import { addressBlock } from './request-head.ts';
-import type { RouteRequest } from './route.ts';
+import type { Request, Route, RouteRequest } from './route.ts';
 
 /** All but the parameters with which a reader goes through a whole list, page by page. */
 const SEARCHES = /(?:^|&)(?!(?:limit|cursor)=)[^&]/;
 
-/** Counts a request in the limit of its route. */
-export function takeLimit(edge: Edge, received: Received): StepResult {
-  const { limit } = received.route;
+/** Counts a request in the limit of its route; null if it is within the limit. */
+export function takeLimit(
+  edge: Edge,
+  { rawQuery, remoteAddr, now }: Request,
+  { limit, path }: Route,
+): Reply | null | Promise<Reply | null> {
   if (limit === 'none' || !edge.limits.isOn(limit)) return null;
-  if (limit === 'SEARCH' && !SEARCHES.test(received.exchange.query)) return null;
-  return withAnswer(edge.limits.take(limit, limitKey(received), received.request.now), (seconds) =>
+  if (limit === 'SEARCH' && !SEARCHES.test(rawQuery)) return null;
+  const source = addressBlock(remoteAddr);
+  // Verification endpoints have one bucket each [core-4-1].
+  const key = limit === 'VERIFY' ? `${path} ${source}` : source;
+  return withAnswer(edge.limits.take(limit, key, now), (seconds) =>
     seconds > 0 ? limited(edge, limit, seconds) : null,
   );
-}
-
-/** A limit is per source; verification endpoints have one bucket each [core-4-1]. */
-function limitKey({ route: { limit, path }, exchange }: Received): string {
-  const source = addressBlock(exchange.remoteAddr);
-  return limit === 'VERIFY' ? `${path} ${source}` : source;
 }
 
 export function limited(edge: Edge, bucket: LimitName, retryAfterSeconds: number): Reply {

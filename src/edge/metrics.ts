@@ -3,8 +3,6 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { REQUEST_SECONDS } from '../protocol/contract/history-cells.ts';
 import type { RateBucket } from '../protocol/route-description.ts';
 
-/** The media type of all metrics as text. */
-
 /** The metrics of an edge so far, as plain values. */
 export type MetricsReport = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
 

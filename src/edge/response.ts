@@ -1,6 +1,7 @@
 /** Writes a finished reply as the bytes of a response. */
 import type { HttpResponse } from 'uWebSockets.js';
-import type { FinishedReply } from './pipeline.ts';
+import type { Reply } from './reply.ts';
+import type { Request } from './route.ts';
 import { utf8 } from './utf8.ts';
 
 const STATUS_TEXT: Readonly<Record<number, string>> = {
@@ -38,6 +39,9 @@ function securityLines(contentSecurityPolicy: string): string {
   ].join('\r\n');
 }
 
+/** What a response shows of its request. */
+export type Answered = Pick<Request, 'id' | 'sentMethod'>;
+
 /** What happens to the connection after an answer. */
 export type Closing =
   | 'stays'
@@ -48,18 +52,18 @@ export type Closing =
 
 export function writeReply(
   res: HttpResponse,
-  method: string,
-  reply: FinishedReply,
+  request: Answered,
+  reply: Reply,
   body: string | Uint8Array,
   closing: Closing,
 ): void {
   if (reply.status === 304) {
     // No length is sent, because the client may have another encoding of the document.
-    writeWithoutBody(res, reply, null, closing);
-  } else if (method === 'HEAD') {
-    writeWithoutBody(res, reply, Buffer.byteLength(body), closing);
+    writeWithoutBody(res, request, reply, null, closing);
+  } else if (request.sentMethod === 'HEAD') {
+    writeWithoutBody(res, request, reply, Buffer.byteLength(body), closing);
   } else {
-    writeHead(res, reply);
+    writeHead(res, request, reply);
     endAndClose(res, body, closing);
   }
 }
@@ -71,16 +75,18 @@ export function writeReply(
  */
 export function writeWithoutBody(
   res: HttpResponse,
-  reply: FinishedReply,
+  request: Answered,
+  reply: Reply,
   length: number | null,
   closing: Closing,
 ): void {
   if (closing === 'forced') {
-    writeHead(res, reply);
+    writeHead(res, request, reply);
     endAndClose(res, '', closing);
   } else {
     writeHead(
       res,
+      request,
       reply,
       `${closingLine(closing)}${length === null ? '' : `\r\nContent-Length: ${length}`}`,
     );
@@ -102,15 +108,20 @@ export function closingLine(closing: Closing): string {
  * All lines after the first are written as part of the second header's value: each call into native code
  * costs as much as building its strings.
  */
-export function writeHead(res: HttpResponse, reply: FinishedReply, furtherLines = ''): void {
-  const { status, contentType, requestId, headerLines, contentSecurityPolicy } = reply;
+export function writeHead(
+  res: HttpResponse,
+  { id }: Answered,
+  reply: Reply,
+  furtherLines = '',
+): void {
+  const { status, contentType, headerLines, contentSecurityPolicy } = reply;
   const security =
     contentSecurityPolicy === null ? SECURITY_LINES : securityLines(contentSecurityPolicy);
   // uWebSockets.js adds the status 200 itself.
   if (status !== 200) res.writeStatus(STATUS_TEXT[status] ?? `${status} Status`);
   res.writeHeader(
     'Content-Type',
-    `${contentType}\r\nX-Request-ID: ${requestId}\r\n${headerLines}\r\n${security}${furtherLines}`,
+    `${contentType}\r\nX-Request-ID: ${id}\r\n${headerLines}\r\n${security}${furtherLines}`,
   );
 }
 

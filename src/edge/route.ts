@@ -1,37 +1,68 @@
-/** Routes: declared operations with what answers them. */
+/** Routes: declared operations with what answers them, and the requests that reach them. */
 
 import type { Input } from '../protocol/api/input.ts';
 import type { OperationName } from '../protocol/api/table.ts';
 import type { CallName } from '../protocol/contract/calls.ts';
 import type { NodeClaim, OperatorClaim } from '../protocol/contract/claims.ts';
 import type { NamedRoute } from '../protocol/route-description.ts';
-import type { SignedRequest } from './auth/signed-request.ts';
+import type { OperatorHeaders } from './auth/operator.ts';
+import type { ReceivedRequest } from './auth/signed-request.ts';
+import type { CorsRequest } from './cors.ts';
 import type { Edge } from './edge.ts';
 import type { Reply } from './reply.ts';
 import type { Line } from './request-queue.ts';
 
-export interface RouteRequest extends SignedRequest {
+/** A request: its head, and then what `answer.ts` adds. */
+export interface Request extends ReceivedRequest {
   readonly id: string;
+  /** Milliseconds on the monotonic clock. */
+  readonly started: number;
+  /** The process is stopping and accepts no new work. */
+  readonly isRefused: boolean;
+  /** As sent; the route of a HEAD has the method GET. */
+  readonly sentMethod: string;
+  /** As sent. */
+  readonly rawPath: string;
+  /** As sent. */
+  readonly rawQuery: string;
+  /** Null if `unmatched` says why there is none. */
+  readonly route: Route | null;
+  readonly unmatched: Unmatched | null;
   /** Values of the `{names}` in the path template, percent-decoded. */
   readonly params: { readonly [name: string]: string };
-  /** Milliseconds since the epoch: the edge's one clock reading for this request. */
-  readonly now: number;
-  readonly remoteAddr: string;
-  /** Empty unless the route has `usesBaseUrl`. */
-  readonly baseUrl: string;
+  /** False if the answer does not depend on a body. */
+  readonly takesBody: boolean;
+  /** The line in which the request waits; null if it does not wait. */
+  readonly line: Line | null;
+  readonly operatorHeaders: OperatorHeaders | null;
+  readonly nodeProof: string;
+  /** The header of a heartbeat session; empty if there is none. */
+  readonly session: string;
+  /** Whether the request may have arrived before, and its answer is kept. */
+  readonly isRepeat: boolean;
   readonly ifNoneMatch: string;
   readonly acceptsGzip: boolean;
-  /** The last event received in an earlier answer; empty if not sent. Only on routes with `isStream`. */
+  /** The last event received in an earlier answer; empty unless the route answers with a stream. */
   readonly lastEventId: string;
-  /** Only on routes with `hasErrorPage`. */
+  /** Whether the client prefers an HTML page if the path, or the item it names, does not exist. */
   readonly wantsErrorPage: boolean;
-  /** Set if the route requires proof of a key and the request claims one. */
-  readonly node: NodeClaim | null;
-  /** Set on operator routes, and on public routes called with operator headers. */
-  readonly operator: OperatorClaim | null;
+  /** Empty unless the route has `usesBaseUrl`. */
+  readonly baseUrl: string;
+  /** Null if no origins are configured. */
+  readonly cors: CorsRequest | null;
   /** Work for a client that has disconnected is in vain. */
-  readonly client: Client;
+  client: Client;
+  /** Set if the route requires proof of a key and the request claims one. */
+  node: NodeClaim | null;
+  /** Set on operator routes, and on public routes called with operator headers. */
+  operator: OperatorClaim | null;
 }
+
+/** A request as its handler sees it. */
+export type RouteRequest = Readonly<Request>;
+
+/** The path cannot be decoded, does not exist, or does not allow the method. */
+export type Unmatched = 'undecodable' | 'not_found' | { readonly allow: string };
 
 export interface Client {
   readonly aborted: boolean;

@@ -1,10 +1,8 @@
-import type { Route } from './route.ts';
+import type { Route, Unmatched } from './route.ts';
 
 export type Match =
   | { readonly route: Route; readonly params: { readonly [name: string]: string } }
-  /** The path does not exist, or does not allow the method. */
-  | 'not_found'
-  | { readonly allow: string };
+  | Unmatched;
 
 /** Finds the route for a method and a path in which reserved characters are still percent-encoded. */
 export type Router = (method: string, path: string) => Match;

@@ -5,16 +5,22 @@
  */
 
 import type { HttpResponse } from 'uWebSockets.js';
-import type { FinishedReply } from './pipeline.ts';
-import { isPiecewise, isStream, type PiecewiseBody } from './reply.ts';
-import { type Closing, closingLine, writeHead, writeReply, writeWithoutBody } from './response.ts';
+import { isPiecewise, isStream, type PiecewiseBody, type Reply } from './reply.ts';
+import {
+  type Answered,
+  type Closing,
+  closingLine,
+  writeHead,
+  writeReply,
+  writeWithoutBody,
+} from './response.ts';
 import { utf8 } from './utf8.ts';
 
 /** Returns when everything is handed over, or returns a promise that resolves when nothing more can be sent. */
 export function sendReply(
   taker: PieceTaker,
-  method: string,
-  reply: FinishedReply,
+  request: Answered,
+  reply: Reply,
   closing: Closing,
   turn: () => Promise<void>,
 ): Promise<void> | null {
@@ -22,20 +28,20 @@ export function sendReply(
   const { body } = reply;
   if (!isPiecewise(body) && !isStream(body)) {
     if (aborted) return null;
-    const hasBody = method !== 'HEAD' && reply.status !== 304;
+    const hasBody = request.sentMethod !== 'HEAD' && reply.status !== 304;
     // If the connection is closed, no further answer follows this one.
     if (hasBody && (closing === 'stays' || isLarge(body))) {
-      return sendAtPace(taker, reply, body, closing);
+      return sendAtPace(taker, request, reply, body, closing);
     }
-    res.cork(() => writeReply(res, method, reply, body, closing));
+    res.cork(() => writeReply(res, request, reply, body, closing));
     return null;
   }
-  if (aborted || method === 'HEAD') {
+  if (aborted || request.sentMethod === 'HEAD') {
     body.abandon();
-    if (!aborted) res.cork(() => writeWithoutBody(res, reply, null, closing));
+    if (!aborted) res.cork(() => writeWithoutBody(res, request, reply, null, closing));
     return null;
   }
-  res.cork(() => writeHead(res, reply, closingLine(closing)));
+  res.cork(() => writeHead(res, request, reply, closingLine(closing)));
   if (isPiecewise(body)) return sendPieces(taker, body, turn);
   // A stream may never end, so nothing waits for it.
   body.begin(taker);
@@ -144,7 +150,8 @@ function leave(bytes: Uint8Array, res: HttpResponse): void {
 /** Returns null if everything is accepted at once, or a promise that resolves when nothing more can be sent. */
 function sendAtPace(
   taker: PieceTaker,
-  reply: FinishedReply,
+  request: Answered,
+  reply: Reply,
   body: string | Uint8Array,
   closing: Closing,
 ): Promise<void> | null {
@@ -153,7 +160,7 @@ function sendAtPace(
   const { length } = written;
   let isComplete = false;
   res.cork(() => {
-    writeHead(res, reply, closingLine(closing));
+    writeHead(res, request, reply, closingLine(closing));
     [, isComplete] = res.tryEnd(written, length);
   });
   if (isComplete) return null;

@@ -7,13 +7,15 @@
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { createRequire } from 'node:module';
 import type { TlsFiles } from '../base/tls/pair.ts';
+import { maxBodyBytes } from '../protocol/route-description.ts';
+import { answer, shed } from './answer.ts';
 import { openApps } from './apps.ts';
 import type { Edge } from './edge.ts';
-import { type Exchange, hasOneLength, NO_BYTES, openExchange } from './exchange.ts';
-import { type FinishedReply, finishExchange, shedExchange } from './pipeline.ts';
+import { hasOneLength, openRequest } from './open-request.ts';
+import type { Reply } from './reply.ts';
 import { createPeers, UwsRequestHead } from './request-head.ts';
 import { orCut } from './response.ts';
-import type { Route } from './route.ts';
+import type { Request, Route } from './route.ts';
 import { createRouter } from './router.ts';
 import { type PieceTaker, sendReply } from './send-reply.ts';
 import { createTraffic, type Generation, type Traffic } from './traffic.ts';
@@ -39,22 +41,22 @@ export interface Server {
 
 /** State shared by the answers of one server. */
 interface Answers {
+  readonly edge: Edge;
   readonly traffic: Traffic;
   isDraining: boolean;
   /** Answers of this turn of the event loop. */
   ready: Ready[];
-  turn(): Promise<void>;
 }
 
 interface Ready {
   readonly connection: Connection;
-  readonly reply: FinishedReply;
+  readonly reply: Reply;
   readonly isCutShort: boolean;
 }
 
 /** One request on its socket. */
 interface Connection extends PieceTaker {
-  readonly exchange: Exchange;
+  readonly request: Request;
   /** Null until its answer is begun. */
   generation: Generation | null;
 }
@@ -74,43 +76,49 @@ export function listen(edge: Edge, routes: readonly Route[], options: ListenOpti
   const uws = loadUws();
   const findRoute = createRouter(routes);
   const traffic = createTraffic();
-  const answers: Answers = { traffic, isDraining: false, ready: [], turn: edge.queue.turn };
+  const answers: Answers = { edge, traffic, isDraining: false, ready: [] };
   const peers = createPeers();
   const uploads = createUploads(UPLOAD_LIMITS);
   edge.queue.onSlice(() => sendAll(answers));
   omitLibraryName(uws);
-  const { proxyHops, maxConnections } = edge.settings;
+  const { proxyHops, maxConnections, maxRequestBytes } = edge.settings;
   const viewers = createViewers(edge, {
-    openExchange: (res, req) => openExchange(edge, findRoute, new UwsRequestHead(res, req, peers)),
+    openRequest: (res, req) => openRequest(edge, findRoute, new UwsRequestHead(res, req, peers)),
     leftHttp: peers.closed,
   });
 
   function take(res: HttpResponse, req: HttpRequest): void {
     const head = new UwsRequestHead(res, req, peers);
-    const exchange = openExchange(edge, findRoute, head);
+    const request = openRequest(edge, findRoute, head);
     const connection: Connection = {
       res,
-      exchange,
+      request,
       aborted: false,
       generation: null,
       onGone: null,
     };
+    request.client = connection;
     traffic.arrived();
     res.onAborted(() => {
       connection.aborted = true;
       connection.onGone?.();
       if (connection.generation === null) traffic.left();
     });
-    if (mayHaveBody(exchange, proxyHops) && !hasOneLength(head, proxyHops)) {
-      answer(edge, answers, connection, 'ambiguous');
-    } else if (!exchange.takesBody) {
-      received(edge, answers, connection, NO_BYTES);
-    } else if (Number(req.getHeader('content-length')) > bytesRead(exchange.maxBodyBytes)) {
-      answer(edge, answers, connection, 'too_large');
+    const { takesBody, route } = request;
+    // A proxy may forward a body of a request that should have none.
+    if ((takesBody || proxyHops > 0) && !hasOneLength(head, proxyHops)) {
+      begin(answers, connection, 'ambiguous');
+    } else if (!takesBody || route === null) {
+      received(answers, connection, NO_BYTES);
     } else {
-      connection.onGone = uploads.receive(res, exchange.maxBodyBytes, (body) =>
-        received(edge, answers, connection, body),
-      );
+      const limit = Math.min(maxRequestBytes, maxBodyBytes(route));
+      if (Number(req.getHeader('content-length')) > bytesRead(limit)) {
+        begin(answers, connection, 'too_large');
+      } else {
+        connection.onGone = uploads.receive(res, limit, (body) =>
+          received(answers, connection, body),
+        );
+      }
     }
   }
 
@@ -148,73 +156,72 @@ export function listen(edge: Edge, routes: readonly Route[], options: ListenOpti
   };
 }
 
-/** Called with the head and the complete body of a request, or the reason why it is incomplete. */
-function received(edge: Edge, answers: Answers, connection: Connection, body: ReceivedBody): void {
-  const { line } = connection.exchange;
-  if (line === null || typeof body === 'string' || edge.queue.isFree(line)) {
-    answer(edge, answers, connection, body);
+const NO_BYTES = new Uint8Array(0);
+
+/** Called with the complete body of a request, or the reason why it is incomplete. */
+function received(answers: Answers, connection: Connection, body: ReceivedBody): void {
+  const { line } = connection.request;
+  const { queue } = answers.edge;
+  if (line === null || typeof body === 'string' || queue.isFree(line)) {
+    begin(answers, connection, body);
     return;
   }
   // The bytes of an uncopied body become invalid when this call returns.
   const copy = Buffer.from(body);
-  const leave = edge.queue.wait(line, {
-    run: () => answer(edge, answers, connection, copy),
+  const leave = queue.wait(line, {
+    run: () => begin(answers, connection, copy),
     // A document costs too little to be refused.
-    shed: line === 'document' ? null : () => shed(edge, answers, connection),
+    shed: line === 'document' ? null : () => refuseLate(answers, connection),
     bytes: copy.byteLength,
   });
-  if (leave === null) shed(edge, answers, connection);
+  if (leave === null) refuseLate(answers, connection);
   else connection.onGone = leave;
 }
 
-function answer(edge: Edge, answers: Answers, connection: Connection, body: ReceivedBody): void {
-  connection.generation = answers.traffic.begun();
+function begin(answers: Answers, connection: Connection, body: ReceivedBody): void {
+  const { edge, traffic } = answers;
+  const { request } = connection;
+  connection.generation = traffic.begun();
   connection.onGone = null;
   // The rest of an interrupted body would be read as the next request.
   const isCutShort = typeof body === 'string';
-  const { exchange } = connection;
-  const reply = finishExchange(edge, exchange, body, connection);
+  const reply = answer(edge, request, body);
   if (reply instanceof Promise) {
-    if (exchange.line !== null) edge.queue.began(exchange.line, reply);
+    if (request.line !== null) edge.queue.began(request.line, reply);
     void reply.then((late) => sendSoon(answers, { connection, reply: late, isCutShort }));
   } else {
     sendSoon(answers, { connection, reply, isCutShort });
   }
 }
 
-function shed(edge: Edge, answers: Answers, connection: Connection): void {
+function refuseLate(answers: Answers, connection: Connection): void {
   connection.generation = answers.traffic.begun();
   connection.onGone = null;
-  const reply = shedExchange(edge, connection.exchange);
+  const reply = shed(answers.edge, connection.request);
   sendSoon(answers, { connection, reply, isCutShort: false });
-}
-
-/** A proxy may forward a body of a request that should have none. */
-function mayHaveBody({ takesBody }: Exchange, proxyHops: number): boolean {
-  return takesBody || proxyHops > 0;
 }
 
 /**
  * Answers of one turn of the event loop are written together at its end. Written individually, they would wake clients
  * whose next requests split one large turn into many small ones, which costs a fifth of all CPU time under load.
  */
-function sendSoon(answers: Answers, answer: Ready): void {
-  answers.ready.push(answer);
+function sendSoon(answers: Answers, ready: Ready): void {
+  answers.ready.push(ready);
   if (answers.ready.length === 1) setImmediate(() => sendAll(answers));
 }
 
 function sendAll(answers: Answers): void {
   const { ready } = answers;
   answers.ready = [];
-  for (const answer of ready) send(answers, answer);
+  for (const each of ready) send(answers, each);
 }
 
 function send(
-  { traffic, isDraining, turn }: Answers,
+  { edge, traffic, isDraining }: Answers,
   { connection, reply, isCutShort }: Ready,
 ): void {
   const closing = isCutShort ? 'forced' : isDraining ? 'asked' : 'stays';
-  const sending = sendReply(connection, connection.exchange.method, reply, closing, turn);
+  const sending = sendReply(connection, connection.request, reply, closing, edge.queue.turn);
   // Everything sent from now on is a copy.
   if (connection.generation !== null) traffic.read(connection.generation);
   if (sending === null) traffic.left();

@@ -11,13 +11,13 @@ import Type from 'typebox';
 import type { LiveTopic } from '../pages/live-content.ts';
 import { watchPage } from '../protocol/api/pages.ts';
 import { Refusal } from '../protocol/refusals.ts';
+import { noteOutcome, refuse } from './answer.ts';
 import { createBacklog } from './backlog.ts';
 import type { Edge } from './edge.ts';
-import type { Exchange } from './exchange.ts';
 import { createLivePages, isLiveTopic } from './live-pages.ts';
-import { noteOutcome, refusedExchange } from './pipeline.ts';
 import { firstValue, queryOf } from './query.ts';
 import { orCut, writeReply } from './response.ts';
+import type { Request } from './route.ts';
 
 /** A viewer that is this many bytes behind is dropped, never waited for. */
 const MAX_BACKPRESSURE = 256 * 1024;
@@ -36,7 +36,7 @@ interface Viewer {
 }
 
 export interface ViewersOptions {
-  openExchange(res: HttpResponse, req: HttpRequest): Exchange;
+  openRequest(res: HttpResponse, req: HttpRequest): Request;
   /** Called when a connection is upgraded from HTTP. */
   leftHttp(): void;
 }
@@ -47,7 +47,7 @@ export interface Viewers {
   end(): void;
 }
 
-export function createViewers(edge: Edge, { openExchange, leftHttp }: ViewersOptions): Viewers {
+export function createViewers(edge: Edge, { openRequest, leftHttp }: ViewersOptions): Viewers {
   const open = new Set<WebSocket<Viewer>>();
   const backlog = createBacklog(MOST_WAITING_BYTES, edge.runtime.elapsed);
   const pages = createLivePages(
@@ -79,7 +79,7 @@ export function createViewers(edge: Edge, { openExchange, leftHttp }: ViewersOpt
         closeOnBackpressureLimit: 1,
         idleTimeout: IDLE_SECONDS,
         upgrade: orCut((res, req: HttpRequest, context: us_socket_context_t) =>
-          upgrade(res, req, context, edge, openExchange(res, req)),
+          upgrade(res, req, context, edge, openRequest(res, req)),
         ),
         open(ws) {
           leftHttp();
@@ -116,17 +116,17 @@ function upgrade(
   req: HttpRequest,
   context: us_socket_context_t,
   edge: Edge,
-  exchange: Exchange,
+  request: Request,
 ): void {
   let topic: LiveTopic;
   try {
-    topic = topicOf(req, exchange);
+    topic = topicOf(req, request);
   } catch (cause) {
-    const reply = refusedExchange(edge, exchange, cause);
-    res.cork(() => writeReply(res, exchange.method, reply, String(reply.body), 'asked'));
+    const reply = refuse(edge, request, cause);
+    res.cork(() => writeReply(res, request, reply, String(reply.body), 'asked'));
     return;
   }
-  noteOutcome(edge, exchange, 101);
+  noteOutcome(edge, request, 101);
   res.upgrade<Viewer>(
     { topic, hasBegun: false, isGone: false },
     req.getHeader('sec-websocket-key'),
@@ -139,11 +139,11 @@ function upgrade(
 const LIVE_QUERY = { query: Type.Object({ topic: Type.String() }) };
 
 /** Throws the refusal of an upgrade. */
-function topicOf(req: HttpRequest, exchange: Exchange): LiveTopic {
-  const topic = firstValue(queryOf(exchange.query, LIVE_QUERY), 'topic') ?? '';
+function topicOf(req: HttpRequest, request: Request): LiveTopic {
+  const topic = firstValue(queryOf(request.rawQuery, LIVE_QUERY), 'topic') ?? '';
   if (!isLiveTopic(topic)) throw new Refusal('unknown_live_topic');
-  if (exchange.isRefused) throw new Refusal('shutting_down');
-  if (!isOfThisSite(req, exchange)) throw new Refusal('foreign_origin');
+  if (request.isRefused) throw new Refusal('shutting_down');
+  if (!isOfThisSite(req, request)) throw new Refusal('foreign_origin');
   return topic;
 }
 
@@ -151,7 +151,7 @@ function topicOf(req: HttpRequest, exchange: Exchange): LiveTopic {
  * Prevents pages of other sites from opening sockets here, by the `Origin` that browsers send. It is compared with the
  * base URL, because a proxy may have rewritten the host.
  */
-function isOfThisSite(req: HttpRequest, { baseUrl }: Exchange): boolean {
+function isOfThisSite(req: HttpRequest, { baseUrl }: Request): boolean {
   const origin = req.getHeader('origin');
   if (origin === '') return true;
   const host = /^https?:\/\/(.+)$/.exec(origin)?.[1];

@@ -9,7 +9,12 @@ import type { JsonObject } from '../../base/json/value.ts';
 import { canonicalJson } from '../../base/json/write.ts';
 import type { NodeClaim, NodeProofVerdict } from '../../protocol/contract/claims.ts';
 import type { KnownAuthorityKeys } from '../known-keys.ts';
-import { judgeTimestamp, requestIdentityOf, type SignedRequest } from './signed-request.ts';
+import {
+  judgeTimestamp,
+  type ReceivedRequest,
+  requestIdentityOf,
+  type SignedRequest,
+} from './signed-request.ts';
 
 /** Base64 of 32 and of 64 bytes. */
 const KEY_LENGTH = 44;
@@ -30,12 +35,6 @@ interface Proof {
   readonly timestamp: string;
   readonly nonce: string;
   readonly signature: string;
-}
-
-/** A request with the known facts about its sender. */
-interface ReceivedRequest extends SignedRequest {
-  readonly remoteAddr: string;
-  readonly now: number;
 }
 
 /**

@@ -24,7 +24,7 @@ import {
   type SessionName,
   sessionText,
 } from '../../protocol/heartbeat-session.ts';
-import { judgeTimestamp, type SignedRequest } from './signed-request.ts';
+import { judgeTimestamp, type ReceivedRequest } from './signed-request.ts';
 
 /** What the current key of the authority gives all instances for sessions. */
 export interface SessionSecret {
@@ -49,10 +49,7 @@ export interface HeartbeatSessions {
 }
 
 /** A heartbeat whose header claims a session. */
-interface SessionBeat extends Pick<SignedRequest, 'body'> {
-  readonly remoteAddr: string;
-  readonly now: number;
-}
+type SessionBeat = Pick<ReceivedRequest, 'body' | 'remoteAddr' | 'now'>;
 
 /**
  * Beginning a session takes about as long as checking a signature, so this bounds the effort at a tenth of a thread:

@@ -5,12 +5,19 @@ import type { RequestIdentity } from '../../protocol/contract/claims.ts';
 
 /** The parts of a request that a signature can cover. */
 export interface SignedRequest {
-  /** Upper case. */
+  /** Upper case: that of the route, which is GET for a HEAD. */
   readonly method: string;
-  /** Percent-decoded, without query. */
+  /** Percent-decoded, without query; as sent if it cannot be decoded. */
   readonly path: string;
-  readonly query: { readonly [name: string]: readonly string[] };
-  readonly body: JsonObject;
+  query: { readonly [name: string]: readonly string[] };
+  body: JsonObject;
+}
+
+/** A request with what is known about its sender. */
+export interface ReceivedRequest extends SignedRequest {
+  readonly remoteAddr: string;
+  /** Milliseconds since the epoch: the edge's one clock reading for this request. */
+  now: number;
 }
 
 const DIGEST_LENGTH = 24;
