@@ -5,14 +5,6 @@
 import { constants, crc32, deflateRawSync } from 'node:zlib';
 import { etagOf } from '../protocol/contract/documents.ts';
 
-export interface AddressedDocument {
-  etag(baseUrl: string): string;
-  /** The pieces of the document, to be sent one by one. */
-  pieces(baseUrl: string): readonly string[];
-  /** The document as one gzip file. */
-  compressed(baseUrl: string): Uint8Array;
-}
-
 export interface AddressedText {
   readonly beginning: string;
   /** At most 64 KiB. */
@@ -22,16 +14,20 @@ export interface AddressedText {
 /** Characters per piece: a piece that is not accepted at once is copied for each reader. */
 const PIECE_LENGTH = 32 * 1024;
 
-export function addressedDocument({ beginning, end }: AddressedText): AddressedDocument {
+export type AddressedDocument = ReturnType<typeof addressedDocument>;
+
+export function addressedDocument({ beginning, end }: AddressedText) {
   const bytes = Buffer.from(beginning);
   const digest = etagOf(bytes);
   const checksum = crc32(bytes);
   const start = Buffer.concat([GZIP_HEADER, deflateRawSync(bytes, TO_BE_CONTINUED)]);
   const pieces = piecesOf(beginning);
   return {
-    etag: (baseUrl) => etagOf(`${digest}${end(baseUrl)}`),
-    pieces: (baseUrl) => [...pieces, end(baseUrl)],
-    compressed(baseUrl) {
+    etag: (baseUrl: string) => etagOf(`${digest}${end(baseUrl)}`),
+    /** The pieces of the document, to be sent one by one. */
+    pieces: (baseUrl: string) => [...pieces, end(baseUrl)],
+    /** The document as one gzip file. */
+    compressed(baseUrl: string): Uint8Array {
       const last = Buffer.from(end(baseUrl));
       const size = bytes.length + last.length;
       return Buffer.concat([start, storedBlock(last), trailer(crc32(last, checksum), size)]);

@@ -9,14 +9,6 @@ import { addressOf, type Peers } from './request-head.ts';
 
 type Uws = typeof import('uWebSockets.js');
 
-export interface Apps {
-  readonly port: number;
-  /** Resolves once new connections use this pair. Rejects without changing anything if it cannot be used. */
-  useTls(files: TlsFiles): Promise<void>;
-  /** Ends all connections. */
-  close(): void;
-}
-
 export interface AppsOptions {
   readonly uws: Uws;
   readonly host: string;
@@ -31,7 +23,7 @@ export interface AppsOptions {
   onPaused(): void;
 }
 
-export function openApps(options: AppsOptions): Apps {
+export function openApps(options: AppsOptions) {
   const { uws, host, port, maxConnections, peers, onPaused } = options;
   /** The number of connections of each app. */
   const open = new Map<TemplatedApp, number>();
@@ -70,7 +62,8 @@ export function openApps(options: AppsOptions): Apps {
   listener = openListener({ app: newest, uws, host, port, maxConnections, onPaused });
   return {
     port: listener.port,
-    async useTls(files) {
+    /** Resolves once new connections use this pair. Rejects without changing anything if it cannot be used. */
+    async useTls(files: TlsFiles): Promise<void> {
       const [before, next] = [newest, openApp(files)];
       newest = next;
       try {
@@ -82,7 +75,8 @@ export function openApps(options: AppsOptions): Apps {
         throw cause;
       }
     },
-    close() {
+    /** Ends all connections. */
+    close(): void {
       listener?.close();
       const apps = [...open.keys()];
       open.clear();

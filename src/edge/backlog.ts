@@ -8,20 +8,11 @@ export interface BufferedSocket {
   close(): unknown;
 }
 
-export interface Backlog {
-  /** Call after each message, and when a client has accepted more. */
-  note(socket: BufferedSocket): void;
-  /** Call when a socket has closed. */
-  leave(socket: BufferedSocket): void;
-  /** Closes the sockets that have not caught up for too long, however busy they are otherwise. */
-  endStalled(): void;
-}
-
 /** Behind for this long, a client does not read, or not fast enough to stay current. */
 export const STALLED_MS = 30_000;
 
 /** `elapsed` is monotonic, in milliseconds. */
-export function createBacklog(mostBytes: number, elapsed: () => number): Backlog {
+export function createBacklog(mostBytes: number, elapsed: () => number) {
   /** In the order in which they fell behind. */
   const behind = new Map<BufferedSocket, { readonly since: number; bytes: number }>();
   let total = 0;
@@ -37,7 +28,8 @@ export function createBacklog(mostBytes: number, elapsed: () => number): Backlog
   }
 
   return {
-    note(socket) {
+    /** Call after each message, and when a client has accepted more. */
+    note(socket: BufferedSocket) {
       const bytes = socket.getBufferedAmount();
       if (bytes === 0) return leave(socket);
       const known = behind.get(socket) ?? { since: elapsed(), bytes: 0 };
@@ -49,8 +41,10 @@ export function createBacklog(mostBytes: number, elapsed: () => number): Backlog
         end(slowest);
       }
     },
+    /** Call when a socket has closed. */
     leave,
-    endStalled() {
+    /** Closes the sockets that have not caught up for too long, however busy they are otherwise. */
+    endStalled(): void {
       const limit = elapsed() - STALLED_MS;
       for (const [socket, { since }] of behind) {
         if (since > limit) return;

@@ -12,19 +12,6 @@ export interface Piece {
   readonly last: number;
 }
 
-export interface EventLog {
-  /** The index of the last known event. */
-  end(): number;
-  /** Restarts after the event with this index. */
-  beginAfter(index: number): void;
-  append(events: readonly string[]): void;
-  /**
-   * The next events after this index; null if none are known. A promise if they must be read first; it rejects if that
-   * fails.
-   */
-  after(index: number): Piece | null | Promise<Piece>;
-}
-
 /** Reads at most this many events after an index; each is a line of JSON. */
 export type ReadPage = (after: number, most: number) => Promise<readonly string[]>;
 
@@ -39,7 +26,7 @@ interface Page {
   readonly piece: Piece;
 }
 
-export function createEventLog(readPage: ReadPage): EventLog {
+export function createEventLog(readPage: ReadPage) {
   let end = 0;
   let held: string[] = [];
   let newest = new Map<number, Piece>();
@@ -80,19 +67,25 @@ export function createEventLog(readPage: ReadPage): EventLog {
   }
 
   return {
+    /** The index of the last known event. */
     end: () => end,
-    beginAfter(index) {
+    /** Restarts after the event with this index. */
+    beginAfter(index: number): void {
       end = index;
       held = [];
       newest = new Map();
     },
-    append(events) {
+    append(events: readonly string[]): void {
       end += events.length;
       held.push(...events);
       if (held.length >= 2 * MOST_HELD) held = held.slice(-MOST_HELD);
       newest = new Map();
     },
-    after(index) {
+    /**
+     * The next events after this index; null if none are known. A promise if they must be read first; it rejects if
+     * that fails.
+     */
+    after(index: number): Piece | null | Promise<Piece> {
       if (index >= end) return null;
       if (index >= end - held.length) return newestAfter(index);
       const page = pages.get(index);

@@ -22,28 +22,13 @@ export interface EventReader {
   readonly until: number | null;
 }
 
-export interface EventReaders {
-  /**
-   * The response body for a reader, given the length of the log when it was admitted; null if there are too many
-   * readers.
-   */
-  admit(reader: EventReader, logSize: number): StreamBody | null;
-  /** Ends all readers, and each later one immediately. */
-  end(): void;
-}
-
 export interface EventReadersOptions {
+  readonly maxEventReaders: number;
+  readonly maxConnections: number;
   readonly call: Call;
-  /** The most readers. */
-  readonly most: number;
-  /** Monotonic milliseconds. */
-  elapsed(): number;
-  /** Called when the number of readers changes. */
-  counted(difference: 1 | -1): void;
-  /** Called when a reader is ended because it stalled. */
-  cut(): void;
-  /** Called when the log cannot be read. */
-  failed(cause: unknown): void;
+  readonly runtime: Pick<EdgeRuntime, 'elapsed'>;
+  readonly metrics: Pick<EdgeMetrics, 'eventReaders' | 'eventReaderCut'>;
+  readonly logger: Pick<Logger, 'write'>;
 }
 
 /** How many readers are served per turn of the event loop, so that other work waits less than a millisecond. */
@@ -77,8 +62,13 @@ interface Reading extends EventReader {
   sentAt: number;
 }
 
-export function createEventReaders(options: EventReadersOptions): EventReaders {
-  const { call, elapsed } = options;
+export type EventReaders = ReturnType<typeof createEventReaders>;
+
+/** The readers of an edge, limited to half of its connections. */
+export function createEventReaders(options: EventReadersOptions) {
+  const { call, metrics, maxEventReaders, maxConnections } = options;
+  const { elapsed } = options.runtime;
+  const most = Math.min(maxEventReaders, Math.ceil(maxConnections / 2));
   const readers = new Set<Reading>();
   const revokedKeys = new Set<string>();
   const log = createEventLog(async (after, most) => {
@@ -93,6 +83,10 @@ export function createEventReaders(options: EventReadersOptions): EventReaders {
   let isEnded = false;
   let ticking: NodeJS.Timeout | undefined;
 
+  function failed(cause: unknown): void {
+    options.logger.write('ERROR', 'events', problemText(cause));
+  }
+
   /** Waits for new events while there are readers. */
   async function follow(): Promise<void> {
     isFollowing = true;
@@ -105,7 +99,7 @@ export function createEventReaders(options: EventReadersOptions): EventReaders {
         happened(linesIn(answer.json));
       }
     } catch (cause) {
-      options.failed(cause);
+      failed(cause);
     }
     clearInterval(ticking);
     isFollowing = false;
@@ -179,7 +173,7 @@ export function createEventReaders(options: EventReadersOptions): EventReaders {
     try {
       reader.piece = await late;
     } catch (cause) {
-      if (readers.has(reader)) options.failed(cause);
+      if (readers.has(reader)) failed(cause);
       finish(reader);
     }
     reader.isReading = false;
@@ -201,7 +195,7 @@ export function createEventReaders(options: EventReadersOptions): EventReaders {
       if (reader.stalledAt === null) {
         if (now - reader.sentAt >= ALIVE_MS) enqueue(reader);
       } else if (now - reader.stalledAt >= STALLED_MS) {
-        options.cut();
+        metrics.eventReaderCut();
         finish(reader);
       }
     }
@@ -221,7 +215,7 @@ export function createEventReaders(options: EventReadersOptions): EventReaders {
   }
 
   function leave(reader: Reading): void {
-    if (readers.delete(reader)) options.counted(-1);
+    if (readers.delete(reader)) metrics.eventReaders(-1);
   }
 
   /** A stalled reader loses data that it has not accepted. */
@@ -240,8 +234,12 @@ export function createEventReaders(options: EventReadersOptions): EventReaders {
   }
 
   return {
-    admit(wanted, logSize) {
-      if (readers.size >= options.most) return null;
+    /**
+     * The response body for a reader, given the length of the log when it was admitted; null if there are too many
+     * readers.
+     */
+    admit(wanted: EventReader, logSize: number): StreamBody | null {
+      if (readers.size >= most) return null;
       const reader: Reading = {
         ...wanted,
         taker: null,
@@ -253,7 +251,7 @@ export function createEventReaders(options: EventReadersOptions): EventReaders {
         sentAt: elapsed(),
       };
       readers.add(reader);
-      options.counted(1);
+      metrics.eventReaders(1);
       if (!isFollowing) {
         log.beginAfter(logSize);
         void follow();
@@ -263,39 +261,13 @@ export function createEventReaders(options: EventReadersOptions): EventReaders {
         abandon: () => leave(reader),
       };
     },
-    end() {
+    /** Ends all readers, and each later one immediately. */
+    end(): void {
       isEnded = true;
       endAll();
       clearInterval(ticking);
     },
   };
-}
-
-interface Bounds {
-  readonly maxEventReaders: number;
-  readonly maxConnections: number;
-}
-
-interface ReadersOptions {
-  readonly call: Call;
-  readonly runtime: Pick<EdgeRuntime, 'elapsed'>;
-  readonly metrics: Pick<EdgeMetrics, 'eventReaders' | 'eventReaderCut'>;
-  readonly logger: Pick<Logger, 'write'>;
-}
-
-/** The readers of an edge, limited to half of its connections. */
-export function eventReadersOf(
-  { maxEventReaders, maxConnections }: Bounds,
-  { call, runtime, metrics, logger }: ReadersOptions,
-): EventReaders {
-  return createEventReaders({
-    call,
-    most: Math.min(maxEventReaders, Math.ceil(maxConnections / 2)),
-    elapsed: runtime.elapsed,
-    counted: metrics.eventReaders,
-    cut: metrics.eventReaderCut,
-    failed: (cause) => logger.write('ERROR', 'events', problemText(cause)),
-  });
 }
 
 function linesIn(text: string): readonly string[] {

@@ -4,18 +4,6 @@
  */
 import type { TemplatedApp, us_listen_socket } from 'uWebSockets.js';
 
-export interface Listener {
-  readonly port: number;
-  /** Call when the number of open connections changes. */
-  noteConnections(open: number): void;
-  /**
-   * Moves new connections to another app; resolves when the previous app gets no more. Rejects without changing
-   * anything if the new app cannot listen.
-   */
-  moveTo(app: TemplatedApp): Promise<void>;
-  close(): void;
-}
-
 export interface ListenerOptions {
   readonly app: TemplatedApp;
   readonly uws: Pick<
@@ -35,7 +23,9 @@ const RESUMED_AT = 0.95;
 /** Delay before reopening a port is retried, in milliseconds. */
 const RETRY_MS = 1000;
 
-export function openListener(options: ListenerOptions): Listener {
+export type Listener = ReturnType<typeof openListener>;
+
+export function openListener(options: ListenerOptions) {
   const { uws, host, maxConnections, onPaused } = options;
   let { app } = options;
   let socket: us_listen_socket | null = listenOn(app, host, options.port);
@@ -65,7 +55,8 @@ export function openListener(options: ListenerOptions): Listener {
 
   return {
     port,
-    noteConnections(open) {
+    /** Call when the number of open connections changes. */
+    noteConnections(open: number): void {
       if (open >= maxConnections && socket !== null) {
         pause();
         onPaused();
@@ -73,7 +64,11 @@ export function openListener(options: ListenerOptions): Listener {
         resume();
       }
     },
-    async moveTo(next) {
+    /**
+     * Moves new connections to another app; resolves when the previous app gets no more. Rejects without changing
+     * anything if the new app cannot listen.
+     */
+    async moveTo(next: TemplatedApp): Promise<void> {
       const before = socket;
       const opened = before === null ? null : listenOn(next, host, port);
       if (before !== null && opened === null) throw unavailable(host, port);
@@ -84,7 +79,7 @@ export function openListener(options: ListenerOptions): Listener {
       await turnOfLoop();
       closeLeaving();
     },
-    close() {
+    close(): void {
       isClosed = true;
       closeLeaving();
       pause();

@@ -15,16 +15,6 @@ export type RenderLive = (
   document: PublishedDocument,
 ) => LiveContent | Promise<LiveContent>;
 
-export interface LivePages {
-  /**
-   * Calls back, at once if possible, with the first message for a viewer; null if there is no document. Later changes
-   * build on it.
-   */
-  first(topic: LiveTopic, send: (message: Uint8Array | null) => void): void;
-  /** Calls back with the message for each change. */
-  onChange(listener: (topic: LiveTopic, message: Uint8Array) => void): void;
-}
-
 /** The content of a page for one version of its document, and the first message of its viewers. */
 interface Shown {
   readonly etag: string;
@@ -44,7 +34,7 @@ export function createLivePages(
   documents: DocumentCache,
   render: RenderLive,
   isWatched: (topic: LiveTopic) => boolean,
-): LivePages {
+) {
   const contents = new Map<LiveTopic, Shown>();
   const rendering = new Map<LiveTopic, Promise<void>>();
   const listeners: ((topic: LiveTopic, message: Uint8Array) => void)[] = [];
@@ -90,13 +80,20 @@ export function createLivePages(
   });
 
   return {
-    first(topic, send) {
+    /**
+     * Calls back, at once if possible, with the first message for a viewer; null if there is no document. Later changes
+     * build on it.
+     */
+    first(topic: LiveTopic, send: (message: Uint8Array | null) => void): void {
       const sendFirst = () => send(contents.get(topic)?.first ?? null);
       const refreshed = refresh(topic);
       if (refreshed === undefined) sendFirst();
       else void refreshed.then(sendFirst);
     },
-    onChange: (listener) => listeners.push(listener),
+    /** Calls back with the message for each change. */
+    onChange(listener: (topic: LiveTopic, message: Uint8Array) => void): void {
+      listeners.push(listener);
+    },
   };
 }
 

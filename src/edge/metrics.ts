@@ -9,26 +9,11 @@ export type MetricsReport = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
 /** What refuses requests for now; the last are large bodies of operators whose signature may not verify. */
 export type LimitName = RateBucket | 'UNPROVEN_BODIES';
 
-export interface EdgeMetrics {
-  request(method: string, route: string, status: number, seconds: number): void;
-  rateLimited(bucket: LimitName): void;
-  /** Counts a node's request that was refused because it had waited too long. */
-  shed(): void;
-  verified(what: string, accepted: boolean): void;
-  /** Counts an accepted heartbeat. */
-  heartbeat(isSigned: boolean): void;
-  /** Counts what happened to a heartbeat session. */
-  session(event: 'begun' | 'withheld' | 'ended'): void;
-  /** Call when the number of event readers changes. */
-  eventReaders(difference: 1 | -1): void;
-  /** Counts an event reader that was ended because it stalled. */
-  eventReaderCut(): void;
-  report(): Promise<MetricsReport>;
-}
-
 const DURATION = 'mesh_na_http_request_duration_seconds';
 
-export function createEdgeMetrics(): EdgeMetrics {
+export type EdgeMetrics = ReturnType<typeof createEdgeMetrics>;
+
+export function createEdgeMetrics() {
   const registry = new Registry();
   const registers = [registry];
   const requests = new Counter({
@@ -90,7 +75,7 @@ export function createEdgeMetrics(): EdgeMetrics {
   const rejections = new Map<string, Tally>();
 
   return {
-    request(method, route, status, seconds) {
+    request(method: string, route: string, status: number, seconds: number): void {
       const known = HTTP_METHODS.has(method) ? method : 'other';
       const ofRoute = routes.get(route) ?? newRouteTally(routes, route);
       const tally =
@@ -103,23 +88,28 @@ export function createEdgeMetrics(): EdgeMetrics {
       tally.pending += 1;
       count(ofRoute, seconds);
     },
-    rateLimited: (bucket) => limited.inc({ bucket }),
+    rateLimited: (bucket: LimitName) => limited.inc({ bucket }),
+    /** Counts a request that was refused because it had waited too long. */
     shed: () => shed.inc(),
-    verified(event, accepted) {
+    verified(event: string, accepted: boolean): void {
       const tallies = accepted ? acceptances : rejections;
       const tally =
         tallies.get(event) ??
         tallyOf(tallies, event, verifications.labels(event, String(accepted)));
       tally.pending += 1;
     },
-    heartbeat(isSigned) {
+    /** Counts an accepted heartbeat. */
+    heartbeat(isSigned: boolean): void {
       const tally = isSigned ? signed : inSession;
       tally.pending += 1;
     },
-    session: (event) => sessions.inc({ event }),
-    eventReaders: (difference) => eventReaders.inc(difference),
+    /** Counts what happened to a heartbeat session. */
+    session: (event: 'begun' | 'withheld' | 'ended') => sessions.inc({ event }),
+    /** Call when the number of event readers changes. */
+    eventReaders: (difference: 1 | -1) => eventReaders.inc(difference),
+    /** Counts an event reader that was ended because it stalled. */
     eventReaderCut: () => eventReadersCut.inc(),
-    async report() {
+    async report(): Promise<MetricsReport> {
       for (const { answers } of routes.values()) {
         for (const tallies of answers.values()) report(tallies.values());
       }

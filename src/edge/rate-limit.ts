@@ -102,14 +102,17 @@ export interface RateLimits {
 
 export type RateLimitSettings = Readonly<Record<RateBucket, RateLimit | null>>;
 
-export function createRateLimits(settings: RateLimitSettings): LocalRateLimits {
+/** Limits with their counts on this thread, so that every answer is synchronous. */
+export type LocalRateLimits = ReturnType<typeof createRateLimits>;
+
+export function createRateLimits(settings: RateLimitSettings) {
   const limiters = new Map(
     RATE_BUCKETS.map((bucket) => [bucket, createRateLimiter(settings[bucket])]),
   );
 
   return {
-    isOn: (bucket) => settings[bucket] !== null,
-    take(bucket, key, now) {
+    isOn: (bucket: RateBucket) => settings[bucket] !== null,
+    take(bucket: RateBucket, key: string, now: number): number {
       const limiter = limiters.get(bucket);
       if (limiter === undefined) throw new Error(`There is no rate limit ${bucket}`);
       const seconds = limiter.retryAfter(key, now);
@@ -119,26 +122,13 @@ export function createRateLimits(settings: RateLimitSettings): LocalRateLimits {
   };
 }
 
-/** Limits with their counts on this thread, so that every answer is synchronous. */
-export interface LocalRateLimits extends RateLimits {
-  take(bucket: RateBucket, key: string, now: number): number;
-}
-
-/** Removes the keys of a map in insertion order. */
-export interface OldestFirst<Key> {
-  /** Deletes and returns the oldest key; undefined if there is none. */
-  take(): Key | undefined;
-  /** Call whenever the map has changed without a call of `take`. */
-  pass(): void;
-}
-
 /**
- * A map keeps slots of deleted entries until it is resized, and a new iterator must skip all of them: in a map of
- * 50,000 keys that evicts its oldest key for each new one, that takes 30 µs each time. A persistent iterator does not
- * visit them again, and sees keys that are added later. But an idle iterator must not be kept: it retains each table
- * that the map has outgrown since.
+ * Removes the keys of a map in insertion order. A map keeps slots of deleted entries until it is resized, and a new
+ * iterator must skip all of them: in a map of 50,000 keys that evicts its oldest key for each new one, that takes 30 µs
+ * each time. A persistent iterator does not visit them again, and sees keys that are added later. But an idle iterator
+ * must not be kept: it retains each table that the map has outgrown since.
  */
-export function oldestFirst<Key>(map: Map<Key, unknown>): OldestFirst<Key> {
+export function oldestFirst<Key>(map: Map<Key, unknown>) {
   let keys: IterableIterator<Key> | null = null;
   let passed = 0;
 
@@ -152,13 +142,15 @@ export function oldestFirst<Key>(map: Map<Key, unknown>): OldestFirst<Key> {
   }
 
   return {
-    take() {
+    /** Deletes and returns the oldest key; undefined if there is none. */
+    take(): Key | undefined {
       passed = 0;
       const key = next();
       if (key !== undefined) map.delete(key);
       return key;
     },
-    pass() {
+    /** Call whenever the map has changed without a call of `take`. */
+    pass(): void {
       passed += 1;
       if (passed > map.size) keys = null;
     },

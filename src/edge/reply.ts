@@ -176,12 +176,7 @@ export function staleDocumentReply(
   const vary = isCompressible ? '\r\nVary: Accept-Encoding' : '';
   const headerLines = `${NO_STORE}\r\nX-Mesh-Stale-Since: ${formatInstant(since)}${vary}`;
   const plain = { ...freshReply(200, JSON_TYPE, document.bytes), headerLines };
-  if (!acceptsGzip || !isCompressible) return plain;
-  return withForm(compressedForm(document), (body) => ({
-    ...plain,
-    body,
-    headerLines: `${headerLines}\r\nContent-Encoding: gzip`,
-  }));
+  return acceptsGzip && isCompressible ? compressed(plain, document, headerLines) : plain;
 }
 
 /** A document that contains the base URL, which is added while sending, so that nothing a client made up is cached. */
@@ -198,7 +193,7 @@ export function addressedReply(
   const held = ifNoneMatch === '' ? undefined : heldEtag(ifNoneMatch, etag, true);
   if (held !== undefined) return { ...whole, status: 304, headerLines: linesOf(held, true) };
   return acceptsGzip
-    ? compressedReply(whole, document.compressed(baseUrl), etag)
+    ? inGzip(whole, document.compressed(baseUrl), linesOf(gzipEtag(etag), true))
     : { ...whole, body: piecewise(document.pieces(baseUrl)) };
 }
 
@@ -239,12 +234,7 @@ export function notFoundReply(
 ): Reply | Promise<Reply> {
   const plain = errorPageReply(REFUSALS.not_found.status, page);
   const headerLines = `${plain.headerLines}, Accept-Encoding`;
-  if (!acceptsGzip) return { ...plain, headerLines };
-  return withForm(compressedForm(page.document), (body) => ({
-    ...plain,
-    body,
-    headerLines: `${headerLines}\r\nContent-Encoding: gzip`,
-  }));
+  return acceptsGzip ? compressed(plain, page.document, headerLines) : { ...plain, headerLines };
 }
 
 /** Shorter documents fit into one packet anyway. */
@@ -276,19 +266,23 @@ function versionedReply(
   if (held !== undefined)
     return { ...plain, status: 304, headerLines: linesOf(held, isCompressible) };
   if (!acceptsGzip || !isCompressible) return plain;
-  return withForm(compressedForm(document), (body) => compressedReply(plain, body, etag));
+  return compressed(plain, document, linesOf(gzipEtag(etag), true));
 }
 
-function withForm(
-  form: Uint8Array | Promise<Uint8Array>,
-  reply: (body: Uint8Array) => Reply,
+/** The reply with its document compressed, and with these header lines. */
+function compressed(
+  plain: Reply,
+  document: PublishedDocument,
+  headerLines: string,
 ): Reply | Promise<Reply> {
-  return form instanceof Promise ? form.then(reply) : reply(form);
+  const form = compressedForm(document);
+  return form instanceof Promise
+    ? form.then((body) => inGzip(plain, body, headerLines))
+    : inGzip(plain, form, headerLines);
 }
 
-function compressedReply(plain: Reply, body: Uint8Array, etag: string): Reply {
-  const headerLines = `${linesOf(gzipEtag(etag), true)}\r\nContent-Encoding: gzip`;
-  return { ...plain, body, headerLines };
+function inGzip(plain: Reply, body: Uint8Array, headerLines: string): Reply {
+  return { ...plain, body, headerLines: `${headerLines}\r\nContent-Encoding: gzip` };
 }
 
 function linesOf(etag: string, isCompressible: boolean): string {

@@ -59,33 +59,29 @@ export function addressOf(res: HttpResponse): string {
   return Buffer.from(res.getRemoteAddressAsText()).toString('latin1');
 }
 
+export type Peers = ReturnType<typeof createPeers>;
+
 /**
  * The remote addresses of the open connections. Asking uWebSockets.js for an address allocates a buffer, which costs a
  * sixth of serving a cached document. Behind a proxy or NAT, all connections have the same address, which can be
  * reused.
  */
-export interface Peers {
-  /** The address shared by all open connections; null if they have different ones. */
-  readonly only: string | null;
-  opened(address: string): void;
-  /** A connection has ended, or has been upgraded to a WebSocket. */
-  closed(): void;
-}
-
-export function createPeers(): Peers {
+export function createPeers() {
   let open = 0;
   let only: string | null = null;
   return {
-    get only() {
+    /** The address shared by all open connections; null if they have different ones. */
+    get only(): string | null {
       return only;
     },
-    opened(address) {
+    opened(address: string): void {
       // uWebSockets.js does not say which connection ended: once mixed, the addresses count as mixed until
       // all have ended.
       only = open === 0 || only === address ? address : null;
       open += 1;
     },
-    closed() {
+    /** A connection has ended, or has been upgraded to a WebSocket. */
+    closed(): void {
       open -= 1;
     },
   };

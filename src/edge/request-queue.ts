@@ -28,19 +28,6 @@ export interface Work {
   readonly bytes: number;
 }
 
-export interface RequestQueue {
-  /** Whether work of this line may begin at once; otherwise, it has to wait. */
-  isFree(line: Line): boolean;
-  /** Queues the work and returns a function to call when its sender has left; null if it does not fit. */
-  wait(line: Line, work: Work): (() => void) | null;
-  /** Counts public requests that have begun: few enough do so at once that their answers fit into memory. */
-  began(line: Line, end: Promise<unknown>): void;
-  /** Resolves in a slice, for a request that goes on after it has waited for something. */
-  turn(): Promise<void>;
-  /** Sets the function that sends the answers that are ready. */
-  onSlice(send: () => void): void;
-}
-
 interface Waiting extends Work {
   readonly since: number;
 }
@@ -55,22 +42,21 @@ const MOST_BYTES = 64 * 1024 * 1024;
 /** More than the sliced queries that can wait in the authority, so that these never keep all others waiting. */
 const MOST_BEGUN = 128;
 
-export function createRequestQueue(options: RequestQueueOptions): RequestQueue {
+export type RequestQueue = ReturnType<typeof createRequestQueue>;
+
+export function createRequestQueue(options: RequestQueueOptions) {
   const { longestWaitMs, elapsed, schedule, progress } = options;
-  const nodes = new Set<Waiting>();
-  const operators = new Set<Waiting>();
-  const documents = new Set<Waiting>();
-  const strangers = new Set<Waiting>();
+  const lines = {
+    node: new Set<Waiting>(),
+    operator: new Set<Waiting>(),
+    document: new Set<Waiting>(),
+    public: new Set<Waiting>(),
+  };
+  const { node: nodes, public: strangers } = lines;
   /** Requests that have begun and go on. */
   const begun = new Set<Waiting>();
-  const lines = {
-    node: nodes,
-    operator: operators,
-    document: documents,
-    public: strangers,
-  } as const;
   /** Each turn of the event loop has a slice for nodes, and one for the next of these. */
-  let others = [operators, begun, documents, strangers];
+  let others = [lines.operator, begun, lines.document, strangers];
   let publicBegun = 0;
   let heldBytes = 0;
   /** When the slice of each line in this turn of the event loop began, of those that had one. */
@@ -154,7 +140,8 @@ export function createRequestQueue(options: RequestQueueOptions): RequestQueue {
   }
 
   return {
-    isFree(name) {
+    /** Whether work of this line may begin at once; otherwise, it has to wait. */
+    isFree(name: Line): boolean {
       const line = lines[name];
       if (line.size > 0 || !mayBegin(line)) return false;
       const began = sliceBegan.get(name);
@@ -165,8 +152,10 @@ export function createRequestQueue(options: RequestQueueOptions): RequestQueue {
       progress();
       return true;
     },
-    wait: (name, work) => wait(lines[name], work),
-    began(name, end) {
+    /** Queues the work and returns a function to call when its sender has left; null if it does not fit. */
+    wait: (name: Line, work: Work) => wait(lines[name], work),
+    /** Counts public requests that have begun: few enough do so at once that their answers fit into memory. */
+    began(name: Line, end: Promise<unknown>): void {
       if (name !== 'public') return;
       publicBegun += 1;
       const over = () => {
@@ -175,8 +164,11 @@ export function createRequestQueue(options: RequestQueueOptions): RequestQueue {
       };
       end.then(over, over);
     },
-    turn: () => new Promise((resolve) => void wait(begun, { run: resolve, shed: null, bytes: 0 })),
-    onSlice(listener) {
+    /** Resolves in a slice, for a request that goes on after it has waited for something. */
+    turn: () =>
+      new Promise<void>((resolve) => void wait(begun, { run: resolve, shed: null, bytes: 0 })),
+    /** Sets the function that sends the answers that are ready. */
+    onSlice(listener: () => void): void {
       send = listener;
     },
   };

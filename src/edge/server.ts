@@ -22,23 +22,6 @@ import { createTraffic, type Generation, type Traffic } from './traffic.ts';
 import { bytesRead, createUploads, type ReceivedBody, UPLOAD_LIMITS } from './uploads.ts';
 import { createViewers } from './viewers.ts';
 
-export interface Server {
-  readonly port: number;
-  /**
-   * Closes each connection with its next answer; resolves when every request in flight is answered. Call
-   * when new work is refused. Connections are still accepted, so that their requests get an answer.
-   */
-  drain(): Promise<void>;
-  /** Refuses every request whose body is still arriving. */
-  dropUploads(): void;
-  /** Resolves when no answer that was begun before reads published documents. */
-  barrier(): Promise<void>;
-  /** Makes new connections use this pair; open ones continue. Rejects if it cannot be used. */
-  useTls(files: TlsFiles): Promise<void>;
-  /** Ends all connections. */
-  close(): void;
-}
-
 /** State shared by the answers of one server. */
 interface Answers {
   readonly edge: Edge;
@@ -72,7 +55,7 @@ export interface ListenOptions {
  * Other threads of this process may listen on the same port. So could another process, which is why the
  * port is checked first (`freePort`).
  */
-export function listen(edge: Edge, routes: readonly Route[], options: ListenOptions): Server {
+export function listen(edge: Edge, routes: readonly Route[], options: ListenOptions) {
   const uws = loadUws();
   const findRoute = createRouter(routes);
   const traffic = createTraffic();
@@ -140,15 +123,22 @@ export function listen(edge: Edge, routes: readonly Route[], options: ListenOpti
   });
   return {
     port: apps.port,
-    async drain() {
+    /**
+     * Closes each connection with its next answer; resolves when every request in flight is answered. Call when new work
+     * is refused. Connections are still accepted, so that their requests get an answer.
+     */
+    async drain(): Promise<void> {
       answers.isDraining = true;
       edge.eventReaders.end();
       await traffic.idle();
     },
+    /** Refuses every request whose body is still arriving. */
     dropUploads: uploads.dropAll,
     barrier: traffic.barrier,
+    /** Makes new connections use this pair; open ones continue. Rejects if it cannot be used. */
     useTls: apps.useTls,
-    close() {
+    /** Ends all connections. */
+    close(): void {
       viewers.end();
       edge.eventReaders.end();
       apps.close();

@@ -6,52 +6,45 @@ export interface Generation {
   onFinished: (() => void) | null;
 }
 
-export interface Traffic {
-  /** A request has arrived. */
-  arrived(): void;
-  /** Its answer begins: from now on it may read published documents. */
-  begun(): Generation;
-  /** It no longer reads published documents, although a slow client may still receive copies. */
-  read(generation: Generation): void;
-  /** Its answer was sent completely, or its client has disconnected. */
-  left(): void;
-  /** Resolves when no request is in flight. */
-  idle(): Promise<void>;
-  /** Resolves when no answer that was begun before reads published documents. */
-  barrier(): Promise<void>;
-}
+export type Traffic = ReturnType<typeof createTraffic>;
 
-export function createTraffic(): Traffic {
+export function createTraffic() {
   let underWay = 0;
   let onIdle: (() => void) | null = null;
   let current = newGeneration();
   let earlier: Promise<unknown> = Promise.resolve();
 
+  /** Its answer was sent completely, or its client has disconnected. */
   function left(): void {
     underWay -= 1;
     if (underWay === 0) onIdle?.();
   }
 
   return {
-    arrived() {
+    /** A request has arrived. */
+    arrived(): void {
       underWay += 1;
     },
-    begun() {
+    /** Its answer begins: from now on it may read published documents. */
+    begun(): Generation {
       current.unfinished += 1;
       return current;
     },
-    read(generation) {
+    /** It no longer reads published documents, although a slow client may still receive copies. */
+    read(generation: Generation): void {
       generation.unfinished -= 1;
       if (generation.unfinished === 0) generation.onFinished?.();
     },
     left,
-    async idle() {
+    /** Resolves when no request is in flight. */
+    async idle(): Promise<void> {
       if (underWay === 0) return;
       await new Promise<void>((resolve) => {
         onIdle = resolve;
       });
     },
-    async barrier() {
+    /** Resolves when no answer that was begun before reads published documents. */
+    async barrier(): Promise<void> {
       const generation = current;
       current = newGeneration();
       earlier = Promise.all([earlier, finish(generation)]);

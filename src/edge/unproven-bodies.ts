@@ -30,16 +30,9 @@ export interface Sender {
   readonly keyId: string;
 }
 
-export interface UnprovenBodies {
-  /** Counts a large body that is about to be read and returns 0, or returns the seconds until one may be read. */
-  take(sender: Sender, now: number): number;
-  /** Reverts the count of a large body whose signature verified. */
-  giveBack(sender: Sender, now: number): void;
-  /** Records that the sender has the key. */
-  proved(sender: Sender, now: number): void;
-}
+export type UnprovenBodies = ReturnType<typeof createUnprovenBodies>;
 
-export function createUnprovenBodies(): UnprovenBodies {
+export function createUnprovenBodies() {
   const ofAll = createRateLimiter(OF_ALL);
   const ofSource = createRateLimiter(OF_ONE_SOURCE);
   const ofProven = createRateLimiter(OF_A_PROVEN_SENDER);
@@ -57,16 +50,19 @@ export function createUnprovenBodies(): UnprovenBodies {
   }
 
   return {
-    take(sender, now) {
+    /** Counts a large body that is about to be read and returns 0, or returns the seconds until one may be read. */
+    take(sender: Sender, now: number): number {
       const counted = allowances(sender, now);
       const seconds = Math.max(...counted.map(({ limiter, key }) => limiter.retryAfter(key, now)));
       if (seconds === 0) for (const { limiter, key } of counted) limiter.count(key, now);
       return seconds;
     },
-    giveBack(sender, now) {
+    /** Reverts the count of a large body whose signature verified. */
+    giveBack(sender: Sender, now: number): void {
       for (const { limiter, key } of allowances(sender, now)) limiter.giveBack(key, now);
     },
-    proved(sender, now) {
+    /** Records that the sender has the key. */
+    proved(sender: Sender, now: number): void {
       const name = nameOf(sender);
       provenAt.delete(name);
       provenAt.set(name, now);

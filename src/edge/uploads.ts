@@ -27,16 +27,6 @@ const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
 /** Small enough for tiny bodies, large enough to grow only rarely. */
 const FIRST_BUFFER_BYTES = 4096;
 
-export interface Uploads {
-  /**
-   * Delivers the body once: complete, too large or dropped. Returns a function to call when the sender has
-   * disconnected; nothing is delivered then.
-   */
-  receive(res: HttpResponse, limit: number, take: (body: ReceivedBody) => void): () => void;
-  /** Drops every body that has not ended. */
-  dropAll(): void;
-}
-
 /**
  * A body that is too large is still read up to this size: a client that is answered while it sends may miss
  * the answer.
@@ -45,7 +35,9 @@ export function bytesRead(limit: number): number {
   return Math.max(MAX_DISCARDED_BYTES, limit);
 }
 
-export function createUploads(limits: UploadLimits): Uploads {
+export type Uploads = ReturnType<typeof createUploads>;
+
+export function createUploads(limits: UploadLimits) {
   /** Unfinished bodies, longest idle first. */
   const unfinished = new Set<UnfinishedUpload>();
   let heldBytes = 0;
@@ -72,7 +64,11 @@ export function createUploads(limits: UploadLimits): Uploads {
   }
 
   return {
-    receive(res, limit, take) {
+    /**
+     * Delivers the body once: complete, too large or dropped. Returns a function to call when the sender has
+     * disconnected; nothing is delivered then.
+     */
+    receive(res: HttpResponse, limit: number, take: (body: ReceivedBody) => void): () => void {
       const upload = new UnfinishedUpload(limit, take);
       unfinished.add(upload);
       res.onData((chunk, isLast) => {
@@ -95,7 +91,8 @@ export function createUploads(limits: UploadLimits): Uploads {
       if (unfinished.size > limits.count) dropIdlest();
       return () => release(upload);
     },
-    dropAll() {
+    /** Drops every body that has not ended. */
+    dropAll(): void {
       for (const upload of unfinished) drop(upload);
     },
   };

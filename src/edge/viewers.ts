@@ -41,13 +41,7 @@ export interface ViewersOptions {
   leftHttp(): void;
 }
 
-export interface Viewers {
-  /** Serves viewers on this app too; `ended` is called when a viewer's connection has ended. */
-  serveOn(app: TemplatedApp, ended: () => void): void;
-  end(): void;
-}
-
-export function createViewers(edge: Edge, { openRequest, leftHttp }: ViewersOptions): Viewers {
+export function createViewers(edge: Edge, { openRequest, leftHttp }: ViewersOptions) {
   const open = new Set<WebSocket<Viewer>>();
   const backlog = createBacklog(MOST_WAITING_BYTES, edge.runtime.elapsed);
   const pages = createLivePages(
@@ -72,7 +66,8 @@ export function createViewers(edge: Edge, { openRequest, leftHttp }: ViewersOpti
     backlog.endStalled();
   }, ALIVE_MS);
   return {
-    serveOn(app, ended) {
+    /** Serves viewers on this app too; `ended` is called when a viewer's connection has ended. */
+    serveOn(app: TemplatedApp, ended: () => void): void {
       app.ws<Viewer>(watchPage.path, {
         maxPayloadLength: 1024,
         maxBackpressure: MAX_BACKPRESSURE,

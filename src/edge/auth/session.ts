@@ -34,20 +34,6 @@ export interface SessionSecret {
   readonly signature: string;
 }
 
-export interface HeartbeatSessions {
-  /** Uses this secret from now on, which ends all sessions of another one; null while there is none. */
-  use(secret: SessionSecret | null): void;
-  judge(
-    publicKey: string,
-    header: string,
-    beat: SessionBeat,
-    rawBody: Uint8Array,
-    toleranceMs: number,
-  ): NodeClaim;
-  /** A session for a node whose signed heartbeat was accepted; null if none can begin now. */
-  begin(node: Omit<SessionName, 'expiresAt'>, sessionKey: string, now: number): SessionOffer | null;
-}
-
 /** A heartbeat whose header claims a session. */
 type SessionBeat = Pick<ReceivedRequest, 'body' | 'remoteAddr' | 'now'>;
 
@@ -72,10 +58,9 @@ export interface HeartbeatSessionsOptions {
   readonly runtime: Runtime;
 }
 
-export function createHeartbeatSessions({
-  lastsMs,
-  runtime,
-}: HeartbeatSessionsOptions): HeartbeatSessions {
+export type HeartbeatSessions = ReturnType<typeof createHeartbeatSessions>;
+
+export function createHeartbeatSessions({ lastsMs, runtime }: HeartbeatSessionsOptions) {
   let current: (BoxKeys & { readonly secret: Buffer; readonly signature: string }) | null = null;
   let countingSince = -Infinity;
   let begun = 0;
@@ -113,7 +98,8 @@ export function createHeartbeatSessions({
   }
 
   return {
-    use(given) {
+    /** Uses this secret from now on, which ends all sessions of another one; null while there is none. */
+    use(given: SessionSecret | null): void {
       if (given === null) {
         current = null;
         return;
@@ -121,7 +107,13 @@ export function createHeartbeatSessions({
       const secret = Buffer.from(given.secret);
       current = { ...sessionBoxKeys(secret), secret, signature: given.signature };
     },
-    judge(publicKey, header, { body, remoteAddr, now }, rawBody, toleranceMs) {
+    judge(
+      publicKey: string,
+      header: string,
+      { body, remoteAddr, now }: SessionBeat,
+      rawBody: Uint8Array,
+      toleranceMs: number,
+    ): NodeClaim {
       const proof = readSessionHeader(header);
       const ends = proof === null ? null : judgeTimestamp(proof.expiresAt, now, Infinity);
       const made = proof === null ? null : judgeTimestamp(proof.instant, now, toleranceMs);
@@ -137,7 +129,12 @@ export function createHeartbeatSessions({
         sending: null,
       };
     },
-    begin(node, sessionKey, now) {
+    /** A session for a node whose signed heartbeat was accepted; null if none can begin now. */
+    begin(
+      node: Omit<SessionName, 'expiresAt'>,
+      sessionKey: string,
+      now: number,
+    ): SessionOffer | null {
       if (current === null || lastsMs === null || !mayBegin()) return null;
       const expiresAt = formatInstant(now + lastsMs);
       const recipient = Buffer.alloc(BOX_KEY_BYTES);

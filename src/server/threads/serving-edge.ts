@@ -2,7 +2,7 @@
 import { createHeartbeatSessions } from '../../edge/auth/session.ts';
 import type { DrainState, Edge } from '../../edge/edge.ts';
 import { type EdgeConfig, edgeSettings } from '../../edge/edge-config.ts';
-import { eventReadersOf } from '../../edge/event-readers.ts';
+import { createEventReaders } from '../../edge/event-readers.ts';
 import { createEdgeMetrics, type MetricsReport } from '../../edge/metrics.ts';
 import type { RequestQueue } from '../../edge/request-queue.ts';
 import { LIVE_RENDERERS } from '../../edge/routes/published-content.ts';
@@ -67,7 +67,7 @@ export function serveEdge(
     unprovenBodies: createUnprovenBodies(),
     liveRenderers: LIVE_RENDERERS,
     notFoundPage: notFoundPages(settings.genesis.network_name),
-    eventReaders: eventReadersOf(config, { ...rest, metrics }),
+    eventReaders: createEventReaders({ ...config, ...rest, metrics }),
     metrics,
     exposition: () => exposition(metrics.report),
     instanceStatus: instanceStatus && instanceStatusIn(instanceStatus),
