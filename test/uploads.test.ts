@@ -2,12 +2,8 @@
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';
-import {
-  createUploads,
-  type ReceivedBody,
-  type UploadLimits,
-  type Uploads,
-} from '../src/edge/uploads.ts';
+import type { ReceivedBody } from '../src/edge/body.ts';
+import { createUploads, type UploadLimits, type Uploads } from '../src/edge/uploads.ts';
 import { type RawConnection, rawConnection } from './support/raw-http.ts';
 
 interface Receiver {

@@ -18,7 +18,7 @@ import {
   type OperatorHeaders,
 } from './auth/operator.ts';
 import { requestIdentityOf } from './auth/signed-request.ts';
-import { parseBody } from './body.ts';
+import { parseBody, type ReceivedBody } from './body.ts';
 import { corsLines, preflightReply } from './cors.ts';
 import type { Edge } from './edge.ts';
 import { limited, takeLimit } from './limited.ts';
@@ -34,7 +34,6 @@ import {
 import { addressBlock } from './request-head.ts';
 import type { Request, Route } from './route.ts';
 import { isLargeBody, type Sender } from './unproven-bodies.ts';
-import type { ReceivedBody } from './uploads.ts';
 
 /** Null if the request continues. */
 type Admission = Reply | null | Promise<Reply | null>;

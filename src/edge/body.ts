@@ -1,6 +1,16 @@
+/** Request bodies, as they arrive and as JSON objects. */
 import { parseJsonBytes } from '../base/json/bytes.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../base/json/value.ts';
 import { Refusal } from '../protocol/refusals.ts';
+
+export type ReceivedBody =
+  | Uint8Array
+  /** The body exceeded the limit of its route. */
+  | 'too_large'
+  /** The body was dropped before its end. */
+  | 'dropped'
+  /** A proxy may have read a different length. */
+  | 'ambiguous';
 
 /** Parses a body as a JSON object; an empty body is `{}`. Refuses anything else with a specific 400. */
 export function parseBody(bytes: Uint8Array, maxValues?: number): JsonObject {

@@ -10,6 +10,7 @@ import type { TlsFiles } from '../base/tls/pair.ts';
 import { maxBodyBytes } from '../protocol/route-description.ts';
 import { answer, shed } from './answer.ts';
 import { openApps } from './apps.ts';
+import type { ReceivedBody } from './body.ts';
 import type { Edge } from './edge.ts';
 import { hasOneLength, openRequest } from './open-request.ts';
 import type { Reply } from './reply.ts';
@@ -19,7 +20,7 @@ import type { Request, Route } from './route.ts';
 import { createRouter } from './router.ts';
 import { type PieceTaker, sendReply } from './send-reply.ts';
 import { createTraffic, type Generation, type Traffic } from './traffic.ts';
-import { bytesRead, createUploads, type ReceivedBody, UPLOAD_LIMITS } from './uploads.ts';
+import { bytesRead, createUploads, UPLOAD_LIMITS } from './uploads.ts';
 import { createViewers } from './viewers.ts';
 
 /** State shared by the answers of one server. */

@@ -3,15 +3,7 @@
  * beyond the limits, the body that has been idle longest is dropped.
  */
 import type { HttpResponse } from 'uWebSockets.js';
-
-export type ReceivedBody =
-  | Uint8Array
-  /** The body exceeded the limit of its route. */
-  | 'too_large'
-  /** The body was dropped before its end. */
-  | 'dropped'
-  /** A proxy may have read a different length. */
-  | 'ambiguous';
+import type { ReceivedBody } from './body.ts';
 
 export interface UploadLimits {
   readonly count: number;
