@@ -39,8 +39,8 @@ test('all sources are read, and their imports found', () => {
     imports.some((i) => i.file === file && i.target === target && i.isType === isType);
   assert.ok(found('machines/invite.ts', 'xstate', false));
   assert.ok(found('machines/invite.ts', 'machines/refused.ts', true));
-  assert.ok(found('src/edge/server.ts', 'uWebSockets.js', false), 'by require');
-  assert.ok(found('src/edge/response.ts', 'uWebSockets.js', true), 'its types');
+  assert.ok(found('src/edge/http/server.ts', 'uWebSockets.js', false), 'by require');
+  assert.ok(found('src/edge/http/response.ts', 'uWebSockets.js', true), 'its types');
   assert.ok(found('src/cli/serve.ts', 'src/cli/serve-authority.ts', false), 'at run time');
   assert.ok(found('src/cli/serve.ts', 'src/cli/serve-authority.ts', true), 'its types');
   assert.ok(
@@ -100,14 +100,14 @@ for (const [name, owners] of [
   [
     'uWebSockets.js',
     [
-      'src/edge/apps.ts',
-      'src/edge/listener.ts',
-      'src/edge/request-head.ts',
-      'src/edge/response.ts',
-      'src/edge/send-reply.ts',
-      'src/edge/server.ts',
-      'src/edge/uploads.ts',
-      'src/edge/viewers.ts',
+      'src/edge/http/apps.ts',
+      'src/edge/http/listener.ts',
+      'src/edge/request/request-head.ts',
+      'src/edge/http/response.ts',
+      'src/edge/http/send-reply.ts',
+      'src/edge/http/server.ts',
+      'src/edge/http/uploads.ts',
+      'src/edge/http/viewers.ts',
     ],
   ],
   ['sodium-native', ['src/base/crypto/sodium.ts']],
@@ -119,7 +119,7 @@ for (const [name, owners] of [
   ['d3-force', ['src/pages']],
   ['esbuild', ['src/build/build-browser.cjs', 'src/build/build-program.js']],
   ['prom-client', ['src/edge/metrics.ts', 'src/server/metrics']],
-  ['ipaddr.js', ['src/edge/request-head.ts', 'src/server/webhooks/address.ts']],
+  ['ipaddr.js', ['src/edge/request/request-head.ts', 'src/server/webhooks/address.ts']],
   ['fresh', ['src/edge/reply.ts']],
   ['hdr-histogram-js', ['src/load/latency.ts']],
   ['qrcode-generator', ['src/console/qr-code.ts']],

@@ -1,8 +1,8 @@
 /** What waits for slow viewers of live pages is bounded, for all of them together. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createBacklog, STALLED_MS } from '../src/edge/backlog.ts';
-import { createLivePages } from '../src/edge/live-pages.ts';
+import { createBacklog, STALLED_MS } from '../src/edge/http/backlog.ts';
+import { createLivePages } from '../src/edge/http/live-pages.ts';
 import { html } from '../src/pages/html.ts';
 import { liveContent } from '../src/pages/live-content.ts';
 import { publishedDocument } from '../src/protocol/contract/documents.ts';

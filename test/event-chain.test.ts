@@ -12,7 +12,7 @@ import {
 } from '../src/client/event-chain.ts';
 import { readEvents } from '../src/client/events.ts';
 import type { Fetch } from '../src/client/options.ts';
-import { createEventLog } from '../src/edge/event-log.ts';
+import { createEventLog } from '../src/edge/events/event-log.ts';
 import { PROJECT } from './support/project.ts';
 
 interface Vectors {

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parseQuery } from '../src/edge/query.ts';
 import { acceptsGzip, prefersHtml } from '../src/edge/reply.ts';
-import { sourceAddress } from '../src/edge/request-head.ts';
-import { decodePath, matchedPath } from '../src/edge/router.ts';
+import { parseQuery } from '../src/edge/request/query.ts';
+import { sourceAddress } from '../src/edge/request/request-head.ts';
+import { decodePath, matchedPath } from '../src/edge/request/router.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { cpuOf } from './support/cpu.ts';
 import { rawConnection } from './support/raw-http.ts';

@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type PieceTaker, sendReply } from '../src/edge/send-reply.ts';
+import { type PieceTaker, sendReply } from '../src/edge/http/send-reply.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { rawConnection } from './support/raw-http.ts';
 import { sendRaw } from './support/requests.ts';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
-import { type Listener, openListener } from '../src/edge/listener.ts';
+import { type Listener, openListener } from '../src/edge/http/listener.ts';
 import { connectionsPerThread } from '../src/server/front.ts';
 import { ownPort } from './support/own-port.ts';
 

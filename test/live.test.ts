@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
-import { createLivePages } from '../src/edge/live-pages.ts';
+import { createLivePages } from '../src/edge/http/live-pages.ts';
 import { connectomeMain } from '../src/pages/connectome.ts';
 import { type LiveTopic, liveContent } from '../src/pages/live-content.ts';
 import {

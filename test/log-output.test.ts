@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { suite, type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createLogOutput, fileWriter } from '../src/base/log/log-output.ts';
-import { freePort } from '../src/edge/free-port.ts';
+import { freePort } from '../src/edge/http/free-port.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { spawnNode } from './support/processes.ts';
 import { PROGRAM } from './support/project.ts';

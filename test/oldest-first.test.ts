@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { oldestFirst } from '../src/edge/rate-limit.ts';
+import { oldestFirst } from '../src/edge/limits/rate-limit.ts';
 
 const step = fc.record({
   what: fc.constantFrom('set', 'set', 'delete', 'take'),

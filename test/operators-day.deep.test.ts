@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { newKey } from '../src/client/keys.ts';
 import { createNodeClient, type NodeClient } from '../src/client/node-client.ts';
-import { freePort } from '../src/edge/free-port.ts';
+import { freePort } from '../src/edge/http/free-port.ts';
 import { NARROW, startBrowser } from './support/browser.ts';
 import { LOADER, PROGRAM_PATH } from './support/project.ts';
 import { openShell } from './support/shell.ts';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { createPeers } from '../src/edge/request-head.ts';
+import { createPeers } from '../src/edge/request/request-head.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 
 const HERE = '127.0.0.1';

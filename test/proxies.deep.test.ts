@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { freePort } from '../src/edge/free-port.ts';
+import { freePort } from '../src/edge/http/free-port.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { findProgram } from './support/programs.ts';
 import { PROJECT } from './support/project.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { createRateLimiter } from '../src/edge/rate-limit.ts';
+import { createRateLimiter } from '../src/edge/limits/rate-limit.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { SECOND } from './support/clock.ts';
 import {

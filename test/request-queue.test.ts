@@ -1,7 +1,7 @@
 /** Requests that arrive faster than they can be answered: which wait, which pass, and which are turned away. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { createRequestQueue, type Line } from '../src/edge/request-queue.ts';
+import { createRequestQueue, type Line } from '../src/edge/limits/request-queue.ts';
 import { type ChildServer, NO_LIMITS, startChildServer } from './support/child-server.ts';
 import { networkFolder } from './support/folders.ts';
 import { rawConnection } from './support/raw-http.ts';

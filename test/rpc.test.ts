@@ -1,7 +1,7 @@
 /** Calls between threads, and the barrier that releases the memory of replaced documents. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createTraffic } from '../src/edge/traffic.ts';
+import { createTraffic } from '../src/edge/http/traffic.ts';
 import { answerCall, createRpcCaller, type RpcAnswer } from '../src/server/threads/rpc.ts';
 
 type Served = {

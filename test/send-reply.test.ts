@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { after, before, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Closing } from '../src/edge/http/response.ts';
+import { type PieceTaker, sendReply } from '../src/edge/http/send-reply.ts';
 import type { PiecewiseBody, Reply } from '../src/edge/reply.ts';
-import type { Closing } from '../src/edge/response.ts';
-import { type PieceTaker, sendReply } from '../src/edge/send-reply.ts';
 import { rawConnection } from './support/raw-http.ts';
 
 const LARGE = 'large '.repeat(100_000);

@@ -18,7 +18,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { notLoaded } from '../src/base/native-parts.ts';
-import { freePort } from '../src/edge/free-port.ts';
+import { freePort } from '../src/edge/http/free-port.ts';
 import { makeCheckout } from './support/checkout.ts';
 import { childrenOf, isRunning, spawnNode } from './support/processes.ts';
 

@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { parseJson } from '../src/base/json/parse.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
 import { canonicalJson } from '../src/base/json/write.ts';
-import { createRateLimits } from '../src/edge/rate-limit.ts';
+import { createRateLimits } from '../src/edge/limits/rate-limit.ts';
 import type { Answer } from '../src/protocol/contract/answers.ts';
 import type { CallInput } from '../src/protocol/contract/calls.ts';
 import { carryOut, createOutbox } from '../src/server/threads/answers.ts';

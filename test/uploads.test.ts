@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';
-import type { ReceivedBody } from '../src/edge/body.ts';
-import { createUploads, type UploadLimits, type Uploads } from '../src/edge/uploads.ts';
+import { createUploads, type UploadLimits, type Uploads } from '../src/edge/http/uploads.ts';
+import type { ReceivedBody } from '../src/edge/request/body.ts';
 import { type RawConnection, rawConnection } from './support/raw-http.ts';
 
 interface Receiver {

@@ -6,10 +6,14 @@ import type { CommandReference } from '../pages/reference/command-reference.ts';
 import type { ReadContext } from '../protocol/api/members.ts';
 import type { DocumentCache } from '../protocol/contract/publications.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
+import {
+  type KnownAuthorityKeys,
+  publishedAuthorityKeys,
+  publishedKeys,
+} from './auth/known-keys.ts';
 import type { NodeAuthSettings } from './auth/node.ts';
 import type { OperatorAuthSettings } from './auth/operator.ts';
-import { type KnownAuthorityKeys, publishedAuthorityKeys, publishedKeys } from './known-keys.ts';
-import type { RateLimitSettings } from './rate-limit.ts';
+import type { RateLimitSettings } from './limits/rate-limit.ts';
 
 /** The identity of this running instance, for operators who run several or replace one with another. */
 export interface Instance {

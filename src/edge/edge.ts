@@ -13,11 +13,11 @@ import type { RevisionEnds } from '../protocol/contract/revision-ends.ts';
 import type { NamedRoute } from '../protocol/route-description.ts';
 import type { HeartbeatSessions } from './auth/session.ts';
 import type { EdgeSettings } from './edge-config.ts';
-import type { EventReaders } from './event-readers.ts';
+import type { EventReaders } from './events/event-readers.ts';
+import type { RateLimits } from './limits/rate-limit.ts';
+import type { RequestQueue } from './limits/request-queue.ts';
+import type { UnprovenBodies } from './limits/unproven-bodies.ts';
 import type { EdgeMetrics } from './metrics.ts';
-import type { RateLimits } from './rate-limit.ts';
-import type { RequestQueue } from './request-queue.ts';
-import type { UnprovenBodies } from './unproven-bodies.ts';
 
 /** Functions that render documents as the content of live pages. */
 export type LiveRenderers = Readonly<

@@ -8,9 +8,9 @@ import { createLogger, type LogDestination, type Logger } from '../base/log/logg
 import { problemText } from '../base/log/problem.ts';
 import { type ManualTime, type Runtime, timeOf, withClocks } from '../base/runtime.ts';
 import type { LabeledKey } from '../base/signer/authority-signer.ts';
+import { createRateLimits } from '../edge/limits/rate-limit.ts';
+import { createRequestQueue } from '../edge/limits/request-queue.ts';
 import type { MetricsReport } from '../edge/metrics.ts';
-import { createRateLimits } from '../edge/rate-limit.ts';
-import { createRequestQueue } from '../edge/request-queue.ts';
 import type { CommandReference } from '../pages/reference/command-reference.ts';
 import { type Call, UNAVAILABLE } from '../protocol/contract/calls.ts';
 import { documentText, publishedDocument } from '../protocol/contract/documents.ts';

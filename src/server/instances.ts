@@ -8,8 +8,8 @@ import type { Logger } from '../base/log/logger.ts';
 import type { Runtime } from '../base/runtime.ts';
 import type { AuthoritySigner } from '../base/signer/authority-signer.ts';
 import type { Instance } from '../edge/edge-config.ts';
-import type { LocalRateLimits } from '../edge/rate-limit.ts';
-import type { RequestQueue } from '../edge/request-queue.ts';
+import type { LocalRateLimits } from '../edge/limits/rate-limit.ts';
+import type { RequestQueue } from '../edge/limits/request-queue.ts';
 import { type Call, onceConfirmed } from '../protocol/contract/calls.ts';
 import {
   createInstanceStatusMemory,

@@ -8,7 +8,7 @@ import { parseJson } from '../../src/base/json/parse.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/base/json/value.ts';
 import { jsonText } from '../../src/base/json/write.ts';
 import { formatInstant } from '../../src/base/timestamp.ts';
-import type { Route } from '../../src/edge/route.ts';
+import type { Route } from '../../src/edge/request/route.ts';
 import { ROUTES } from '../../src/edge/routes/table.ts';
 import { exampleOf } from '../../src/pages/reference/example.ts';
 import type { TestAuthority } from '../support/authority.ts';

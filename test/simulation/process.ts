@@ -2,8 +2,8 @@
 import type { JsonObject } from '../../src/base/json/value.ts';
 import type { AuthoritySigner } from '../../src/base/signer/authority-signer.ts';
 import type { NetworkTrust } from '../../src/client/followed-keys.ts';
+import { type KnownAuthorityKeys, publishedAuthorityKeys } from '../../src/edge/auth/known-keys.ts';
 import { createHeartbeatSessions, type HeartbeatSessions } from '../../src/edge/auth/session.ts';
-import { type KnownAuthorityKeys, publishedAuthorityKeys } from '../../src/edge/known-keys.ts';
 import { documentText } from '../../src/protocol/contract/documents.ts';
 import {
   createDocumentCache,

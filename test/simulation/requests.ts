@@ -6,6 +6,7 @@ import type { Signer } from '../../src/base/crypto/primitives.ts';
 import type { JsonObject } from '../../src/base/json/value.ts';
 import { canonicalJson } from '../../src/base/json/write.ts';
 import { formatInstant } from '../../src/base/timestamp.ts';
+import type { KnownAuthorityKeys } from '../../src/edge/auth/known-keys.ts';
 import { judgeNode } from '../../src/edge/auth/node.ts';
 import {
   judgeOperatorHeaders,
@@ -13,7 +14,6 @@ import {
   operatorPayload,
 } from '../../src/edge/auth/operator.ts';
 import type { SignedRequest } from '../../src/edge/auth/signed-request.ts';
-import type { KnownAuthorityKeys } from '../../src/edge/known-keys.ts';
 import type { NodeClaim, OperatorClaim } from '../../src/protocol/contract/claims.ts';
 import type { GenesisBlock } from '../../src/protocol/records/genesis.ts';
 import { signRecord, soleSigner } from '../../src/protocol/records/signed-record.ts';

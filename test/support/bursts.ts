@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { jsonText } from '../../src/base/json/write.ts';
-import type { Route } from '../../src/edge/route.ts';
+import type { Route } from '../../src/edge/request/route.ts';
 import { bodyExample, pathExamples } from '../../src/pages/reference/example.ts';
 import type { TestAuthority } from './authority.ts';
 import { PROGRAM } from './project.ts';

@@ -3,7 +3,7 @@
 import { signerFromSeed } from '../../src/base/crypto/ed25519.ts';
 import { createLogger, type Logger } from '../../src/base/log/logger.ts';
 import { systemRuntime } from '../../src/base/runtime.ts';
-import { createRateLimits, type RateLimitSettings } from '../../src/edge/rate-limit.ts';
+import { createRateLimits, type RateLimitSettings } from '../../src/edge/limits/rate-limit.ts';
 import {
   createInstanceStatusMemory,
   instanceStatusIn,

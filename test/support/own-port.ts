@@ -1,4 +1,4 @@
-import { freePort } from '../../src/edge/free-port.ts';
+import { freePort } from '../../src/edge/http/free-port.ts';
 
 /** Below the ports that systems assign automatically, so that none is taken before it is used. */
 const FIRST = 20_000;

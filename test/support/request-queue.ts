@@ -1,4 +1,4 @@
-import { createRequestQueue, type RequestQueue } from '../../src/edge/request-queue.ts';
+import { createRequestQueue, type RequestQueue } from '../../src/edge/limits/request-queue.ts';
 
 /** The queue of a thread that is not watched and turns nothing away. */
 export function patientQueue(elapsed: () => number): RequestQueue {

@@ -8,7 +8,7 @@ import { verifySignature } from '../../base/crypto/ed25519.ts';
 import type { JsonObject } from '../../base/json/value.ts';
 import { canonicalJson } from '../../base/json/write.ts';
 import type { NodeClaim, NodeProofVerdict } from '../../protocol/contract/claims.ts';
-import type { KnownAuthorityKeys } from '../known-keys.ts';
+import type { KnownAuthorityKeys } from './known-keys.ts';
 import {
   judgeTimestamp,
   type ReceivedRequest,

@@ -6,7 +6,7 @@
 import { verifySignature } from '../../base/crypto/ed25519.ts';
 import { canonicalJson } from '../../base/json/write.ts';
 import type { OperatorProofVerdict } from '../../protocol/contract/claims.ts';
-import type { KnownAuthorityKeys } from '../known-keys.ts';
+import type { KnownAuthorityKeys } from './known-keys.ts';
 import { judgeTimestamp, type SignedRequest } from './signed-request.ts';
 
 const MAX_HEADER_LENGTH = 256;

@@ -7,9 +7,9 @@ import { isSignedByAny } from '../../protocol/records/signed-record.ts';
 import { Refusal } from '../../protocol/refusals.ts';
 import { judgeTimestamp } from '../auth/signed-request.ts';
 import type { Edge } from '../edge.ts';
-import { withProof } from '../limited.ts';
 import { answerReply, type Reply, refusalReply } from '../reply.ts';
-import type { RouteRequest } from '../route.ts';
+import { withProof } from '../request/limited.ts';
+import type { RouteRequest } from '../request/route.ts';
 import { listReply, openPage } from './listing.ts';
 import type { EdgeParts } from './operations.ts';
 

@@ -12,7 +12,7 @@ import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { Refusal, type RefusalName } from '../../protocol/refusals.ts';
 import { type Edge, inTurn, withAnswer } from '../edge.ts';
 import { documentReply, type Reply, refusalReply, staleDocumentReply } from '../reply.ts';
-import type { RouteRequest } from '../route.ts';
+import type { RouteRequest } from '../request/route.ts';
 import type { EdgeParts } from './operations.ts';
 import { deltaReply } from './revocation-list-delta.ts';
 import { cachedBySource, oncePerTurn } from './shared-build.ts';

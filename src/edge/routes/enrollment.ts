@@ -3,10 +3,10 @@ import { jsonText } from '../../base/json/write.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import { documentText, type PublishedDocument } from '../../protocol/contract/documents.ts';
 import type { Edge } from '../edge.ts';
-import { countedFailure } from '../limited.ts';
 import { answerReply } from '../reply.ts';
-import { addressBlock } from '../request-head.ts';
-import type { RouteRequest } from '../route.ts';
+import { countedFailure } from '../request/limited.ts';
+import { addressBlock } from '../request/request-head.ts';
+import type { RouteRequest } from '../request/route.ts';
 import type { EdgeParts } from './operations.ts';
 import { cachedBySource } from './shared-build.ts';
 

@@ -1,6 +1,6 @@
 /** The entries of the audit log as a stream of events [events-1]. */
 import { answerReply, refusalReply, streamReply } from '../reply.ts';
-import { operatorOf } from '../route.ts';
+import { operatorOf } from '../request/route.ts';
 import type { EdgeParts } from './operations.ts';
 
 /** For clients refused because there are too many readers. */

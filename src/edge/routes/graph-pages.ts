@@ -17,7 +17,7 @@ import type { TrustPath } from '../../protocol/rows/graph.ts';
 import { LIFECYCLE_STATES } from '../../protocol/rows/treaty.ts';
 import { type Edge, inTurn, withAnswer } from '../edge.ts';
 import { htmlReply, type Reply, refusalReply } from '../reply.ts';
-import type { RouteRequest } from '../route.ts';
+import type { RouteRequest } from '../request/route.ts';
 import type { EdgeParts } from './operations.ts';
 import { connectomeContent, type PublishedGraph, withGraph } from './published-content.ts';
 import { cachedBySource } from './shared-build.ts';

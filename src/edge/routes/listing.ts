@@ -9,7 +9,6 @@ import { type Input, refused } from '../../protocol/api/input.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import type { ListPlace, PageRequest } from '../../protocol/contract/pages.ts';
 import { Refusal } from '../../protocol/refusals.ts';
-import { firstValue, type Query } from '../query.ts';
 import {
   answerReply,
   jsonReply,
@@ -17,7 +16,8 @@ import {
   piecewiseReply,
   type Reply,
 } from '../reply.ts';
-import type { Client, RouteRequest } from '../route.ts';
+import { firstValue, type Query } from '../request/query.ts';
+import type { Client, RouteRequest } from '../request/route.ts';
 
 const ROWS_PER_PIECE = 250;
 /** A requested page ends early instead of growing beyond this. */

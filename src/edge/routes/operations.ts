@@ -11,10 +11,10 @@ import type { CallName, Prepared } from '../../protocol/contract/calls.ts';
 import type { NodeClaim, OperatorClaim } from '../../protocol/contract/claims.ts';
 import { isOperatorRoute, waitsForSlice } from '../../protocol/route-description.ts';
 import { type Edge, withAnswer } from '../edge.ts';
-import { withProof } from '../limited.ts';
+import type { Line } from '../limits/request-queue.ts';
 import { answerReply, type Reply, refusalReply } from '../reply.ts';
-import type { Line } from '../request-queue.ts';
-import { type NodeProofRule, operatorOf, type Route, type RouteRequest } from '../route.ts';
+import { withProof } from '../request/limited.ts';
+import { type NodeProofRule, operatorOf, type Route, type RouteRequest } from '../request/route.ts';
 import { listReply } from './listing.ts';
 import { isVerification, verifying } from './verification-route.ts';
 

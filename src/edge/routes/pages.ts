@@ -39,7 +39,7 @@ export const pageParts = {
   describeApi: {
     answer: (_asked, request, edge) => addressedReply(description(edge), request.baseUrl, request),
   },
-  // `edge/viewers.ts` handles the upgrade to a WebSocket.
+  // `edge/http/viewers.ts` handles the upgrade to a WebSocket.
   watchPage: {
     answer: () => refusalReply('upgrade_required', {}, 'Upgrade', 'websocket'),
   },

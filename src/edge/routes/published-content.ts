@@ -9,7 +9,7 @@ import { liveContent } from '../../pages/live-content.ts';
 import type { DocumentName, PublishedDocument } from '../../protocol/contract/documents.ts';
 import { type Edge, inTurn, type LiveRenderers, withAnswer } from '../edge.ts';
 import { type Reply, refusalReply } from '../reply.ts';
-import type { RouteRequest } from '../route.ts';
+import type { RouteRequest } from '../request/route.ts';
 import { currentDocument } from './documents.ts';
 import { builtOnce, cachedBySource } from './shared-build.ts';
 

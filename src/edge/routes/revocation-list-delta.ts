@@ -7,9 +7,9 @@ import { documentText, type PublishedDocument } from '../../protocol/contract/do
 import { endOf, entriesIn, KEPT_REVISIONS } from '../../protocol/contract/revision-ends.ts';
 import { Refusal } from '../../protocol/refusals.ts';
 import type { Edge } from '../edge.ts';
+import { lastingBytes } from '../http/send-reply.ts';
 import { documentReply, type PiecewiseBody, piecewiseReply, type Reply } from '../reply.ts';
-import type { RouteRequest } from '../route.ts';
-import { lastingBytes } from '../send-reply.ts';
+import type { RouteRequest } from '../request/route.ts';
 import { cachedBySource } from './shared-build.ts';
 
 /**

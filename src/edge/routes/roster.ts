@@ -9,7 +9,7 @@ import {
   piecewiseReply,
   type Reply,
 } from '../reply.ts';
-import { NOTHING } from '../route.ts';
+import { NOTHING } from '../request/route.ts';
 import type { EdgeParts } from './operations.ts';
 
 export const rosterParts = {

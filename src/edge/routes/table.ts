@@ -1,7 +1,7 @@
 /** The complete HTTP API: every declared operation is a route. */
 import type { Operation } from '../../protocol/api/define.ts';
 import { API, type Api, type OperationName } from '../../protocol/api/table.ts';
-import type { Route } from '../route.ts';
+import type { Route } from '../request/route.ts';
 import { agentParts } from './agents.ts';
 import { dashboardParts } from './dashboard.ts';
 import { detailsPageParts } from './details-pages.ts';

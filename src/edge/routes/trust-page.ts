@@ -9,7 +9,7 @@ import { REFUSALS } from '../../protocol/refusals.ts';
 import type { ExplainedTrust } from '../../protocol/rows/graph.ts';
 import type { Edge } from '../edge.ts';
 import { errorPageReply, htmlReply, type Reply, refusalReply } from '../reply.ts';
-import type { RouteRequest } from '../route.ts';
+import type { RouteRequest } from '../request/route.ts';
 import { contextOf, type EdgeParts } from './operations.ts';
 import { considered, tooManyReply } from './trust-question.ts';
 

@@ -2,10 +2,10 @@
 import type { FurtherQuestion, TrustQuestion } from '../../protocol/api/graph.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import type { Edge } from '../edge.ts';
-import { limited } from '../limited.ts';
 import { answerReply, type Reply } from '../reply.ts';
-import { addressBlock } from '../request-head.ts';
-import type { RouteRequest } from '../route.ts';
+import { limited } from '../request/limited.ts';
+import { addressBlock } from '../request/request-head.ts';
+import type { RouteRequest } from '../request/route.ts';
 import type { EdgeParts } from './operations.ts';
 
 export const trustQuestionParts = {

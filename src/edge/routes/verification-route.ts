@@ -17,7 +17,7 @@ import type {
 import { Refusal } from '../../protocol/refusals.ts';
 import type { Edge } from '../edge.ts';
 import { jsonReply, type Reply } from '../reply.ts';
-import type { Route } from '../route.ts';
+import type { Route } from '../request/route.ts';
 
 /** Longer texts of callers are truncated in the log. */
 const MAX_LOGGED_TEXT = 256;

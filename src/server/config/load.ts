@@ -12,7 +12,7 @@ import { bareHost } from '../../base/bare-host.ts';
 import { exposedKeyFiles } from '../../base/keys/key-permissions.ts';
 import { readTlsPair, type TlsPair } from '../../base/tls/pair.ts';
 import type { EdgeOptions } from '../../edge/edge-config.ts';
-import type { RateLimit, RateLimitSettings } from '../../edge/rate-limit.ts';
+import type { RateLimit, RateLimitSettings } from '../../edge/limits/rate-limit.ts';
 import type { BackupSettings } from '../../maintenance/backup/schedule.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { RATE_BUCKETS } from '../../protocol/route-description.ts';

@@ -4,7 +4,11 @@
  * when another instance takes over.
  */
 
-import type { LocalRateLimits, RateLimitSettings, RateLimits } from '../../edge/rate-limit.ts';
+import type {
+  LocalRateLimits,
+  RateLimitSettings,
+  RateLimits,
+} from '../../edge/limits/rate-limit.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import {
   type Call,

@@ -4,8 +4,8 @@
  */
 
 import type { Logger } from '../../base/log/logger.ts';
-import type { LocalRateLimits } from '../../edge/rate-limit.ts';
-import type { RequestQueue } from '../../edge/request-queue.ts';
+import type { LocalRateLimits } from '../../edge/limits/rate-limit.ts';
+import type { RequestQueue } from '../../edge/limits/request-queue.ts';
 import type { Call } from '../../protocol/contract/calls.ts';
 import type { PublishedName } from '../../protocol/contract/documents.ts';
 import type { LinkedFollower } from '../../protocol/contract/instance-status.ts';

@@ -1,7 +1,7 @@
 /** The answers to requests of edges and of other instances: how they are given, collected, sent and read. */
 import { problemText } from '../../base/log/problem.ts';
-import type { RateLimits } from '../../edge/rate-limit.ts';
-import type { RequestQueue } from '../../edge/request-queue.ts';
+import type { RateLimits } from '../../edge/limits/rate-limit.ts';
+import type { RequestQueue } from '../../edge/limits/request-queue.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import {
   CALLS,

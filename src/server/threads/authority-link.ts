@@ -1,6 +1,6 @@
 /** The authority, as seen by an edge on another thread. */
 
-import type { RateLimitSettings, RateLimits } from '../../edge/rate-limit.ts';
+import type { RateLimitSettings, RateLimits } from '../../edge/limits/rate-limit.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import type { Call, CallName, CallOf } from '../../protocol/contract/calls.ts';
 import { createDocumentCache, type DocumentCache } from '../../protocol/contract/publications.ts';

@@ -7,7 +7,7 @@ import { anchoredTime } from '../../base/clock.ts';
 import { createLogger } from '../../base/log/logger.ts';
 import { problemText } from '../../base/log/problem.ts';
 import { systemRuntime, timeOf, withClocks } from '../../base/runtime.ts';
-import { createRequestQueue } from '../../edge/request-queue.ts';
+import { createRequestQueue } from '../../edge/limits/request-queue.ts';
 import { type AuthorityLink, createAuthorityLink } from './authority-link.ts';
 import { createPulse, isAuthoritySilent, type Pulse } from './beats.ts';
 import type { EdgeProcedures, FromEdge, Service, ToEdge } from './messages.ts';

@@ -1,6 +1,6 @@
 /** Rate limit questions whose counts are kept elsewhere: on the authority's thread or by another instance. */
 
-import type { RateLimitSettings, RateLimits } from '../../edge/rate-limit.ts';
+import type { RateLimitSettings, RateLimits } from '../../edge/limits/rate-limit.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import { Refusal } from '../../protocol/refusals.ts';
 import type { RateBucket } from '../../protocol/route-description.ts';

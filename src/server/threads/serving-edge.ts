@@ -2,13 +2,13 @@
 import { createHeartbeatSessions } from '../../edge/auth/session.ts';
 import type { DrainState, Edge } from '../../edge/edge.ts';
 import { type EdgeConfig, edgeSettings } from '../../edge/edge-config.ts';
-import { createEventReaders } from '../../edge/event-readers.ts';
+import { createEventReaders } from '../../edge/events/event-readers.ts';
+import { listen } from '../../edge/http/server.ts';
+import type { RequestQueue } from '../../edge/limits/request-queue.ts';
+import { createUnprovenBodies } from '../../edge/limits/unproven-bodies.ts';
 import { createEdgeMetrics, type MetricsReport } from '../../edge/metrics.ts';
-import type { RequestQueue } from '../../edge/request-queue.ts';
 import { LIVE_RENDERERS } from '../../edge/routes/published-content.ts';
 import { ROUTES } from '../../edge/routes/table.ts';
-import { listen } from '../../edge/server.ts';
-import { createUnprovenBodies } from '../../edge/unproven-bodies.ts';
 import { notFoundPages } from '../../pages/not-found.ts';
 import { type Call, isQuestion } from '../../protocol/contract/calls.ts';
 import {

@@ -2,7 +2,7 @@
  * Client requests, signed for the current key as the edge of an instance knows it, in the form that this edge forwards.
  */
 import type { Signer } from '../../../src/base/crypto/primitives.ts';
-import type { KnownAuthorityKeys } from '../../../src/edge/known-keys.ts';
+import type { KnownAuthorityKeys } from '../../../src/edge/auth/known-keys.ts';
 import type { CallInput, CallOf, OperatorCallName } from '../authority-calls.ts';
 import { OPERATORS, STRANGER, signAsNode, signAsOperator } from '../requests.ts';
 

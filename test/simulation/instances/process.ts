@@ -8,9 +8,12 @@ import { NOTHING_KNOWN } from '../../../src/authority/derived/host-status.ts';
 import type { JsonObject } from '../../../src/base/json/value.ts';
 import { jsonText } from '../../../src/base/json/write.ts';
 import { createLogger } from '../../../src/base/log/logger.ts';
+import {
+  type KnownAuthorityKeys,
+  publishedAuthorityKeys,
+} from '../../../src/edge/auth/known-keys.ts';
 import { createHeartbeatSessions, type HeartbeatSessions } from '../../../src/edge/auth/session.ts';
-import { type KnownAuthorityKeys, publishedAuthorityKeys } from '../../../src/edge/known-keys.ts';
-import { createRateLimits, type RateLimitSettings } from '../../../src/edge/rate-limit.ts';
+import { createRateLimits, type RateLimitSettings } from '../../../src/edge/limits/rate-limit.ts';
 import { currentDocument } from '../../../src/edge/routes/documents.ts';
 import { type Call, onceConfirmed, whileHeld } from '../../../src/protocol/contract/calls.ts';
 import { documentText, publishedDocument } from '../../../src/protocol/contract/documents.ts';

@@ -5,7 +5,8 @@
  */
 
 import type { HttpResponse } from 'uWebSockets.js';
-import { isPiecewise, isStream, type PiecewiseBody, type Reply } from './reply.ts';
+import { isPiecewise, isStream, type PiecewiseBody, type Reply } from '../reply.ts';
+import { utf8 } from '../utf8.ts';
 import {
   type Answered,
   type Closing,
@@ -14,7 +15,6 @@ import {
   writeReply,
   writeWithoutBody,
 } from './response.ts';
-import { utf8 } from './utf8.ts';
 
 /** Returns when everything is handed over, or returns a promise that resolves when nothing more can be sent. */
 export function sendReply(

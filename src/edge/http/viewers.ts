@@ -8,16 +8,16 @@ import type {
   WebSocket,
 } from 'uWebSockets.js';
 import Type from 'typebox';
-import type { LiveTopic } from '../pages/live-content.ts';
-import { watchPage } from '../protocol/api/pages.ts';
-import { Refusal } from '../protocol/refusals.ts';
-import { noteOutcome, refuse } from './answer.ts';
+import type { LiveTopic } from '../../pages/live-content.ts';
+import { watchPage } from '../../protocol/api/pages.ts';
+import { Refusal } from '../../protocol/refusals.ts';
+import type { Edge } from '../edge.ts';
+import { noteOutcome, refuse } from '../request/answer.ts';
+import { firstValue, queryOf } from '../request/query.ts';
+import type { Request } from '../request/route.ts';
 import { createBacklog } from './backlog.ts';
-import type { Edge } from './edge.ts';
 import { createLivePages, isLiveTopic } from './live-pages.ts';
-import { firstValue, queryOf } from './query.ts';
 import { orCut, writeReply } from './response.ts';
-import type { Request } from './route.ts';
 
 /** A viewer that is this many bytes behind is dropped, never waited for. */
 const MAX_BACKPRESSURE = 256 * 1024;

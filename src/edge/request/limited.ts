@@ -1,11 +1,11 @@
 /** Replies of rate limits, and failures that have their own limits. */
 
-import type { NodeClaim } from '../protocol/contract/claims.ts';
-import { REFUSALS } from '../protocol/refusals.ts';
-import type { RateBucket } from '../protocol/route-description.ts';
-import { type Edge, withAnswer } from './edge.ts';
-import type { LimitName } from './metrics.ts';
-import { type Reply, refusalReply } from './reply.ts';
+import type { NodeClaim } from '../../protocol/contract/claims.ts';
+import { REFUSALS } from '../../protocol/refusals.ts';
+import type { RateBucket } from '../../protocol/route-description.ts';
+import { type Edge, withAnswer } from '../edge.ts';
+import type { LimitName } from '../metrics.ts';
+import { type Reply, refusalReply } from '../reply.ts';
 import { addressBlock } from './request-head.ts';
 import type { Request, Route, RouteRequest } from './route.ts';
 

@@ -1,7 +1,7 @@
 /** Request bodies, as they arrive and as JSON objects. */
-import { parseJsonBytes } from '../base/json/bytes.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../base/json/value.ts';
-import { Refusal } from '../protocol/refusals.ts';
+import { parseJsonBytes } from '../../base/json/bytes.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 
 export type ReceivedBody =
   | Uint8Array

@@ -6,18 +6,18 @@
 
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { createRequire } from 'node:module';
-import type { TlsFiles } from '../base/tls/pair.ts';
-import { maxBodyBytes } from '../protocol/route-description.ts';
-import { answer, shed } from './answer.ts';
+import type { TlsFiles } from '../../base/tls/pair.ts';
+import { maxBodyBytes } from '../../protocol/route-description.ts';
+import type { Edge } from '../edge.ts';
+import type { Reply } from '../reply.ts';
+import { answer, shed } from '../request/answer.ts';
+import type { ReceivedBody } from '../request/body.ts';
+import { hasOneLength, openRequest } from '../request/open-request.ts';
+import { createPeers, UwsRequestHead } from '../request/request-head.ts';
+import type { Request, Route } from '../request/route.ts';
+import { createRouter } from '../request/router.ts';
 import { openApps } from './apps.ts';
-import type { ReceivedBody } from './body.ts';
-import type { Edge } from './edge.ts';
-import { hasOneLength, openRequest } from './open-request.ts';
-import type { Reply } from './reply.ts';
-import { createPeers, UwsRequestHead } from './request-head.ts';
 import { orCut } from './response.ts';
-import type { Request, Route } from './route.ts';
-import { createRouter } from './router.ts';
 import { type PieceTaker, sendReply } from './send-reply.ts';
 import { createTraffic, type Generation, type Traffic } from './traffic.ts';
 import { bytesRead, createUploads, UPLOAD_LIMITS } from './uploads.ts';

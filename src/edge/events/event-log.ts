@@ -3,7 +3,7 @@
  * read from the authority a page at a time, and recently used pages are cached. Readers at the same position share one
  * rendering.
  */
-import { createTurns } from '../base/work.ts';
+import { createTurns } from '../../base/work.ts';
 
 /** The next piece for a reader. */
 export interface Piece {

@@ -2,7 +2,7 @@
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import type { Edge } from './edge.ts';
+import type { Edge } from '../edge.ts';
 
 export interface RequestHead {
   /** As sent: methods are case-sensitive. */

@@ -3,8 +3,8 @@
  * count has reached the limit, and refused requests are not counted. [service-rate-limits] and [core-4-1]
  * fix exactly this; the common libraries count in fixed windows, or count what they refuse.
  */
-import { detached } from '../base/detached.ts';
-import { RATE_BUCKETS, type RateBucket } from '../protocol/route-description.ts';
+import { detached } from '../../base/detached.ts';
+import { RATE_BUCKETS, type RateBucket } from '../../protocol/route-description.ts';
 
 export interface RateLimit {
   readonly count: number;

@@ -1,7 +1,7 @@
 import { parse } from 'node:querystring';
 import Type from 'typebox';
-import { Refusal } from '../protocol/refusals.ts';
-import type { RouteDescription } from '../protocol/route-description.ts';
+import { Refusal } from '../../protocol/refusals.ts';
+import type { RouteDescription } from '../../protocol/route-description.ts';
 
 export type Query = { readonly [name: string]: readonly string[] };
 

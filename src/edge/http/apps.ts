@@ -3,9 +3,9 @@
  * certificate and key pair, and earlier apps serve their remaining connections.
  */
 import type { HttpResponse, TemplatedApp } from 'uWebSockets.js';
-import type { TlsFiles } from '../base/tls/pair.ts';
+import type { TlsFiles } from '../../base/tls/pair.ts';
+import { addressOf, type Peers } from '../request/request-head.ts';
 import { type Listener, openListener } from './listener.ts';
-import { addressOf, type Peers } from './request-head.ts';
 
 type Uws = typeof import('uWebSockets.js');
 

@@ -3,11 +3,11 @@
  * change is rendered once for any number of viewers.
  */
 
-import type { LiveContent, LiveTopic } from '../pages/live-content.ts';
-import { patchBetween } from '../pages/live-patch.ts';
-import { LIVE_TOPICS } from '../protocol/api/pages.ts';
-import type { PublishedDocument } from '../protocol/contract/documents.ts';
-import type { DocumentCache } from '../protocol/contract/publications.ts';
+import type { LiveContent, LiveTopic } from '../../pages/live-content.ts';
+import { patchBetween } from '../../pages/live-patch.ts';
+import { LIVE_TOPICS } from '../../protocol/api/pages.ts';
+import type { PublishedDocument } from '../../protocol/contract/documents.ts';
+import type { DocumentCache } from '../../protocol/contract/publications.ts';
 
 /** Renders the content of a page from its document; a promise if that takes long. */
 export type RenderLive = (

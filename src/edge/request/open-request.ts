@@ -3,13 +3,13 @@
  * `server.ts` passes a head whose accessors are valid only until `openRequest` returns.
  */
 
-import type { JsonObject } from '../base/json/value.ts';
-import { isOperatorRoute } from '../protocol/route-description.ts';
-import type { OperatorHeaders } from './auth/operator.ts';
+import type { JsonObject } from '../../base/json/value.ts';
+import { isOperatorRoute } from '../../protocol/route-description.ts';
+import type { OperatorHeaders } from '../auth/operator.ts';
+import type { Edge } from '../edge.ts';
+import { acceptsGzip, prefersHtml } from '../reply.ts';
 import { corsRequest } from './cors.ts';
-import type { Edge } from './edge.ts';
 import type { Query } from './query.ts';
-import { acceptsGzip, prefersHtml } from './reply.ts';
 import { forwardedEntry, noteForwarded, type RequestHead, sourceAddress } from './request-head.ts';
 import type { Client, Request, Route } from './route.ts';
 import { decodePath, matchedPath, type Router } from './router.ts';

@@ -3,15 +3,15 @@
  * nothing is queued for slow readers. All readers together get a bounded share of the thread's time.
  */
 
-import type { Logger } from '../base/log/logger.ts';
-import { problemText } from '../base/log/problem.ts';
-import type { EdgeRuntime } from '../base/runtime.ts';
-import { createPauses } from '../base/work.ts';
-import type { Call } from '../protocol/contract/calls.ts';
+import type { Logger } from '../../base/log/logger.ts';
+import { problemText } from '../../base/log/problem.ts';
+import type { EdgeRuntime } from '../../base/runtime.ts';
+import { createPauses } from '../../base/work.ts';
+import type { Call } from '../../protocol/contract/calls.ts';
+import type { EdgeMetrics } from '../metrics.ts';
+import type { StreamBody, StreamTaker } from '../reply.ts';
+import { utf8 } from '../utf8.ts';
 import { createEventLog, type Piece } from './event-log.ts';
-import type { EdgeMetrics } from './metrics.ts';
-import type { StreamBody, StreamTaker } from './reply.ts';
-import { utf8 } from './utf8.ts';
 
 /** A reader and its range of events. */
 export interface EventReader {

@@ -6,23 +6,20 @@
  * heartbeats and verifications.
  */
 
-import { problemText } from '../base/log/problem.ts';
-import type { NodeClaim, OperatorClaim } from '../protocol/contract/claims.ts';
-import { Refusal } from '../protocol/refusals.ts';
-import { maxBodyValues } from '../protocol/route-description.ts';
-import { judgeNode } from './auth/node.ts';
+import { problemText } from '../../base/log/problem.ts';
+import type { NodeClaim, OperatorClaim } from '../../protocol/contract/claims.ts';
+import { Refusal } from '../../protocol/refusals.ts';
+import { maxBodyValues } from '../../protocol/route-description.ts';
+import { judgeNode } from '../auth/node.ts';
 import {
   type JudgedHeaders,
   judgeOperatorHeaders,
   judgeSignature,
   type OperatorHeaders,
-} from './auth/operator.ts';
-import { requestIdentityOf } from './auth/signed-request.ts';
-import { parseBody, type ReceivedBody } from './body.ts';
-import { corsLines, preflightReply } from './cors.ts';
-import type { Edge } from './edge.ts';
-import { limited, takeLimit } from './limited.ts';
-import { queryOf } from './query.ts';
+} from '../auth/operator.ts';
+import { requestIdentityOf } from '../auth/signed-request.ts';
+import type { Edge } from '../edge.ts';
+import { isLargeBody, type Sender } from '../limits/unproven-bodies.ts';
 import {
   errorEnvelope,
   isPiecewise,
@@ -30,10 +27,13 @@ import {
   type PiecewiseBody,
   type Reply,
   refusalReply,
-} from './reply.ts';
+} from '../reply.ts';
+import { parseBody, type ReceivedBody } from './body.ts';
+import { corsLines, preflightReply } from './cors.ts';
+import { limited, takeLimit } from './limited.ts';
+import { queryOf } from './query.ts';
 import { addressBlock } from './request-head.ts';
 import type { Request, Route } from './route.ts';
-import { isLargeBody, type Sender } from './unproven-bodies.ts';
 
 /** Null if the request continues. */
 type Admission = Reply | null | Promise<Reply | null>;

@@ -2,7 +2,7 @@
  * CORS for pages of the configured origins, which may read every answer and send signed requests. No cookies are
  * involved, so credentials are never allowed.
  */
-import { type Reply, textReply } from './reply.ts';
+import { type Reply, textReply } from '../reply.ts';
 import type { RequestHead } from './request-head.ts';
 
 /** The page for which a browser makes the request. */

@@ -1,16 +1,16 @@
 /** Routes: declared operations with what answers them, and the requests that reach them. */
 
-import type { Input } from '../protocol/api/input.ts';
-import type { OperationName } from '../protocol/api/table.ts';
-import type { CallName } from '../protocol/contract/calls.ts';
-import type { NodeClaim, OperatorClaim } from '../protocol/contract/claims.ts';
-import type { NamedRoute } from '../protocol/route-description.ts';
-import type { OperatorHeaders } from './auth/operator.ts';
-import type { ReceivedRequest } from './auth/signed-request.ts';
+import type { Input } from '../../protocol/api/input.ts';
+import type { OperationName } from '../../protocol/api/table.ts';
+import type { CallName } from '../../protocol/contract/calls.ts';
+import type { NodeClaim, OperatorClaim } from '../../protocol/contract/claims.ts';
+import type { NamedRoute } from '../../protocol/route-description.ts';
+import type { OperatorHeaders } from '../auth/operator.ts';
+import type { ReceivedRequest } from '../auth/signed-request.ts';
+import type { Edge } from '../edge.ts';
+import type { Line } from '../limits/request-queue.ts';
+import type { Reply } from '../reply.ts';
 import type { CorsRequest } from './cors.ts';
-import type { Edge } from './edge.ts';
-import type { Reply } from './reply.ts';
-import type { Line } from './request-queue.ts';
 
 /** A request: its head, and then what `answer.ts` adds. */
 export interface Request extends ReceivedRequest {
