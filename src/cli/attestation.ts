@@ -2,40 +2,48 @@
 import { type Command, Option } from 'commander';
 import type { JsonObject } from '../base/json/value.ts';
 import { pagesOf } from '../client/list-pages.ts';
+import {
+  issueAttestation,
+  listAttestations,
+  revokeAttestation,
+} from '../protocol/api/attestations.ts';
 import { usageFailure } from './exit-codes.ts';
 import { readJsonFile } from './json-file.ts';
 import { eachOf, printList } from './listing.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import {
   addPublicOptions,
-  collect,
   collectAs,
-  jsonObject,
   type PublicOptions,
   publicKey,
   statusOption,
-  wholeNumber,
 } from './options.ts';
 import { printResult, printVerdict } from './output.ts';
 import { addOutOption, type RecordOptions, showRecord } from './record-output.ts';
+import { routeOptions } from './route-options.ts';
 import { publicClient } from './server.ts';
 import { wholeId } from './short-id.ts';
 import { addWideOption, column, idColumn, type TableOptions, timeColumn } from './table.ts';
 import { addVerificationOptions, type VerificationOptions, verifierOf } from './verification.ts';
 
-interface IssueOptions extends OperatorOptions, RecordOptions {
-  readonly role: readonly string[];
-  readonly validityHours?: number;
-  readonly subjectKey?: string;
-  readonly claims?: JsonObject;
-  readonly issuer?: string;
-}
+const ISSUED = routeOptions(issueAttestation, {
+  roles: ['--role <role>', 'role of the subject'],
+  validity_hours: ['--validity-hours <n>', 'how long it is valid'],
+  subject_public_key: ['--subject-key <key>', 'public key of the subject', publicKey],
+  claims: ['--claims <json>', 'claims about the subject'],
+  issuer_sovereign_id: ['--issuer <name>', "issuing sovereign (default: the authority's)"],
+});
 
-interface ListOptions extends PublicOptions, TableOptions {
-  readonly issuer?: string;
-  readonly subject?: string;
-  readonly status?: 'active' | 'revoked';
-}
+const REVOKED = routeOptions(revokeAttestation, {
+  reason: ['--reason <text>', 'reason for the revocation'],
+});
+
+const LISTED = routeOptions(listAttestations, {
+  issuer_sovereign_id: ['--issuer <name>', 'only attestations of this sovereign'],
+  subject_id: ['--subject <id>', 'only attestations of this subject'],
+  // An authority stores no suspended ones.
+  status: statusOption(['active', 'revoked']),
+});
 
 interface VerifyOptions extends VerificationOptions {
   readonly policy?: string;
@@ -57,13 +65,8 @@ function defineIssue(issue: Command): void {
   issue
     .description('issue signed evidence that a subject is a member (privileged)')
     .argument('<subject-id>', 'subject of the attestation')
-    .requiredOption('--role <role>', 'role of the subject (repeatable)', collect)
-    .option('--validity-hours <n>', 'how long it is valid (default: 168)', wholeNumber())
-    .option('--subject-key <key>', 'public key of the subject', publicKey)
-    .addOption(new Option('--claims <json>', 'claims about the subject').argParser(jsonObject))
-    .option('--issuer <name>', "issuing sovereign (default: the authority's)")
     .action(runIssue);
-  addOperatorOptions(addOutOption(issue, 'the signed attestation'), [
+  addOperatorOptions(addOutOption(ISSUED.addTo(issue), 'the signed attestation'), [
     'mesh-na attestation issue agent-7 --role role:client --out agent-7.json',
     `mesh-na attestation issue agent-7 --role role:client --claims '{"tier":"gold"}'`,
   ]);
@@ -73,21 +76,15 @@ function defineRevoke(revoke: Command): void {
   revoke
     .description('revoke an attestation and add it to the revocation feed (privileged)')
     .argument('<attestation-id>', 'attestation id, or at least its first 8 characters')
-    .option('--reason <text>', 'reason for the revocation')
     .action(runRevoke);
-  addOperatorOptions(revoke, [
+  addOperatorOptions(REVOKED.addTo(revoke), [
     'mesh-na attestation revoke 5a1f6e0c-8a51-4f0e-9a53-6f5d3c2b1a00 --reason "left the team"',
   ]);
 }
 
 function defineList(list: Command): void {
-  list
-    .description('list the attestations of the authority, oldest first')
-    .option('--issuer <name>', 'only attestations of this sovereign')
-    .option('--subject <id>', 'only attestations of this subject')
-    .addOption(statusOption())
-    .action(runList);
-  addPublicOptions(addWideOption(list), [
+  list.description('list the attestations of the authority, oldest first').action(runList);
+  addPublicOptions(addWideOption(LISTED.addTo(list)), [
     'mesh-na attestation list --subject agent-7',
     'mesh-na attestation list --status revoked --json',
   ]);
@@ -116,14 +113,13 @@ function defineVerify(verify: Command): void {
   ]);
 }
 
-async function runIssue(subjectId: string, options: IssueOptions): Promise<void> {
+async function runIssue(
+  subjectId: string,
+  options: OperatorOptions & RecordOptions,
+): Promise<void> {
   const attestation = await operatorClient(options).issueAttestation({
     subject_id: subjectId,
-    roles: options.role,
-    validity_hours: options.validityHours,
-    subject_public_key: options.subjectKey,
-    claims: options.claims,
-    issuer_sovereign_id: options.issuer,
+    ...ISSUED.sentIn(options),
   });
   const { attestation_id, subject_id } = attestation;
   showRecord(options, attestation, `Attestation ${attestation_id} is issued to ${subject_id}`, [
@@ -131,10 +127,7 @@ async function runIssue(subjectId: string, options: IssueOptions): Promise<void>
   ]);
 }
 
-async function runRevoke(
-  given: string,
-  options: OperatorOptions & { readonly reason?: string },
-): Promise<void> {
+async function runRevoke(given: string, options: OperatorOptions): Promise<void> {
   const pages = pagesOf(
     (page) => publicClient(options).listAttestations(page),
     ({ attestations }) => attestations,
@@ -143,16 +136,15 @@ async function runRevoke(
   const id = await wholeId(given, 'attestation', ids);
   const revoked = await operatorClient(options).revokeAttestation({
     attestation_id: id,
-    reason: options.reason,
+    ...REVOKED.sentIn(options),
   });
   const text = revoked.already_revoked ? 'was already revoked' : 'is revoked';
   printResult(options, revoked, [`Attestation ${id} ${text}.`]);
 }
 
-async function runList(options: ListOptions): Promise<void> {
-  const { issuer, subject, status } = options;
+async function runList(options: PublicOptions & TableOptions): Promise<void> {
   const client = publicClient(options);
-  const filters = { issuer_sovereign_id: issuer, subject_id: subject, status };
+  const filters = LISTED.sentIn(options);
   const pages = pagesOf(
     (page) => client.listAttestations({ ...filters, ...page }),
     ({ attestations }) => attestations,

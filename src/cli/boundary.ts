@@ -1,10 +1,12 @@
 /** `mesh-na boundary`: decides whether requests stay within an agreement. */
 import type { Command } from 'commander';
+import { verifyDecision } from '../protocol/api/verifications.ts';
 import { readJsonFile, readJsonFiles } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { acceptDenialOption, signerKeyOption } from './options.ts';
 import { printVerdict } from './output.ts';
 import { addOutOption, deliverRecord, type RecordOptions } from './record-output.ts';
+import { routeOptions } from './route-options.ts';
 import { addVerificationOptions, type VerificationOptions, verifierOf } from './verification.ts';
 
 interface DecideOptions extends OperatorOptions, RecordOptions {
@@ -12,9 +14,12 @@ interface DecideOptions extends OperatorOptions, RecordOptions {
 }
 
 interface VerifyOptions extends VerificationOptions {
-  readonly operatorKey?: readonly string[];
   readonly acceptDenial?: boolean;
 }
+
+const VERIFIED = routeOptions(verifyDecision, {
+  operator_public_keys: signerKeyOption('--operator-key'),
+});
 
 export function addBoundaryCommands(program: Command): void {
   const boundary = program
@@ -37,10 +42,9 @@ export function addBoundaryCommands(program: Command): void {
     .command('verify')
     .description('verify a decision; exit code 4 unless it is genuine and authorizes the request')
     .argument('<file>', 'the decision, - for standard input')
-    .addOption(signerKeyOption('--operator-key'))
     .addOption(acceptDenialOption('a denial'))
     .action(runVerify);
-  addVerificationOptions(verify, [
+  addVerificationOptions(VERIFIED.addTo(verify), [
     'mesh-na boundary verify decision.json && echo allowed',
     'mesh-na boundary verify decision.json --operator-key "$BETA_KEY"',
   ]);
@@ -62,10 +66,10 @@ async function runDecide(file: string, capability: string, options: DecideOption
 }
 
 async function runVerify(file: string, options: VerifyOptions): Promise<void> {
-  const { operatorKey, acceptDenial = false } = options;
+  const { acceptDenial = false } = options;
   const verdict = await (await verifierOf(options)).verifyDecision({
     decision: await readJsonFile(file),
-    ...(operatorKey && { operator_public_keys: operatorKey }),
+    ...VERIFIED.sentIn(options),
   });
   const { accepted, authorized, reason, decision_id } = verdict;
   printVerdict(options, verdict, `decision ${decision_id}`, {

@@ -2,9 +2,9 @@
  * `mesh-na call`: every operation of the API, with options derived from its declaration. It is for operations and members
  * that no other command offers, and for programs.
  */
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError, type Option } from 'commander';
 import { Value } from 'typebox/value';
-import { isJsonObject, type JsonObject, type JsonValue } from '../base/json/value.ts';
+import type { JsonObject, JsonValue } from '../base/json/value.ts';
 import { publicCalls } from '../client/calls.ts';
 import { operations } from '../client/operations.ts';
 import { parsed } from '../client/received.ts';
@@ -14,8 +14,9 @@ import { isOperatorRoute, maxBodyBytes } from '../protocol/route-description.ts'
 import { usageFailure } from './exit-codes.ts';
 import { readJsonFile } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
-import { addPublicOptions, collectAs } from './options.ts';
+import { addPublicOptions } from './options.ts';
 import { asJson, printResult } from './output.ts';
+import { itemOf, type Member, membersOf, optionOf } from './route-options.ts';
 import { serverOf } from './server.ts';
 
 /** Options that say who asks whom; members with these names become `--target-…`. */
@@ -29,13 +30,6 @@ const TAKEN = new Set([
   'body',
   'json',
 ]);
-
-/** A member of path, query or body. */
-interface Member {
-  readonly name: string;
-  readonly schema: JsonObject;
-  readonly isRequired: boolean;
-}
 
 interface CallOptions extends OperatorOptions {
   readonly body?: string;
@@ -61,7 +55,7 @@ function isCallable({ access, answer }: Operation): boolean {
 function define(command: Command, name: string, operation: Operation): void {
   const { access, path, body, summary } = operation;
   command.description(access === 'operator-privileged' ? `${summary} (privileged)` : summary);
-  const options = membersOf(operation).map((member) => [member, optionOf(member)] as const);
+  const options = membersOf(operation).map((member) => [member, optionIn(member)] as const);
   for (const [, option] of options) command.addOption(option);
   if (body !== undefined) {
     command.option('--body <file>', 'JSON object with further members, - for standard input');
@@ -100,36 +94,10 @@ function methodOf(name: string, operation: Operation, options: CallOptions): Met
   return (methods as unknown as Readonly<Record<string, Method>>)[name] as Method;
 }
 
-function membersOf({ path, query, body }: Operation): Member[] {
-  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
-    name,
-    schema: { type: 'string' },
-    isRequired: true,
-  }));
-  const others = [query, body].flatMap((schema) =>
-    Object.entries(schema?.properties ?? {}).map(([name, of]) => ({
-      name,
-      schema: of as unknown as JsonObject,
-      isRequired: schema?.required?.includes(name) === true,
-    })),
-  );
-  return [...inPath, ...others];
-}
-
-function optionOf({ name, schema, isRequired }: Member): Option {
-  const { description = name, default: otherwise, items } = schema;
-  const notes = [
-    ...(isRequired ? ['required'] : []),
-    ...(isJsonObject(items) ? ['repeatable'] : []),
-    ...(otherwise === undefined ? [] : [`default: ${JSON.stringify(otherwise)}`]),
-  ];
-  const about = notes.length === 0 ? String(description) : `${description} (${notes.join('; ')})`;
-  const kebab = name.replaceAll('_', '-');
-  const option = new Option(`--${TAKEN.has(kebab) ? 'target-' : ''}${kebab} <value>`, about);
-  const single = isJsonObject(items) ? items : schema;
-  if (Array.isArray(single.enum)) option.argChoices = single.enum.map(String);
-  const read = (text: string) => readValue(text, single);
-  return isJsonObject(items) ? option.argParser(collectAs(read)) : option.argParser(read);
+function optionIn(member: Member): Option {
+  const kebab = member.name.replaceAll('_', '-');
+  const flags = `--${TAKEN.has(kebab) ? 'target-' : ''}${kebab} <value>`;
+  return optionOf(member, [flags, undefined, (text) => readValue(text, itemOf(member.schema))]);
 }
 
 /** A text where the schema accepts one, otherwise JSON: numbers, booleans and objects. */

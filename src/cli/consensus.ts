@@ -1,21 +1,26 @@
 /** `mesh-na consensus`: several validators independently approve a justified decision. */
 import { Argument, type Command, InvalidArgumentError } from 'commander';
+import { assembleConsensus, castVote } from '../protocol/api/consensus.ts';
+import { verifyConsensus } from '../protocol/api/verifications.ts';
 import { usageFailure } from './exit-codes.ts';
 import { readJsonFile, readJsonFiles } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
-import { collect, collectAs, namedKey, signerKeyOption, wholeNumber } from './options.ts';
+import { collectAs, namedKey, signerKeyOption } from './options.ts';
 import { printVerdict } from './output.ts';
 import { addOutOption, deliverRecord, type RecordOptions } from './record-output.ts';
+import { routeOptions } from './route-options.ts';
 import { addVerificationOptions, type VerificationOptions, verifierOf } from './verification.ts';
 
-interface VoteOptions extends OperatorOptions, RecordOptions {
-  readonly reason?: string;
-}
+const CAST = routeOptions(castVote, { reason: ['--reason <text>', 'reason for the vote'] });
 
-interface ProveOptions extends OperatorOptions, RecordOptions {
-  readonly threshold: number;
-  readonly validator: readonly string[];
-}
+const ASSEMBLED = routeOptions(assembleConsensus, {
+  validator_sovereign_ids: ['--validator <name>', 'validator whose vote counts'],
+  required_threshold: ['--threshold <n>', 'number of approvals required'],
+});
+
+const VERIFIED = routeOptions(verifyConsensus, {
+  assembler_public_keys: signerKeyOption('--assembler-key'),
+});
 
 interface ValidatorKey {
   readonly validator: string;
@@ -24,7 +29,6 @@ interface ValidatorKey {
 
 interface VerifyOptions extends VerificationOptions {
   readonly validatorKey: readonly ValidatorKey[];
-  readonly assemblerKey?: readonly string[];
 }
 
 export function addConsensusCommands(program: Command): void {
@@ -37,9 +41,8 @@ export function addConsensusCommands(program: Command): void {
     .description('sign a vote on a justified decision as this sovereign (standard)')
     .argument('<justification>', 'the justification proof, with a proof_id; - for standard input')
     .addArgument(new Argument('<vote>', 'the vote').choices(['approve', 'reject']))
-    .option('--reason <text>', 'reason for the vote')
     .action(runVote);
-  addOperatorOptions(addOutOption(vote), [
+  addOperatorOptions(addOutOption(CAST.addTo(vote)), [
     'mesh-na consensus vote justification.json approve --out vote-alpha.json',
   ]);
 
@@ -48,10 +51,8 @@ export function addConsensusCommands(program: Command): void {
     .description('assemble votes into a signed consensus proof (standard)')
     .argument('<justification>', 'the justification proof voted on, - for standard input')
     .argument('<vote...>', 'the signed votes')
-    .requiredOption('--validator <name>', 'validator whose vote counts (repeatable)', collect)
-    .requiredOption('--threshold <n>', 'number of approvals required', wholeNumber())
     .action(runProve);
-  addOperatorOptions(addOutOption(prove), [
+  addOperatorOptions(addOutOption(ASSEMBLED.addTo(prove)), [
     'mesh-na consensus prove justification.json vote-alpha.json vote-beta.json --validator alpha --validator beta --threshold 2',
   ]);
 
@@ -64,18 +65,21 @@ export function addConsensusCommands(program: Command): void {
       'key of a validator (repeatable)',
       collectAs(validatorKey),
     )
-    .addOption(signerKeyOption('--assembler-key'))
     .action(runVerify);
-  addVerificationOptions(verify, [
+  addVerificationOptions(VERIFIED.addTo(verify), [
     'mesh-na consensus verify consensus.json --validator-key alpha="$ALPHA_KEY" --validator-key beta="$BETA_KEY"',
   ]);
 }
 
-async function runVote(file: string, vote: string, options: VoteOptions): Promise<void> {
+async function runVote(
+  file: string,
+  vote: string,
+  options: OperatorOptions & RecordOptions,
+): Promise<void> {
   const ballot = await operatorClient(options).castVote({
     justification_proof: await readJsonFile(file),
     vote: vote === 'approve',
-    reason: options.reason,
+    ...CAST.sentIn(options),
   });
   const { vote_id, validator_sovereign_id, decision_id } = ballot;
   const verb = ballot.vote ? 'approves' : 'rejects';
@@ -88,24 +92,24 @@ async function runVote(file: string, vote: string, options: VoteOptions): Promis
 async function runProve(
   file: string,
   voteFiles: readonly string[],
-  options: ProveOptions,
+  options: OperatorOptions & RecordOptions,
 ): Promise<void> {
+  const sent = ASSEMBLED.sentIn(options);
   const [justification = {}, ...votes] = await readJsonFiles(file, ...voteFiles);
   const proof = await operatorClient(options).assembleConsensus({
     justification_proof: justification,
     votes,
-    required_threshold: options.threshold,
-    validator_sovereign_ids: options.validator,
+    ...sent,
   });
   const { consensus_id, decision_id, required_threshold, expires_at } = proof;
   deliverRecord(options, proof, {
     made: `Consensus ${consensus_id} is reached`,
-    about: `Decision ${decision_id}: ${required_threshold} of ${new Set(options.validator).size} validators. Valid until ${expires_at}.`,
+    about: `Decision ${decision_id}: ${required_threshold} of ${new Set(sent.validator_sovereign_ids).size} validators. Valid until ${expires_at}.`,
   });
 }
 
 async function runVerify(file: string, options: VerifyOptions): Promise<void> {
-  const { validatorKey: keys, assemblerKey } = options;
+  const { validatorKey: keys } = options;
   const byValidator = Object.fromEntries(keys.map(({ validator, key }) => [validator, key]));
   if (Object.keys(byValidator).length < keys.length) {
     throw usageFailure('Two --validator-key options are for the same validator');
@@ -113,7 +117,7 @@ async function runVerify(file: string, options: VerifyOptions): Promise<void> {
   const verdict = await (await verifierOf(options)).verifyConsensus({
     proof: await readJsonFile(file),
     validator_public_keys: byValidator,
-    ...(assemblerKey && { assembler_public_keys: assemblerKey }),
+    ...VERIFIED.sentIn(options),
   });
   printVerdict(options, verdict, `consensus ${verdict.consensus_id}`);
 }

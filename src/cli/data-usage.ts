@@ -1,6 +1,8 @@
 /** `mesh-na data-usage`: licenses data, and declares access under a license. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { JsonObject, JsonValue } from '../base/json/value.ts';
+import { declareIntent } from '../protocol/api/data-usage.ts';
+import { verifyIntent } from '../protocol/api/verifications.ts';
 import type { DataLicensePolicy } from '../protocol/records/data-usage.ts';
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
 import { readJsonFiles, readJsonList } from './json-file.ts';
@@ -8,6 +10,7 @@ import { addOperatorOptions, type OperatorOptions, operatorClient } from './oper
 import { collect, signerKeyOption } from './options.ts';
 import { printVerdict } from './output.ts';
 import { addOutOption, deliverRecord, type RecordOptions } from './record-output.ts';
+import { routeOptions } from './route-options.ts';
 import { publicClient } from './server.ts';
 import { addWindowOptions, type WindowOptions, windowOf } from './validity.ts';
 import { addVerificationOptions, type VerificationOptions, verifierOf } from './verification.ts';
@@ -21,15 +24,18 @@ interface LicenseOptions extends OperatorOptions, RecordOptions, WindowOptions {
   readonly show?: boolean;
 }
 
-interface DeclareOptions extends OperatorOptions, RecordOptions {
-  readonly access: readonly string[];
-  readonly decisionId?: string;
-  readonly volume?: number;
-}
+const DECLARED = routeOptions(declareIntent, {
+  access_types: ['--access <type>', 'intended type of access'],
+  decision_id: [
+    '--decision-id <id>',
+    'id of the boundary decision that allows the access (default: a new id)',
+  ],
+  estimated_volume_bytes: ['--volume <bytes>', 'intended volume in bytes', byteCount],
+});
 
-interface VerifyOptions extends VerificationOptions {
-  readonly agentKey?: readonly string[];
-}
+const VERIFIED = routeOptions(verifyIntent, {
+  agent_public_keys: signerKeyOption('--agent-key', 'the intent'),
+});
 
 /** The options that set the content of a new license. */
 const LICENSE_OPTIONS: readonly (keyof LicenseOptions)[] = [
@@ -55,10 +61,11 @@ export function addDataUsageCommands(program: Command): void {
     .description('verify an intent against a license; exit code 4 if it is rejected')
     .argument('<intent>', 'the access intent, - for standard input')
     .argument('<policy>', 'the license, - for standard input')
-    .addOption(signerKeyOption('--agent-key', 'the intent'))
     .addHelpText('after', "\nThis checks neither the license's own signature nor its licensee.")
     .action(runVerify);
-  addVerificationOptions(verify, ['mesh-na data-usage verify intent.json policy.json']);
+  addVerificationOptions(VERIFIED.addTo(verify), [
+    'mesh-na data-usage verify intent.json policy.json',
+  ]);
 }
 
 function defineLicense(license: Command): void {
@@ -93,15 +100,9 @@ function defineDeclare(declare: Command): void {
   declare
     .description('sign a declaration of access to data as this sovereign (standard)')
     .argument('<sources>', 'JSON list of the sources, - for standard input')
-    .requiredOption('--access <type>', 'intended type of access (repeatable)', collect)
-    .option(
-      '--decision-id <id>',
-      'id of the boundary decision that allows the access (default: a new id)',
-    )
-    .option('--volume <bytes>', 'intended volume in bytes', byteCount)
     .addHelpText('after', '\nA source has source_id, source_type and owner_sovereign_id.')
     .action(runDeclare);
-  addOperatorOptions(addOutOption(declare), [
+  addOperatorOptions(addOutOption(DECLARED.addTo(declare)), [
     'mesh-na data-usage declare sources.json --access read --volume 5000 --out intent.json',
   ]);
 }
@@ -136,34 +137,31 @@ async function newPolicy(options: LicenseOptions): Promise<DataLicensePolicy> {
   });
 }
 
-async function runDeclare(file: string, options: DeclareOptions): Promise<void> {
-  const { access } = options;
+async function runDeclare(file: string, options: OperatorOptions & RecordOptions): Promise<void> {
+  const sent = DECLARED.sentIn(options);
   const intent = await operatorClient(options).declareIntent({
     // The authority validates the members of a source.
     sources: (await readJsonList(file)) as readonly JsonObject[],
-    access_types: access,
-    decision_id: options.decisionId,
-    estimated_volume_bytes: options.volume,
+    ...sent,
   });
   const { intent_id, agent_sovereign_id, declared_sources, expires_at } = intent;
   const sources = declared_sources.map(({ source_id }) => source_id).join(', ');
   deliverRecord(options, intent, {
     made: `Intent ${intent_id} is declared`,
-    about: `${agent_sovereign_id} declares ${access.join(', ')} on ${sources}. Valid until ${expires_at}.`,
+    about: `${agent_sovereign_id} declares ${sent.access_types.join(', ')} on ${sources}. Valid until ${expires_at}.`,
   });
 }
 
 async function runVerify(
   intentFile: string,
   policyFile: string,
-  options: VerifyOptions,
+  options: VerificationOptions,
 ): Promise<void> {
-  const { agentKey } = options;
   const [intent, policy] = await readJsonFiles(intentFile, policyFile);
   const verdict = await (await verifierOf(options)).verifyIntent({
     intent,
     policy,
-    ...(agentKey && { agent_public_keys: agentKey }),
+    ...VERIFIED.sentIn(options),
   });
   const { violation_reason, violations } = verdict;
   const what = `${named('intent', intent.intent_id)} under ${named('license', policy.policy_id)}`;

@@ -1,12 +1,14 @@
 /** `mesh-na disclosure`: proves one capability of an agreement without revealing the others. */
 import { type Command, Option } from 'commander';
 import { areTexts, isJsonObject, isList, type JsonObject } from '../base/json/value.ts';
+import { verifyMembership } from '../protocol/api/verifications.ts';
 import { usageFailure } from './exit-codes.ts';
 import { notHolding, readJsonFile, readJsonFiles } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { addPublicOptions, collect, type PublicOptions, signerKeyOption } from './options.ts';
 import { printVerdict } from './output.ts';
 import { addOutOption, deliverRecord, type RecordOptions } from './record-output.ts';
+import { routeOptions } from './route-options.ts';
 import { publicClient } from './server.ts';
 import { addVerificationOptions, type VerificationOptions, verifierOf } from './verification.ts';
 
@@ -20,9 +22,9 @@ interface ProveOptions extends PublicOptions, RecordOptions {
   readonly agreement?: string;
 }
 
-interface VerifyOptions extends VerificationOptions {
-  readonly issuerKey?: readonly string[];
-}
+const VERIFIED = routeOptions(verifyMembership, {
+  issuer_public_keys: signerKeyOption('--issuer-key', 'the commitment'),
+});
 
 export function addDisclosureCommands(program: Command): void {
   const disclosure = program
@@ -61,9 +63,10 @@ export function addDisclosureCommands(program: Command): void {
     .description('verify a proof; exit code 4 if it is rejected')
     .argument('<proof>', 'the membership proof, - for standard input')
     .argument('<commitment>', 'the commitment, - for standard input')
-    .addOption(signerKeyOption('--issuer-key', 'the commitment'))
     .action(runVerify);
-  addVerificationOptions(verify, ['mesh-na disclosure verify proof.json commitment.json']);
+  addVerificationOptions(VERIFIED.addTo(verify), [
+    'mesh-na disclosure verify proof.json commitment.json',
+  ]);
 
   const nullify = disclosure
     .command('nullify')
@@ -125,14 +128,13 @@ function agreedCapabilities(file: string, { agreed_terms: terms }: JsonObject): 
 async function runVerify(
   proofFile: string,
   commitmentFile: string,
-  options: VerifyOptions,
+  options: VerificationOptions,
 ): Promise<void> {
-  const { issuerKey } = options;
   const [proof, commitment] = await readJsonFiles(proofFile, commitmentFile);
   const verdict = await (await verifierOf(options)).verifyMembership({
     proof,
     commitment,
-    ...(issuerKey && { issuer_public_keys: issuerKey }),
+    ...VERIFIED.sentIn(options),
   });
   const what = `proof of ${proof.revealed_capability} in commitment ${verdict.commitment_id}`;
   printVerdict(options, verdict, what);

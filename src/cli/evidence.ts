@@ -1,21 +1,33 @@
 /** `mesh-na evidence`: signed statements about trust decisions of one sovereign on another. */
 import type { Command } from 'commander';
+import { buildEvidence } from '../protocol/api/evidence.ts';
+import { verifyEvidence } from '../protocol/api/verifications.ts';
 import { readJsonFile } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { acceptDenialOption, signerKeyOption } from './options.ts';
 import { printVerdict } from './output.ts';
 import { addOutOption, deliverRecord, type RecordOptions } from './record-output.ts';
+import { routeOptions } from './route-options.ts';
 import { addVerificationOptions, type VerificationOptions, verifierOf } from './verification.ts';
 
-interface BuildOptions extends OperatorOptions, RecordOptions {
-  readonly graphDigest?: string;
-}
-
 interface VerifyOptions extends VerificationOptions {
-  readonly issuerKey?: readonly string[];
-  readonly expectGraphDigest?: string;
   readonly acceptDenial?: boolean;
 }
+
+const BUILT = routeOptions(buildEvidence, {
+  graph_digest: [
+    '--graph-digest <text>',
+    "digest of the graph behind the decision (default: the authority's graph)",
+  ],
+});
+
+const VERIFIED = routeOptions(verifyEvidence, {
+  issuer_public_keys: signerKeyOption('--issuer-key'),
+  expected_graph_digest: [
+    '--expect-graph-digest <text>',
+    'reject evidence that does not name this graph',
+  ],
+});
 
 /** Verdicts that let a request pass; `block`, `escalate` and unknown ones do not. */
 const FAVORABLE: ReadonlySet<string> = new Set(['allow', 'warn']);
@@ -29,16 +41,12 @@ export function addEvidenceCommands(program: Command): void {
     .command('build')
     .description('sign a trust decision without reevaluating it (standard)')
     .argument('<decision>', 'JSON with the trust decision, - for standard input')
-    .option(
-      '--graph-digest <text>',
-      "digest of the graph behind the decision (default: the authority's graph)",
-    )
     .addHelpText(
       'after',
       '\nThe decision must have source_sovereign_id, target_sovereign_id and verdict.',
     )
     .action(runBuild);
-  addOperatorOptions(addOutOption(build), [
+  addOperatorOptions(addOutOption(BUILT.addTo(build)), [
     'mesh-na evidence build trust-decision.json --out evidence.json',
   ]);
 
@@ -48,21 +56,19 @@ export function addEvidenceCommands(program: Command): void {
       'verify evidence; exit code 4 unless it is genuine and its verdict is allow or warn',
     )
     .argument('<file>', 'the evidence, - for standard input')
-    .addOption(signerKeyOption('--issuer-key'))
     .addOption(acceptDenialOption('a block or an escalation'))
-    .option('--expect-graph-digest <text>', 'reject evidence that does not name this graph')
     .addHelpText('after', '\nEvidence does not expire.')
     .action(runVerify);
-  addVerificationOptions(verify, [
+  addVerificationOptions(VERIFIED.addTo(verify), [
     'mesh-na evidence verify evidence.json',
     'mesh-na evidence verify evidence.json --issuer-key "$BETA_KEY"',
   ]);
 }
 
-async function runBuild(file: string, options: BuildOptions): Promise<void> {
+async function runBuild(file: string, options: OperatorOptions & RecordOptions): Promise<void> {
   const evidence = await operatorClient(options).buildEvidence({
     decision: await readJsonFile(file),
-    graph_digest: options.graphDigest,
+    ...BUILT.sentIn(options),
   });
   const { evidence_id, issuer_sovereign_id, source_sovereign_id, target_sovereign_id } = evidence;
   deliverRecord(options, evidence, {
@@ -72,11 +78,10 @@ async function runBuild(file: string, options: BuildOptions): Promise<void> {
 }
 
 async function runVerify(file: string, options: VerifyOptions): Promise<void> {
-  const { issuerKey, expectGraphDigest, acceptDenial = false } = options;
+  const { acceptDenial = false } = options;
   const answer = await (await verifierOf(options)).verifyEvidence({
     evidence: await readJsonFile(file),
-    ...(issuerKey && { issuer_public_keys: issuerKey }),
-    ...(expectGraphDigest !== undefined && { expected_graph_digest: expectGraphDigest }),
+    ...VERIFIED.sentIn(options),
   });
   const { accepted, reason, evidence_id, issuer_sovereign_id, verdict } = answer;
   printVerdict(options, answer, `evidence ${evidence_id} of ${issuer_sovereign_id}, ${verdict}`, {

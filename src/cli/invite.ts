@@ -3,13 +3,13 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { pagesOf } from '../client/list-pages.ts';
 import type { OperatorClient } from '../client/operator-client.ts';
 import type { Invite } from '../protocol/answers/operators.ts';
+import { createInvites } from '../protocol/api/invites.ts';
 import {
   INVITE_STATUSES,
   type InviteRow,
   type InviteStatus,
   isBatchLabel,
 } from '../protocol/rows/invite.ts';
-import type { NodeLabels } from '../protocol/rows/node-description.ts';
 import { assertMeant, type Many, printDryRun } from './confirm.ts';
 import {
   addDescriptionFilters,
@@ -21,10 +21,11 @@ import {
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
 import { addListOptions, eachOf, type ListOptions, printList, rowsOf } from './listing.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
-import { collect, publicKey, statusOption, wholeNumber } from './options.ts';
+import { statusOption, wholeNumber } from './options.ts';
 import { asJson, printLines, printNote, printNotice, printResult } from './output.ts';
 import { printable, printableJson } from './printable.ts';
 import { addOutOption, type OutOptions, saveText } from './record-output.ts';
+import { routeOptions } from './route-options.ts';
 import { wholeFingerprint } from './short-id.ts';
 import {
   addWideOption,
@@ -37,16 +38,16 @@ import {
 
 const FINGERPRINT_LENGTH = 16;
 
-interface InviteOptions extends OperatorOptions, OutOptions {
-  readonly role?: readonly string[];
-  readonly maxValidityHours?: number;
-  readonly tokenExpiryHours?: number;
-  readonly count?: number;
-  readonly recipient?: string;
-  readonly batch?: string;
-  readonly name?: string;
-  readonly label?: NodeLabels;
-}
+const CREATED = routeOptions(createInvites, {
+  roles: ['--role <role>', 'role of the node'],
+  max_validity_hours: ['--max-validity-hours <n>', 'maximum validity of the certificate'],
+  token_expiry_hours: ['--token-expiry-hours <n>', 'lifetime of the token'],
+  count: ['--count <n>', 'create this many tokens in one request'],
+  recipient_public_key: ['--recipient <public-key>', 'bind the invite to this node key'],
+  batch: ['--batch <label>', 'label for listing and withdrawing the invites', batchLabel],
+  name: ['--name <name>', 'name for the node; {n} becomes the number of the token', nodeName],
+  labels: labelOption('label for the node (repeatable)'),
+});
 
 interface InviteFilter extends DescriptionFilter {
   /** Its beginning. */
@@ -89,20 +90,8 @@ export function addInviteCommands(program: Command): void {
   const create = invite
     .command('create')
     .description('create a single-use invite token; it is shown only once')
-    .option('--role <role>', 'role of the node (repeatable; default: role:client)', collect)
-    .option(
-      '--max-validity-hours <n>',
-      'maximum validity of the certificate (default: 168)',
-      wholeNumber(),
-    )
-    .option('--token-expiry-hours <n>', 'lifetime of the token (default: 24)', wholeNumber())
-    .option('--count <n>', 'create this many tokens in one request', wholeNumber())
-    .option('--recipient <public-key>', 'bind the invite to this node key', publicKey)
-    .option('--batch <label>', 'label for listing and withdrawing the invites', batchLabel)
-    .option('--name <name>', 'name for the node; {n} becomes the number of the token', nodeName)
-    .addOption(labelOption('label for the node (repeatable)'))
     .action(runCreate);
-  addOperatorOptions(addOutOption(create, 'the tokens, one per line,'), [
+  addOperatorOptions(addOutOption(CREATED.addTo(create), 'the tokens, one per line,'), [
     'mesh-na invite create --role role:client --out token',
     'mesh-na invite create --role role:anchor --role role:bridge --max-validity-hours 72 --json',
     'mesh-na invite create --count 500 --batch field-team-7 --out tokens',
@@ -210,22 +199,12 @@ function batchLabel(text: string): string {
   );
 }
 
-async function runCreate(options: InviteOptions): Promise<void> {
-  const invite = await operatorClient(options).createInvites({
-    roles: options.role,
-    max_validity_hours: options.maxValidityHours,
-    token_expiry_hours: options.tokenExpiryHours,
-    count: options.count,
-    recipient_public_key: options.recipient,
-    batch: options.batch,
-    name: options.name,
-    labels: options.label,
-  });
-  deliverTokens(options, invite);
+async function runCreate(options: OperatorOptions & OutOptions): Promise<void> {
+  deliverTokens(options, await operatorClient(options).createInvites(CREATED.sentIn(options)));
 }
 
 /** Tokens are secrets, so they go only to the requested place; notes go to stderr. */
-function deliverTokens(options: InviteOptions, invite: Invite): void {
+function deliverTokens(options: OperatorOptions & OutOptions, invite: Invite): void {
   const { tokens = [invite], expires_at } = invite;
   const lines = tokens.map(({ token_id }) => token_id);
   const isSaved = saveText(options, `${lines.join('\n')}\n`, {

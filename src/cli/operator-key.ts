@@ -1,18 +1,20 @@
 /** `mesh-na operator-key`: creates and manages the keys of operators. */
 
 import { join } from 'node:path';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { writeKeyFile } from '../base/keys/key-file.ts';
 import { readPublicKey } from '../base/keys/public-key.ts';
 import { readArgument } from '../base/named-file.ts';
 import { keyFromSeed, newSeed } from '../client/keys.ts';
 import type { OperatorTier } from '../client/operator-client.ts';
 import type { OperatorKeyList } from '../protocol/answers/operators.ts';
+import { addOperatorKey, revokeOperatorKey } from '../protocol/api/operator-keys.ts';
 import { TIERS } from '../protocol/rows/operator-key.ts';
 import { onLocalFiles, usageFailure } from './exit-codes.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { addLocalOptions, publicKey } from './options.ts';
 import { asJson, type OutputOptions, printResult } from './output.ts';
+import { routeOptions } from './route-options.ts';
 import {
   addWideOption,
   type Column,
@@ -21,6 +23,12 @@ import {
   tableOf,
   timeColumn,
 } from './table.ts';
+
+const ADDED = routeOptions(addOperatorKey, { tier: ['--tier <tier>', 'tier of the key'] });
+
+const REVOKED = routeOptions(revokeOperatorKey, {
+  reason: ['--reason <text>', 'reason for the revocation'],
+});
 
 export function addOperatorKeyCommands(program: Command): void {
   const operatorKey = program
@@ -83,7 +91,6 @@ function runCreate(keyId: string, options: CreateOptions): void {
 interface AddOptions extends OperatorOptions {
   readonly publicKey?: string;
   readonly publicKeyFile?: string;
-  readonly tier: OperatorTier;
 }
 
 function defineAdd(add: Command): void {
@@ -95,15 +102,14 @@ function defineAdd(add: Command): void {
       '--public-key-file <file>',
       'file with the public key, from operator-key create or ssh-keygen',
     )
-    .addOption(tierOption().makeOptionMandatory())
     .action(runAdd);
-  addOperatorOptions(add, [
+  addOperatorOptions(ADDED.addTo(add), [
     'mesh-na operator-key add ops-2 --public-key-file ops-2.pub --tier standard',
   ]);
 }
 
 async function runAdd(keyId: string, options: AddOptions): Promise<void> {
-  const { tier } = options;
+  const { tier } = ADDED.sentIn(options);
   const public_key = givenPublicKey(options);
   const added = await operatorClient(options).addOperatorKey({ key_id: keyId, public_key, tier });
   printResult(options, asJson(added), [`Operator key ${keyId} is added, with the tier ${tier}.`]);
@@ -115,10 +121,6 @@ function givenPublicKey({ publicKey: key, publicKeyFile: file }: AddOptions): st
     throw usageFailure('Give the key with either --public-key or --public-key-file');
   }
   return onLocalFiles(() => readPublicKey(file, readArgument)).toString('base64');
-}
-
-function tierOption(): Option {
-  return new Option('--tier <tier>', 'tier of the key').choices(TIERS);
 }
 
 function defineList(list: Command): void {
@@ -169,19 +171,22 @@ function defineRevoke(revoke: Command): void {
   revoke
     .description('revoke an operator key for good (privileged)')
     .argument('<key-id>', 'operator key to revoke')
-    .option('--reason <text>', 'reason for the revocation')
     .option('--force-last-privileged', 'revoke it even if no privileged key is left')
     .action(runRevoke);
-  addOperatorOptions(revoke, ['mesh-na operator-key revoke ops-standard --reason rotated']);
+  addOperatorOptions(REVOKED.addTo(revoke), [
+    'mesh-na operator-key revoke ops-standard --reason rotated',
+  ]);
 }
 
 async function runRevoke(
   keyId: string,
-  options: OperatorOptions & { readonly reason?: string; readonly forceLastPrivileged?: boolean },
+  options: OperatorOptions & { readonly forceLastPrivileged?: boolean },
 ): Promise<void> {
-  const { reason, forceLastPrivileged = false } = options;
-  const request = { reason, unless_last_privileged: forceLastPrivileged ? undefined : true };
-  const revoked = await operatorClient(options).revokeOperatorKey({ key_id: keyId, ...request });
+  const revoked = await operatorClient(options).revokeOperatorKey({
+    key_id: keyId,
+    ...REVOKED.sentIn(options),
+    unless_last_privileged: options.forceLastPrivileged ? undefined : true,
+  });
   const text = revoked.already_revoked
     ? `Operator key ${keyId} was already revoked.`
     : `Operator key ${keyId} is revoked; ${revoked.remaining_active_keys} remain usable.`;

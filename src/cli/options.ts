@@ -75,8 +75,7 @@ export function addFolderOptions(command: Command, lines: readonly string[]): vo
   addLocalOptions(command.option('--node-dir <folder>', "the node's folder", './mesh-node'), lines);
 }
 
-/** By default the statuses of attestations and treaties, which have no other stored ones. */
-export function statusOption(statuses: readonly string[] = ['active', 'revoked']): Option {
+export function statusOption(statuses: readonly string[]): Option {
   return new Option('--status <status>', 'only those with this status').choices(statuses);
 }
 

@@ -1,34 +1,50 @@
 /** `mesh-na treaty`: recognition of other sovereigns. */
 import { type Command, Option } from 'commander';
-import type { JsonObject } from '../base/json/value.ts';
 import type { Sent } from '../client/operations.ts';
+import { issueTreaty, listTreaties, revokeTreaty } from '../protocol/api/treaties.ts';
+import { verifyTreaty } from '../protocol/api/verifications.ts';
 import { usageFailure } from './exit-codes.ts';
 import { readJsonFile } from './json-file.ts';
 import { printList } from './listing.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
-import {
-  addPublicOptions,
-  collect,
-  collectAs,
-  jsonObject,
-  type PublicOptions,
-  publicKey,
-  statusOption,
-  wholeNumber,
-} from './options.ts';
+import { addPublicOptions, collect, type PublicOptions, signerKeyOption } from './options.ts';
 import { printResult, printVerdict } from './output.ts';
 import { addOutOption, type RecordOptions, showRecord } from './record-output.ts';
+import { routeOptions } from './route-options.ts';
 import { publicClient } from './server.ts';
 import { addWideOption, column, idColumn, type TableOptions, timeColumn } from './table.ts';
 import { addFollowCommand } from './treaty-follow.ts';
 import { treatyPages, wholeTreatyId } from './treaty-pages.ts';
 import { addVerificationOptions, type VerificationOptions, verifierOf } from './verification.ts';
 
-interface ListOptions extends PublicOptions, TableOptions {
-  readonly issuer?: string;
-  readonly subject?: string;
-  readonly status?: 'active' | 'revoked';
-}
+const ISSUED = routeOptions(issueTreaty, {
+  subject_public_keys: ['--key <key>', 'public key of the sovereign'],
+  validity_hours: ['--validity-hours <n>', 'how long it is valid'],
+  metadata: ['--metadata <json>', 'free-form metadata'],
+  issuer_sovereign_id: ['--issuer <name>', "issuing sovereign (default: the authority's)"],
+});
+
+const REVOKED = routeOptions(revokeTreaty, {
+  reason: ['--reason <text>', 'reason; renewed_by:<id> or replaced_by:<id> names the successor'],
+});
+
+const LISTED = routeOptions(listTreaties, {
+  issuer_sovereign_id: ['--issuer <name>', 'only treaties that this sovereign issued'],
+  subject_sovereign_id: ['--subject <name>', 'only treaties that recognize this sovereign'],
+  status: ['--status <status>', 'only those with this status'],
+});
+
+const VERIFIED = routeOptions(verifyTreaty, {
+  issuer_public_keys: signerKeyOption('--issuer-key'),
+  expected_issuer_sovereign_id: [
+    '--expect-issuer <name>',
+    'reject it unless this sovereign issued it',
+  ],
+  expected_subject_sovereign_id: [
+    '--expect-subject <name>',
+    'reject it unless it recognizes this sovereign',
+  ],
+});
 
 export function addTreatyCommands(program: Command): void {
   const treaty = program.command('treaty').description('recognize other sovereigns');
@@ -37,15 +53,11 @@ export function addTreatyCommands(program: Command): void {
     .command('issue')
     .description('sign a treaty that recognizes a sovereign (privileged)')
     .argument('<subject-sovereign>', 'sovereign to recognize')
-    .requiredOption('--key <key>', 'public key of the sovereign (repeatable)', collectAs(publicKey))
     .option('--role <role>', 'role it may attest (repeatable)', collect)
     .addOption(new Option('--any-role', 'it may attest any role').conflicts('role'))
     .option('--scope <file>', 'JSON with the scope, - for standard input; --role overrides it')
-    .option('--validity-hours <n>', 'how long it is valid (default: 168)', wholeNumber())
-    .addOption(new Option('--metadata <json>', 'free-form metadata').argParser(jsonObject))
-    .option('--issuer <name>', "issuing sovereign (default: the authority's)")
     .action(runIssue);
-  addOperatorOptions(addOutOption(issue, 'the signed treaty'), [
+  addOperatorOptions(addOutOption(ISSUED.addTo(issue), 'the signed treaty'), [
     'mesh-na treaty issue beta --key "$BETA_KEY" --role role:client --out alpha-beta.json',
   ]);
 
@@ -53,9 +65,8 @@ export function addTreatyCommands(program: Command): void {
     .command('revoke')
     .description('revoke a treaty (privileged)')
     .argument('<treaty-id>', 'treaty id, or at least its first 8 characters')
-    .option('--reason <text>', 'reason; renewed_by:<id> or replaced_by:<id> names the successor')
     .action(runRevoke);
-  addOperatorOptions(revoke, [
+  addOperatorOptions(REVOKED.addTo(revoke), [
     'mesh-na treaty revoke 7d0f6e0c-8a51-4f0e-9a53-6f5d3c2b1a00 --reason "no longer needed"',
   ]);
 
@@ -64,11 +75,8 @@ export function addTreatyCommands(program: Command): void {
   const list = treaty
     .command('list')
     .description('list the treaties of the authority, oldest first')
-    .option('--issuer <name>', 'only treaties that this sovereign issued')
-    .option('--subject <name>', 'only treaties that recognize this sovereign')
-    .addOption(statusOption())
     .action(runList);
-  addPublicOptions(addWideOption(list), [
+  addPublicOptions(addWideOption(LISTED.addTo(list)), [
     'mesh-na treaty list',
     'mesh-na treaty list --subject beta --json',
   ]);
@@ -77,37 +85,25 @@ export function addTreatyCommands(program: Command): void {
     .command('verify')
     .description('verify a treaty; exit code 4 if it is rejected')
     .argument('<file>', 'the signed treaty, - for standard input')
-    .option(
-      '--issuer-key <key>',
-      "key that must have signed it (repeatable; default: the authority's)",
-      collectAs(publicKey),
-    )
-    .option('--expect-issuer <name>', 'reject it unless this sovereign issued it')
-    .option('--expect-subject <name>', 'reject it unless it recognizes this sovereign')
     .action(runVerify);
-  addVerificationOptions(verify, [
+  addVerificationOptions(VERIFIED.addTo(verify), [
     'mesh-na treaty verify alpha-beta.json',
     'mesh-na treaty verify alpha-beta.json --offline --genesis genesis.json',
     'mesh-na treaty verify beta-alpha.json --issuer-key "$BETA_KEY" --expect-subject alpha',
   ]);
 }
 
-async function runRevoke(
-  given: string,
-  options: OperatorOptions & { readonly reason?: string },
-): Promise<void> {
+async function runRevoke(given: string, options: OperatorOptions): Promise<void> {
   const id = await wholeTreatyId(publicClient(options), given);
   const revoked = await operatorClient(options).revokeTreaty({
     treaty_id: id,
-    reason: options.reason,
+    ...REVOKED.sentIn(options),
   });
   printResult(options, revoked, [`Treaty ${id} is revoked.`]);
 }
 
-async function runList(options: ListOptions): Promise<void> {
-  const { issuer, subject, status } = options;
-  const filters = { issuer_sovereign_id: issuer, subject_sovereign_id: subject, status };
-  await printList(options, treatyPages(publicClient(options), filters), {
+async function runList(options: PublicOptions & TableOptions): Promise<void> {
+  await printList(options, treatyPages(publicClient(options), LISTED.sentIn(options)), {
     member: 'recognition_treaties',
     columns: [
       idColumn('TREATY', ({ treaty }) => treaty.treaty_id),
@@ -122,20 +118,11 @@ async function runList(options: ListOptions): Promise<void> {
   });
 }
 
-interface VerifyOptions extends VerificationOptions {
-  readonly issuerKey?: readonly string[];
-  readonly expectIssuer?: string;
-  readonly expectSubject?: string;
-}
-
 /** `treaty verify`. */
-async function runVerify(file: string, options: VerifyOptions): Promise<void> {
-  const { issuerKey, expectIssuer, expectSubject } = options;
+async function runVerify(file: string, options: VerificationOptions): Promise<void> {
   const verdict = await (await verifierOf(options)).verifyTreaty({
     treaty: await readJsonFile(file),
-    ...(issuerKey && { issuer_public_keys: issuerKey }),
-    ...(expectIssuer !== undefined && { expected_issuer_sovereign_id: expectIssuer }),
-    ...(expectSubject !== undefined && { expected_subject_sovereign_id: expectSubject }),
+    ...VERIFIED.sentIn(options),
   });
   const { treaty_id, issuer_sovereign_id, subject_sovereign_id } = verdict;
   const parties = `${issuer_sovereign_id} recognizes ${subject_sovereign_id}`;
@@ -143,13 +130,9 @@ async function runVerify(file: string, options: VerifyOptions): Promise<void> {
 }
 
 interface IssueOptions extends OperatorOptions, RecordOptions {
-  readonly key: readonly string[];
   readonly role?: readonly string[];
   readonly anyRole?: boolean;
   readonly scope?: string;
-  readonly validityHours?: number;
-  readonly metadata?: JsonObject;
-  readonly issuer?: string;
 }
 
 type Scope = Sent<'issueTreaty'>['scope'];
@@ -159,11 +142,8 @@ async function runIssue(subject: string, options: IssueOptions): Promise<void> {
   const scope = await scopeOf(options);
   const treaty = await operatorClient(options).issueTreaty({
     subject_sovereign_id: subject,
-    subject_public_keys: options.key,
     scope,
-    validity_hours: options.validityHours,
-    metadata: options.metadata,
-    issuer_sovereign_id: options.issuer,
+    ...ISSUED.sentIn(options),
   });
   const roles = treaty.scope.allowed_roles.join(', ') || 'any';
   showRecord(options, treaty, `Treaty ${treaty.treaty_id} is issued`, [

@@ -6,9 +6,11 @@ import { MAX_TEXT_LENGTH } from '../records/bounds.ts';
 import type { RefusalName } from '../refusals.ts';
 import type { BodyCheck } from './members.ts';
 
+export const PUBLIC_KEY_PATTERN = '^[A-Za-z0-9+/]{43}=$';
+
 /** Base64 of 32 bytes in its one canonical spelling. */
 export const PublicKey = Type.Refine(
-  Type.String({ pattern: '^[A-Za-z0-9+/]{43}=$', description: 'Base64 Ed25519 public key' }),
+  Type.String({ pattern: PUBLIC_KEY_PATTERN, description: 'Base64 Ed25519 public key' }),
   isPublicKey,
 );
 
