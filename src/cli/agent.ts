@@ -11,19 +11,18 @@ import { readCertificate, readNodeKey } from './node-folder.ts';
 import { beatUntilStopped } from './node-heartbeat.ts';
 import {
   addFolderOptions,
-  addPublicOptions,
   addServerOptions,
   collect,
   type FolderOptions,
   HIGHEST_PORT,
   jsonObject,
   LONGEST_INTERVAL_SECONDS,
-  type PublicOptions,
   wholeNumber,
 } from './options.ts';
-import { printResult } from './output.ts';
+import { type OutputOptions, printResult } from './output.ts';
 import type { Line } from './printable.ts';
-import { publicClient, type Reach, serverOf } from './server.ts';
+import { routeCommand } from './route-command.ts';
+import { type Reach, serverOf } from './server.ts';
 import {
   addWideOption,
   type Column,
@@ -38,28 +37,16 @@ export function addAgentCommands(program: Command): void {
   const agent = program
     .command('agent')
     .description('find agents, or register the agent of this node');
-  defineList(agent.command('list'));
+  routeCommand(agent.command('list'), 'listAgents', {
+    about: 'list the agents with a capability; without one, show only their number',
+    values: { capability: ['[capability]', 'the exact capability'] },
+    more: addWideOption,
+    examples: ['mesh-na agent list', 'mesh-na agent list llm:chat --json'],
+    show: (options: TableOptions & OutputOptions, list) =>
+      printResult(options, list, listText(list, options)),
+  });
   defineRegister(agent.command('register'));
   defineUnregister(agent.command('unregister'));
-}
-
-function defineList(list: Command): void {
-  list
-    .description('list the agents with a capability; without one, show only their number')
-    .argument('[capability]', 'the exact capability')
-    .action(runList);
-  addPublicOptions(addWideOption(list), [
-    'mesh-na agent list',
-    'mesh-na agent list llm:chat --json',
-  ]);
-}
-
-async function runList(
-  capability: string | undefined,
-  options: PublicOptions & TableOptions,
-): Promise<void> {
-  const list = await publicClient(options).listAgents({ capability });
-  printResult(options, list, listText(list, options));
 }
 
 const COLUMNS: readonly Column<AgentDescriptor>[] = [

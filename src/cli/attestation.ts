@@ -2,48 +2,18 @@
 import { type Command, Option } from 'commander';
 import type { JsonObject } from '../base/json/value.ts';
 import { pagesOf } from '../client/list-pages.ts';
-import {
-  issueAttestation,
-  listAttestations,
-  revokeAttestation,
-} from '../protocol/api/attestations.ts';
 import { usageFailure } from './exit-codes.ts';
 import { readJsonFile } from './json-file.ts';
-import { eachOf, printList } from './listing.ts';
-import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
-import {
-  addPublicOptions,
-  collectAs,
-  type PublicOptions,
-  publicKey,
-  statusOption,
-} from './options.ts';
+import { eachOf } from './listing.ts';
+import type { OperatorOptions } from './operator-connection.ts';
+import { collectAs, publicKey, statusOption } from './options.ts';
 import { printResult, printVerdict } from './output.ts';
-import { addOutOption, type RecordOptions, showRecord } from './record-output.ts';
-import { routeOptions } from './route-options.ts';
+import { showRecord } from './record-output.ts';
+import { listCommand, routeCommand } from './route-command.ts';
 import { publicClient } from './server.ts';
 import { wholeId } from './short-id.ts';
-import { addWideOption, column, idColumn, type TableOptions, timeColumn } from './table.ts';
+import { column, idColumn, timeColumn } from './table.ts';
 import { addVerificationOptions, type VerificationOptions, verifierOf } from './verification.ts';
-
-const ISSUED = routeOptions(issueAttestation, {
-  roles: ['--role <role>', 'role of the subject'],
-  validity_hours: ['--validity-hours <n>', 'how long it is valid'],
-  subject_public_key: ['--subject-key <key>', 'public key of the subject', publicKey],
-  claims: ['--claims <json>', 'claims about the subject'],
-  issuer_sovereign_id: ['--issuer <name>', "issuing sovereign (default: the authority's)"],
-});
-
-const REVOKED = routeOptions(revokeAttestation, {
-  reason: ['--reason <text>', 'reason for the revocation'],
-});
-
-const LISTED = routeOptions(listAttestations, {
-  issuer_sovereign_id: ['--issuer <name>', 'only attestations of this sovereign'],
-  subject_id: ['--subject <id>', 'only attestations of this subject'],
-  // An authority stores no suspended ones.
-  status: statusOption(['active', 'revoked']),
-});
 
 interface VerifyOptions extends VerificationOptions {
   readonly policy?: string;
@@ -55,39 +25,83 @@ export function addAttestationCommands(program: Command): void {
   const attestation = program
     .command('attestation')
     .description('attest membership, and verify attestations of others');
-  defineIssue(attestation.command('issue'));
-  defineRevoke(attestation.command('revoke'));
-  defineList(attestation.command('list'));
+
+  routeCommand(attestation.command('issue'), 'issueAttestation', {
+    about: 'issue signed evidence that a subject is a member (privileged)',
+    values: {
+      subject_id: ['<subject-id>', 'subject of the attestation'],
+      roles: ['--role <role>', 'role of the subject'],
+      validity_hours: ['--validity-hours <n>', 'how long it is valid'],
+      subject_public_key: ['--subject-key <key>', 'public key of the subject', publicKey],
+      claims: ['--claims <json>', 'claims about the subject'],
+      issuer_sovereign_id: ['--issuer <name>', "issuing sovereign (default: the authority's)"],
+    },
+    out: 'the signed attestation',
+    examples: [
+      'mesh-na attestation issue agent-7 --role role:client --out agent-7.json',
+      `mesh-na attestation issue agent-7 --role role:client --claims '{"tier":"gold"}'`,
+    ],
+    show(options, issued) {
+      const { attestation_id, subject_id, issuer_sovereign_id, roles, expires_at } = issued;
+      showRecord(options, issued, `Attestation ${attestation_id} is issued to ${subject_id}`, [
+        `Issuer: ${issuer_sovereign_id}. Roles: ${roles.join(', ')}. Expires: ${expires_at}.`,
+      ]);
+    },
+  });
+
+  routeCommand(attestation.command('revoke'), 'revokeAttestation', {
+    about: 'revoke an attestation and add it to the revocation feed (privileged)',
+    values: {
+      attestation_id: ['<attestation-id>', 'attestation id, or at least its first 8 characters'],
+      reason: ['--reason <text>', 'reason for the revocation'],
+    },
+    examples: [
+      'mesh-na attestation revoke 5a1f6e0c-8a51-4f0e-9a53-6f5d3c2b1a00 --reason "left the team"',
+    ],
+    sent: async (given, options: OperatorOptions) => ({
+      ...given,
+      attestation_id: await wholeAttestationId(given.attestation_id, options),
+    }),
+    show(options, revoked, { attestation_id }) {
+      const text = revoked.already_revoked ? 'was already revoked' : 'is revoked';
+      printResult(options, revoked, [`Attestation ${attestation_id} ${text}.`]);
+    },
+  });
+
+  listCommand(attestation.command('list'), 'listAttestations', {
+    about: 'list the attestations of the authority, oldest first',
+    values: {
+      issuer_sovereign_id: ['--issuer <name>', 'only attestations of this sovereign'],
+      subject_id: ['--subject <id>', 'only attestations of this subject'],
+      // An authority stores no suspended ones.
+      status: statusOption(['active', 'revoked']),
+    },
+    columns: [
+      idColumn('ATTESTATION', ({ attestation }) => attestation.attestation_id),
+      column('ISSUER', ({ attestation }) => attestation.issuer_sovereign_id, 2),
+      column('SUBJECT', ({ attestation }) => attestation.subject_id),
+      column('ROLES', ({ attestation }) => attestation.roles.join(','), 3),
+      column('STATUS', ({ status }) => status, 5),
+      timeColumn('EXPIRES', ({ attestation }) => attestation.expires_at, 4),
+      column('REASON', (row) => row.revocation_reason, 1),
+    ],
+    none: 'No attestations.',
+    examples: [
+      'mesh-na attestation list --subject agent-7',
+      'mesh-na attestation list --status revoked --json',
+    ],
+  });
+
   defineVerify(attestation.command('verify'));
 }
 
-function defineIssue(issue: Command): void {
-  issue
-    .description('issue signed evidence that a subject is a member (privileged)')
-    .argument('<subject-id>', 'subject of the attestation')
-    .action(runIssue);
-  addOperatorOptions(addOutOption(ISSUED.addTo(issue), 'the signed attestation'), [
-    'mesh-na attestation issue agent-7 --role role:client --out agent-7.json',
-    `mesh-na attestation issue agent-7 --role role:client --claims '{"tier":"gold"}'`,
-  ]);
-}
-
-function defineRevoke(revoke: Command): void {
-  revoke
-    .description('revoke an attestation and add it to the revocation feed (privileged)')
-    .argument('<attestation-id>', 'attestation id, or at least its first 8 characters')
-    .action(runRevoke);
-  addOperatorOptions(REVOKED.addTo(revoke), [
-    'mesh-na attestation revoke 5a1f6e0c-8a51-4f0e-9a53-6f5d3c2b1a00 --reason "left the team"',
-  ]);
-}
-
-function defineList(list: Command): void {
-  list.description('list the attestations of the authority, oldest first').action(runList);
-  addPublicOptions(addWideOption(LISTED.addTo(list)), [
-    'mesh-na attestation list --subject agent-7',
-    'mesh-na attestation list --status revoked --json',
-  ]);
+function wholeAttestationId(given: string, options: OperatorOptions): Promise<string> {
+  const pages = pagesOf(
+    (page) => publicClient(options).listAttestations(page),
+    ({ attestations }) => attestations,
+  );
+  const ids = eachOf('Attestations', pages, ({ attestation }) => attestation.attestation_id);
+  return wholeId(given, 'attestation', ids);
 }
 
 function defineVerify(verify: Command): void {
@@ -111,57 +125,6 @@ function defineVerify(verify: Command): void {
     'mesh-na attestation verify agent-7.json --policy recognition.json --offline',
     'mesh-na attestation verify agent-7.json --treaty alpha-beta.json && echo accepted',
   ]);
-}
-
-async function runIssue(
-  subjectId: string,
-  options: OperatorOptions & RecordOptions,
-): Promise<void> {
-  const attestation = await operatorClient(options).issueAttestation({
-    subject_id: subjectId,
-    ...ISSUED.sentIn(options),
-  });
-  const { attestation_id, subject_id } = attestation;
-  showRecord(options, attestation, `Attestation ${attestation_id} is issued to ${subject_id}`, [
-    `Issuer: ${attestation.issuer_sovereign_id}. Roles: ${attestation.roles.join(', ')}. Expires: ${attestation.expires_at}.`,
-  ]);
-}
-
-async function runRevoke(given: string, options: OperatorOptions): Promise<void> {
-  const pages = pagesOf(
-    (page) => publicClient(options).listAttestations(page),
-    ({ attestations }) => attestations,
-  );
-  const ids = eachOf('Attestations', pages, ({ attestation }) => attestation.attestation_id);
-  const id = await wholeId(given, 'attestation', ids);
-  const revoked = await operatorClient(options).revokeAttestation({
-    attestation_id: id,
-    ...REVOKED.sentIn(options),
-  });
-  const text = revoked.already_revoked ? 'was already revoked' : 'is revoked';
-  printResult(options, revoked, [`Attestation ${id} ${text}.`]);
-}
-
-async function runList(options: PublicOptions & TableOptions): Promise<void> {
-  const client = publicClient(options);
-  const filters = LISTED.sentIn(options);
-  const pages = pagesOf(
-    (page) => client.listAttestations({ ...filters, ...page }),
-    ({ attestations }) => attestations,
-  );
-  await printList(options, pages, {
-    member: 'attestations',
-    columns: [
-      idColumn('ATTESTATION', ({ attestation }) => attestation.attestation_id),
-      column('ISSUER', ({ attestation }) => attestation.issuer_sovereign_id, 2),
-      column('SUBJECT', ({ attestation }) => attestation.subject_id),
-      column('ROLES', ({ attestation }) => attestation.roles.join(','), 3),
-      column('STATUS', ({ status }) => status, 5),
-      timeColumn('EXPIRES', ({ attestation }) => attestation.expires_at, 4),
-      column('REASON', (row) => row.revocation_reason, 1),
-    ],
-    none: 'No attestations.',
-  });
 }
 
 async function runVerify(file: string, options: VerifyOptions): Promise<void> {

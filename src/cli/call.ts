@@ -5,19 +5,17 @@
 import { type Command, InvalidArgumentError, type Option } from 'commander';
 import { Value } from 'typebox/value';
 import type { JsonObject, JsonValue } from '../base/json/value.ts';
-import { publicCalls } from '../client/calls.ts';
-import { operations } from '../client/operations.ts';
 import { parsed } from '../client/received.ts';
 import type { Operation } from '../protocol/api/define.ts';
-import { API } from '../protocol/api/table.ts';
+import { API, type OperationName } from '../protocol/api/table.ts';
 import { isOperatorRoute, maxBodyBytes } from '../protocol/route-description.ts';
 import { usageFailure } from './exit-codes.ts';
 import { readJsonFile } from './json-file.ts';
-import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
+import { addOperatorOptions, type OperatorOptions } from './operator-connection.ts';
 import { addPublicOptions } from './options.ts';
-import { asJson, printResult } from './output.ts';
+import { printResult } from './output.ts';
+import { operationAs } from './route-command.ts';
 import { itemOf, type Member, membersOf, optionOf } from './route-options.ts';
-import { serverOf } from './server.ts';
 
 /** Options that say who asks whom; members with these names become `--target-…`. */
 const TAKEN = new Set([
@@ -36,14 +34,12 @@ interface CallOptions extends OperatorOptions {
   readonly [option: string]: unknown;
 }
 
-type Method = (sent: JsonObject) => Promise<object>;
-
 export function addCallCommands(program: Command): void {
   const call = program
     .command('call')
     .description('call any operation of the API, and print its answer as JSON');
   for (const [name, operation] of Object.entries<Operation>(API)) {
-    if (isCallable(operation)) define(call.command(name), name, operation);
+    if (isCallable(operation)) define(call.command(name), name as OperationName, operation);
   }
 }
 
@@ -52,7 +48,7 @@ function isCallable({ access, answer }: Operation): boolean {
   return access !== 'node' && access !== 'internal' && !('contentType' in answer);
 }
 
-function define(command: Command, name: string, operation: Operation): void {
+function define(command: Command, name: OperationName, operation: Operation): void {
   const { access, path, body, summary } = operation;
   command.description(access === 'operator-privileged' ? `${summary} (privileged)` : summary);
   const options = membersOf(operation).map((member) => [member, optionIn(member)] as const);
@@ -78,20 +74,12 @@ function define(command: Command, name: string, operation: Operation): void {
         throw usageFailure(`${option.long} is missing`);
       }
     }
-    const answer = await methodOf(name, operation, given)(sent);
-    printResult({ json: true }, asJson(answer), []);
+    printResult({ json: true }, await operationAs(given, name)(sent), []);
   });
 }
 
 function readBody(path: string, operation: Operation): Promise<JsonObject> {
   return readJsonFile(path, maxBodyBytes(operation));
-}
-
-function methodOf(name: string, operation: Operation, options: CallOptions): Method {
-  const methods = isOperatorRoute(operation)
-    ? operatorClient(options)
-    : operations(publicCalls(serverOf(options)), 'public', 'public-or-operator');
-  return (methods as unknown as Readonly<Record<string, Method>>)[name] as Method;
 }
 
 function optionIn(member: Member): Option {

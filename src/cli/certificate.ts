@@ -29,7 +29,8 @@ import { usageFailure } from './exit-codes.ts';
 import { addListOptions, type ListOptions, printList, rowsOf } from './listing.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { statusOption, wholeNumber } from './options.ts';
-import { asJson, printNotice, printResult } from './output.ts';
+import { asJson, type OutputOptions, printNotice, printResult } from './output.ts';
+import { routeCommand } from './route-command.ts';
 import { keyOrBeginning } from './short-id.ts';
 import { addWideOption, type TableOptions } from './table.ts';
 
@@ -38,7 +39,17 @@ export function addCertificateCommands(program: Command): void {
     .command('certificate')
     .description('look up and revoke certificates of nodes');
   defineList(certificate.command('list'));
-  defineShow(certificate.command('show'));
+
+  routeCommand(certificate.command('show'), 'readCertificate', {
+    about: 'show one certificate, and when its node last reported (standard)',
+    values: { cert_id: ['<cert-id>', 'certificate id, or at least its first 8 characters'] },
+    examples: ['mesh-na certificate show 5a1f6e0c'],
+    sent: async ({ cert_id }, options: OperatorOptions) => ({
+      cert_id: await wholeCertificateId(operatorClient(options), cert_id),
+    }),
+    show: printCertificate,
+  });
+
   defineRevoke(certificate.command('revoke'));
 }
 
@@ -59,14 +70,6 @@ function defineList(list: Command): void {
   ]);
 }
 
-function defineShow(show: Command): void {
-  show
-    .description('show one certificate, and when its node last reported (standard)')
-    .argument('<cert-id>', 'certificate id, or at least its first 8 characters')
-    .action(runShow);
-  addOperatorOptions(show, ['mesh-na certificate show 5a1f6e0c']);
-}
-
 async function runList(options: CertificateListOptions): Promise<void> {
   const client = operatorClient(options);
   const { key } = options;
@@ -79,9 +82,7 @@ async function runList(options: CertificateListOptions): Promise<void> {
   });
 }
 
-async function runShow(given: string, options: OperatorOptions): Promise<void> {
-  const client = operatorClient(options);
-  const row = await client.readCertificate({ cert_id: await wholeCertificateId(client, given) });
+function printCertificate(options: OutputOptions, row: CertificateRow): void {
   printResult(options, asJson(row), [
     `certificate   ${row.cert_id}`,
     `key           ${row.node_public_key}`,

@@ -1,19 +1,16 @@
 /** `mesh-na data-usage`: licenses data, and declares access under a license. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { JsonObject, JsonValue } from '../base/json/value.ts';
-import { declareIntent } from '../protocol/api/data-usage.ts';
-import { verifyIntent } from '../protocol/api/verifications.ts';
+import type { JsonValue } from '../base/json/value.ts';
 import type { DataLicensePolicy } from '../protocol/records/data-usage.ts';
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
-import { readJsonFiles, readJsonList } from './json-file.ts';
+import { readJsonList } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { collect, signerKeyOption } from './options.ts';
-import { printVerdict } from './output.ts';
 import { addOutOption, deliverRecord, type RecordOptions } from './record-output.ts';
-import { routeOptions } from './route-options.ts';
+import { routeCommand } from './route-command.ts';
 import { publicClient } from './server.ts';
 import { addWindowOptions, type WindowOptions, windowOf } from './validity.ts';
-import { addVerificationOptions, type VerificationOptions, verifierOf } from './verification.ts';
+import { verifyCommand } from './verification.ts';
 
 interface LicenseOptions extends OperatorOptions, RecordOptions, WindowOptions {
   readonly licensee?: string;
@@ -23,19 +20,6 @@ interface LicenseOptions extends OperatorOptions, RecordOptions, WindowOptions {
   readonly prohibit?: readonly string[];
   readonly show?: boolean;
 }
-
-const DECLARED = routeOptions(declareIntent, {
-  access_types: ['--access <type>', 'intended type of access'],
-  decision_id: [
-    '--decision-id <id>',
-    'id of the boundary decision that allows the access (default: a new id)',
-  ],
-  estimated_volume_bytes: ['--volume <bytes>', 'intended volume in bytes', byteCount],
-});
-
-const VERIFIED = routeOptions(verifyIntent, {
-  agent_public_keys: signerKeyOption('--agent-key', 'the intent'),
-});
 
 /** The options that set the content of a new license. */
 const LICENSE_OPTIONS: readonly (keyof LicenseOptions)[] = [
@@ -54,18 +38,51 @@ export function addDataUsageCommands(program: Command): void {
     .command('data-usage')
     .description('license data, and declare access to data');
   defineLicense(dataUsage.command('license'));
-  defineDeclare(dataUsage.command('declare'));
 
-  const verify = dataUsage
-    .command('verify')
-    .description('verify an intent against a license; exit code 4 if it is rejected')
-    .argument('<intent>', 'the access intent, - for standard input')
-    .argument('<policy>', 'the license, - for standard input')
-    .addHelpText('after', "\nThis checks neither the license's own signature nor its licensee.")
-    .action(runVerify);
-  addVerificationOptions(VERIFIED.addTo(verify), [
-    'mesh-na data-usage verify intent.json policy.json',
-  ]);
+  routeCommand(dataUsage.command('declare'), 'declareIntent', {
+    about: 'sign a declaration of access to data as this sovereign (standard)',
+    values: {
+      access_types: ['--access <type>', 'intended type of access'],
+      decision_id: [
+        '--decision-id <id>',
+        'id of the boundary decision that allows the access (default: a new id)',
+      ],
+      estimated_volume_bytes: ['--volume <bytes>', 'intended volume in bytes', byteCount],
+    },
+    more: (command) =>
+      command.argument('<sources>', 'JSON list of the sources, - for standard input'),
+    out: 'the record',
+    notes: 'A source has source_id, source_type and owner_sovereign_id.',
+    examples: [
+      'mesh-na data-usage declare sources.json --access read --volume 5000 --out intent.json',
+    ],
+    // The authority validates the members of a source.
+    sent: async (given, _, [file = '']) => ({ ...given, sources: await readJsonList(file) }),
+    show(options, intent, { access_types }) {
+      const { intent_id, agent_sovereign_id, declared_sources, expires_at } = intent;
+      const sources = declared_sources.map(({ source_id }) => source_id).join(', ');
+      deliverRecord(options, intent, {
+        made: `Intent ${intent_id} is declared`,
+        about: `${agent_sovereign_id} declares ${access_types.join(', ')} on ${sources}. Valid until ${expires_at}.`,
+      });
+    },
+  });
+
+  verifyCommand(dataUsage.command('verify'), 'verifyIntent', {
+    about: 'verify an intent against a license; exit code 4 if it is rejected',
+    files: {
+      intent: ['<intent>', 'the access intent, - for standard input'],
+      policy: ['<policy>', 'the license, - for standard input'],
+    },
+    values: { agent_public_keys: signerKeyOption('--agent-key', 'the intent') },
+    notes: "This checks neither the license's own signature nor its licensee.",
+    examples: ['mesh-na data-usage verify intent.json policy.json'],
+    finding: ({ violation_reason, violations }, { intent, policy }) => ({
+      what: `${named('intent', intent.intent_id)} under ${named('license', policy.policy_id)}`,
+      reason: violation_reason ?? '',
+      more: violations.map(({ violation_type, detail }) => `${violation_type}: ${detail}`),
+    }),
+  });
 }
 
 function defineLicense(license: Command): void {
@@ -96,17 +113,6 @@ function defineLicense(license: Command): void {
   ]);
 }
 
-function defineDeclare(declare: Command): void {
-  declare
-    .description('sign a declaration of access to data as this sovereign (standard)')
-    .argument('<sources>', 'JSON list of the sources, - for standard input')
-    .addHelpText('after', '\nA source has source_id, source_type and owner_sovereign_id.')
-    .action(runDeclare);
-  addOperatorOptions(addOutOption(DECLARED.addTo(declare)), [
-    'mesh-na data-usage declare sources.json --access read --volume 5000 --out intent.json',
-  ]);
-}
-
 async function runLicense(options: LicenseOptions): Promise<void> {
   const policy = options.show ? await policyInForce(options) : await newPolicy(options);
   const { policy_id, licensor_sovereign_id, licensee_sovereign_id, valid_until } = policy;
@@ -134,40 +140,6 @@ async function newPolicy(options: LicenseOptions): Promise<DataLicensePolicy> {
     max_volume_bytes_per_session: maxVolume,
     prohibited_classification_tags: prohibit,
     ...windowOf(options),
-  });
-}
-
-async function runDeclare(file: string, options: OperatorOptions & RecordOptions): Promise<void> {
-  const sent = DECLARED.sentIn(options);
-  const intent = await operatorClient(options).declareIntent({
-    // The authority validates the members of a source.
-    sources: (await readJsonList(file)) as readonly JsonObject[],
-    ...sent,
-  });
-  const { intent_id, agent_sovereign_id, declared_sources, expires_at } = intent;
-  const sources = declared_sources.map(({ source_id }) => source_id).join(', ');
-  deliverRecord(options, intent, {
-    made: `Intent ${intent_id} is declared`,
-    about: `${agent_sovereign_id} declares ${sent.access_types.join(', ')} on ${sources}. Valid until ${expires_at}.`,
-  });
-}
-
-async function runVerify(
-  intentFile: string,
-  policyFile: string,
-  options: VerificationOptions,
-): Promise<void> {
-  const [intent, policy] = await readJsonFiles(intentFile, policyFile);
-  const verdict = await (await verifierOf(options)).verifyIntent({
-    intent,
-    policy,
-    ...VERIFIED.sentIn(options),
-  });
-  const { violation_reason, violations } = verdict;
-  const what = `${named('intent', intent.intent_id)} under ${named('license', policy.policy_id)}`;
-  printVerdict(options, verdict, what, {
-    reason: violation_reason ?? '',
-    more: violations.map(({ violation_type, detail }) => `${violation_type}: ${detail}`),
   });
 }
 

@@ -21,17 +21,21 @@ export interface DescriptionFilter {
 type Description = Pick<CertificateRow, 'name' | 'labels' | 'hostname'>;
 
 export function addDescriptionFilters(command: Command): Command {
-  return command
-    .option(
-      '--name <pattern>',
-      'only nodes with this name, or any of these; * stands for any text (repeatable)',
-      collectAs(nodeName),
-    )
-    .option(
-      '--label <label>',
-      'only nodes with this label, and all others given: a key, or key=value (repeatable)',
-      collectAll(labels),
-    );
+  return command.addOption(nameFilter()).addOption(labelFilter());
+}
+
+export function nameFilter(): Option {
+  return new Option(
+    '--name <pattern>',
+    'only nodes with this name, or any of these; * stands for any text (repeatable)',
+  ).argParser(collectAs(nodeName));
+}
+
+export function labelFilter(): Option {
+  return new Option(
+    '--label <label>',
+    'only nodes with this label, and all others given: a key, or key=value (repeatable)',
+  ).argParser(collectAll(labels));
 }
 
 export function nodeName(text: string): string {

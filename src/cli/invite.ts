@@ -1,31 +1,26 @@
 /** `mesh-na invite`: creates, lists and withdraws invites for nodes. */
 import { type Command, InvalidArgumentError } from 'commander';
 import { pagesOf } from '../client/list-pages.ts';
+import type { Sent } from '../client/operations.ts';
 import type { OperatorClient } from '../client/operator-client.ts';
 import type { Invite } from '../protocol/answers/operators.ts';
-import { createInvites } from '../protocol/api/invites.ts';
-import {
-  INVITE_STATUSES,
-  type InviteRow,
-  type InviteStatus,
-  isBatchLabel,
-} from '../protocol/rows/invite.ts';
+import { type InviteRow, isBatchLabel } from '../protocol/rows/invite.ts';
 import { assertMeant, type Many, printDryRun } from './confirm.ts';
 import {
-  addDescriptionFilters,
-  type DescriptionFilter,
   descriptionColumns,
+  labelFilter,
   labelOption,
+  nameFilter,
   nodeName,
 } from './descriptions.ts';
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
-import { addListOptions, eachOf, type ListOptions, printList, rowsOf } from './listing.ts';
+import { addListOptions, eachOf, rowsOf } from './listing.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
-import { statusOption, wholeNumber } from './options.ts';
+import { wholeNumber } from './options.ts';
 import { asJson, printLines, printNote, printNotice, printResult } from './output.ts';
 import { printable, printableJson } from './printable.ts';
-import { addOutOption, type OutOptions, saveText } from './record-output.ts';
-import { routeOptions } from './route-options.ts';
+import { type RecordOptions, saveText } from './record-output.ts';
+import { listCommand, routeCommand } from './route-command.ts';
 import { wholeFingerprint } from './short-id.ts';
 import {
   addWideOption,
@@ -37,26 +32,6 @@ import {
 } from './table.ts';
 
 const FINGERPRINT_LENGTH = 16;
-
-const CREATED = routeOptions(createInvites, {
-  roles: ['--role <role>', 'role of the node'],
-  max_validity_hours: ['--max-validity-hours <n>', 'maximum validity of the certificate'],
-  token_expiry_hours: ['--token-expiry-hours <n>', 'lifetime of the token'],
-  count: ['--count <n>', 'create this many tokens in one request'],
-  recipient_public_key: ['--recipient <public-key>', 'bind the invite to this node key'],
-  batch: ['--batch <label>', 'label for listing and withdrawing the invites', batchLabel],
-  name: ['--name <name>', 'name for the node; {n} becomes the number of the token', nodeName],
-  labels: labelOption('label for the node (repeatable)'),
-});
-
-interface InviteFilter extends DescriptionFilter {
-  /** Its beginning. */
-  readonly fingerprint?: string;
-  readonly status?: InviteStatus;
-  readonly batch?: string;
-}
-
-interface InviteListOptions extends OperatorOptions, ListOptions, InviteFilter {}
 
 interface WithdrawOptions extends OperatorOptions, TableOptions {
   readonly batch?: string;
@@ -87,27 +62,44 @@ const WITHDRAWN: Many<InviteRow> = {
 export function addInviteCommands(program: Command): void {
   const invite = program.command('invite').description('invite nodes to the network');
 
-  const create = invite
-    .command('create')
-    .description('create a single-use invite token; it is shown only once')
-    .action(runCreate);
-  addOperatorOptions(addOutOption(CREATED.addTo(create), 'the tokens, one per line,'), [
-    'mesh-na invite create --role role:client --out token',
-    'mesh-na invite create --role role:anchor --role role:bridge --max-validity-hours 72 --json',
-    'mesh-na invite create --count 500 --batch field-team-7 --out tokens',
-    "mesh-na invite create --count 20 --name 'web-{n}' --label env=prod --out tokens",
-  ]);
+  routeCommand(invite.command('create'), 'createInvites', {
+    about: 'create a single-use invite token; it is shown only once',
+    values: {
+      roles: ['--role <role>', 'role of the node'],
+      max_validity_hours: ['--max-validity-hours <n>', 'maximum validity of the certificate'],
+      token_expiry_hours: ['--token-expiry-hours <n>', 'lifetime of the token'],
+      count: ['--count <n>', 'create this many tokens in one request'],
+      recipient_public_key: ['--recipient <public-key>', 'bind the invite to this node key'],
+      batch: ['--batch <label>', 'label for listing and withdrawing the invites', batchLabel],
+      name: ['--name <name>', 'name for the node; {n} becomes the number of the token', nodeName],
+      labels: labelOption('label for the node (repeatable)'),
+    },
+    out: 'the tokens, one per line,',
+    examples: [
+      'mesh-na invite create --role role:client --out token',
+      'mesh-na invite create --role role:anchor --role role:bridge --max-validity-hours 72 --json',
+      'mesh-na invite create --count 500 --batch field-team-7 --out tokens',
+      "mesh-na invite create --count 20 --name 'web-{n}' --label env=prod --out tokens",
+    ],
+    show: deliverTokens,
+  });
 
-  const list = invite
-    .command('list')
-    .description('list the invites by fingerprint, without their tokens (standard)')
-    .addOption(statusOption(INVITE_STATUSES))
-    .option('--batch <label>', 'only invites of this batch', batchLabel)
-    .action(runList);
-  addOperatorOptions(addListOptions(addDescriptionFilters(list), COLUMNS), [
-    'mesh-na invite list --sort expires --limit 20',
-    'mesh-na invite list --status unused',
-  ]);
+  listCommand(invite.command('list'), 'listInvites', {
+    about: 'list the invites by fingerprint, without their tokens (standard)',
+    values: {
+      status: ['--status <status>', 'only those with this status'],
+      batch: ['--batch <label>', 'only invites of this batch', batchLabel],
+      name: nameFilter(),
+      label: labelFilter(),
+    },
+    more: (command) => addListOptions(command, COLUMNS),
+    columns: COLUMNS,
+    none: 'No invites.',
+    examples: [
+      'mesh-na invite list --sort expires --limit 20',
+      'mesh-na invite list --status unused',
+    ],
+  });
 
   const withdraw = invite
     .command('withdraw')
@@ -130,20 +122,9 @@ export function addInviteCommands(program: Command): void {
   ]);
 }
 
-async function runList(options: InviteListOptions): Promise<void> {
-  await printList(options, invitePages(operatorClient(options), options), {
-    member: 'invites',
-    columns: COLUMNS,
-    none: 'No invites.',
-  });
-}
-
-function invitePages(
-  client: OperatorClient,
-  { status, batch, name, label, fingerprint }: InviteFilter,
-) {
+function invitePages(client: OperatorClient, filters: Sent<'listInvites'>) {
   return pagesOf(
-    (page) => client.listInvites({ status, batch, name, label, fingerprint, ...page }),
+    (page) => client.listInvites({ ...filters, ...page }),
     ({ invites }) => invites,
   );
 }
@@ -199,12 +180,8 @@ function batchLabel(text: string): string {
   );
 }
 
-async function runCreate(options: OperatorOptions & OutOptions): Promise<void> {
-  deliverTokens(options, await operatorClient(options).createInvites(CREATED.sentIn(options)));
-}
-
 /** Tokens are secrets, so they go only to the requested place; notes go to stderr. */
-function deliverTokens(options: OperatorOptions & OutOptions, invite: Invite): void {
+function deliverTokens(options: RecordOptions, invite: Invite): void {
   const { tokens = [invite], expires_at } = invite;
   const lines = tokens.map(({ token_id }) => token_id);
   const isSaved = saveText(options, `${lines.join('\n')}\n`, {

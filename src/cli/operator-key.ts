@@ -8,13 +8,11 @@ import { readArgument } from '../base/named-file.ts';
 import { keyFromSeed, newSeed } from '../client/keys.ts';
 import type { OperatorTier } from '../client/operator-client.ts';
 import type { OperatorKeyList } from '../protocol/answers/operators.ts';
-import { addOperatorKey, revokeOperatorKey } from '../protocol/api/operator-keys.ts';
 import { TIERS } from '../protocol/rows/operator-key.ts';
 import { onLocalFiles, usageFailure } from './exit-codes.ts';
-import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { addLocalOptions, publicKey } from './options.ts';
 import { asJson, type OutputOptions, printResult } from './output.ts';
-import { routeOptions } from './route-options.ts';
+import { routeCommand } from './route-command.ts';
 import {
   addWideOption,
   type Column,
@@ -24,21 +22,72 @@ import {
   timeColumn,
 } from './table.ts';
 
-const ADDED = routeOptions(addOperatorKey, { tier: ['--tier <tier>', 'tier of the key'] });
-
-const REVOKED = routeOptions(revokeOperatorKey, {
-  reason: ['--reason <text>', 'reason for the revocation'],
-});
-
 export function addOperatorKeyCommands(program: Command): void {
   const operatorKey = program
     .command('operator-key')
     .description('create, add, list and revoke operator keys');
   defineCreate(operatorKey.command('create'));
-  defineAdd(operatorKey.command('add'));
-  defineList(operatorKey.command('list'));
-  defineSetTier(operatorKey.command('set-tier'));
-  defineRevoke(operatorKey.command('revoke'));
+
+  routeCommand(operatorKey.command('add'), 'addOperatorKey', {
+    about: 'add an operator key, effective immediately and permanently (privileged)',
+    values: {
+      key_id: ['<key-id>', 'id of the new operator key'],
+      tier: ['--tier <tier>', 'tier of the key'],
+    },
+    more: (command) =>
+      command
+        .option('--public-key <key>', 'public key', publicKey)
+        .option(
+          '--public-key-file <file>',
+          'file with the public key, from operator-key create or ssh-keygen',
+        ),
+    examples: ['mesh-na operator-key add ops-2 --public-key-file ops-2.pub --tier standard'],
+    sent: (given, options: KeyOptions) => ({ ...given, public_key: givenPublicKey(options) }),
+    show: (options, added, { key_id, tier }) =>
+      printResult(options, asJson(added), [
+        `Operator key ${key_id} is added, with the tier ${tier}.`,
+      ]),
+  });
+
+  routeCommand(operatorKey.command('list'), 'listOperatorKeys', {
+    about: 'list all operator keys, usable and revoked (standard)',
+    more: addWideOption,
+    examples: ['mesh-na operator-key list'],
+    show: (options: TableOptions & OutputOptions, list) =>
+      printResult(options, asJson(list), tableOf(COLUMNS, list.operator_keys, options)),
+  });
+
+  routeCommand(operatorKey.command('set-tier'), 'setOperatorKeyTier', {
+    about: 'change the tier of an added operator key (privileged)',
+    values: {
+      key_id: ['<key-id>', 'operator key to change'],
+      tier: ['<tier>', 'standard or privileged', oneTier],
+    },
+    examples: ['mesh-na operator-key set-tier ops-2 privileged'],
+    show: (options, set, { key_id, tier }) =>
+      printResult(options, asJson(set), [`Operator key ${key_id} has the tier ${tier}.`]),
+  });
+
+  routeCommand(operatorKey.command('revoke'), 'revokeOperatorKey', {
+    about: 'revoke an operator key for good (privileged)',
+    values: {
+      key_id: ['<key-id>', 'operator key to revoke'],
+      reason: ['--reason <text>', 'reason for the revocation'],
+    },
+    more: (command) =>
+      command.option('--force-last-privileged', 'revoke it even if no privileged key is left'),
+    examples: ['mesh-na operator-key revoke ops-standard --reason rotated'],
+    sent: (given, { forceLastPrivileged }: { readonly forceLastPrivileged?: boolean }) => ({
+      ...given,
+      unless_last_privileged: forceLastPrivileged ? undefined : true,
+    }),
+    show(options, revoked, { key_id }) {
+      const text = revoked.already_revoked
+        ? `Operator key ${key_id} was already revoked.`
+        : `Operator key ${key_id} is revoked; ${revoked.remaining_active_keys} remain usable.`;
+      printResult(options, asJson(revoked), [text]);
+    },
+  });
 }
 
 /** Runs on the operator's machine: the authority needs only the public key. */
@@ -88,49 +137,17 @@ function runCreate(keyId: string, options: CreateOptions): void {
   ]);
 }
 
-interface AddOptions extends OperatorOptions {
+interface KeyOptions {
   readonly publicKey?: string;
   readonly publicKeyFile?: string;
 }
 
-function defineAdd(add: Command): void {
-  add
-    .description('add an operator key, effective immediately and permanently (privileged)')
-    .argument('<key-id>', 'id of the new operator key')
-    .option('--public-key <key>', 'public key', publicKey)
-    .option(
-      '--public-key-file <file>',
-      'file with the public key, from operator-key create or ssh-keygen',
-    )
-    .action(runAdd);
-  addOperatorOptions(ADDED.addTo(add), [
-    'mesh-na operator-key add ops-2 --public-key-file ops-2.pub --tier standard',
-  ]);
-}
-
-async function runAdd(keyId: string, options: AddOptions): Promise<void> {
-  const { tier } = ADDED.sentIn(options);
-  const public_key = givenPublicKey(options);
-  const added = await operatorClient(options).addOperatorKey({ key_id: keyId, public_key, tier });
-  printResult(options, asJson(added), [`Operator key ${keyId} is added, with the tier ${tier}.`]);
-}
-
-function givenPublicKey({ publicKey: key, publicKeyFile: file }: AddOptions): string {
+function givenPublicKey({ publicKey: key, publicKeyFile: file }: KeyOptions): string {
   if (key !== undefined && file === undefined) return key;
   if (key !== undefined || file === undefined) {
     throw usageFailure('Give the key with either --public-key or --public-key-file');
   }
   return onLocalFiles(() => readPublicKey(file, readArgument)).toString('base64');
-}
-
-function defineList(list: Command): void {
-  list.description('list all operator keys, usable and revoked (standard)').action(runList);
-  addOperatorOptions(addWideOption(list), ['mesh-na operator-key list']);
-}
-
-async function runList(options: OperatorOptions & TableOptions): Promise<void> {
-  const list = await operatorClient(options).listOperatorKeys();
-  printResult(options, asJson(list), tableOf(COLUMNS, list.operator_keys, options));
 }
 
 const COLUMNS: readonly Column<OperatorKeyList['operator_keys'][number]>[] = [
@@ -143,52 +160,8 @@ const COLUMNS: readonly Column<OperatorKeyList['operator_keys'][number]>[] = [
   column('REASON', (key) => key.reason, 1),
 ];
 
-function defineSetTier(setTier: Command): void {
-  setTier
-    .description('change the tier of an added operator key (privileged)')
-    .argument('<key-id>', 'operator key to change')
-    .argument('<tier>', 'standard or privileged', oneTier)
-    .action(runSetTier);
-  addOperatorOptions(setTier, ['mesh-na operator-key set-tier ops-2 privileged']);
-}
-
-async function runSetTier(
-  keyId: string,
-  tier: OperatorTier,
-  options: OperatorOptions,
-): Promise<void> {
-  const set = await operatorClient(options).setOperatorKeyTier({ key_id: keyId, tier });
-  printResult(options, asJson(set), [`Operator key ${keyId} has the tier ${tier}.`]);
-}
-
 function oneTier(text: string): OperatorTier {
   const tier = TIERS.find((name) => name === text);
   if (tier === undefined) throw new InvalidArgumentError('It must be standard or privileged.');
   return tier;
-}
-
-function defineRevoke(revoke: Command): void {
-  revoke
-    .description('revoke an operator key for good (privileged)')
-    .argument('<key-id>', 'operator key to revoke')
-    .option('--force-last-privileged', 'revoke it even if no privileged key is left')
-    .action(runRevoke);
-  addOperatorOptions(REVOKED.addTo(revoke), [
-    'mesh-na operator-key revoke ops-standard --reason rotated',
-  ]);
-}
-
-async function runRevoke(
-  keyId: string,
-  options: OperatorOptions & { readonly forceLastPrivileged?: boolean },
-): Promise<void> {
-  const revoked = await operatorClient(options).revokeOperatorKey({
-    key_id: keyId,
-    ...REVOKED.sentIn(options),
-    unless_last_privileged: options.forceLastPrivileged ? undefined : true,
-  });
-  const text = revoked.already_revoked
-    ? `Operator key ${keyId} was already revoked.`
-    : `Operator key ${keyId} is revoked; ${revoked.remaining_active_keys} remain usable.`;
-  printResult(options, asJson(revoked), [text]);
 }

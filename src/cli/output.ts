@@ -47,7 +47,7 @@ const UNCHECKED: Readonly<Record<string, string>> = {
 };
 
 /** The verdict of a verification whose answer has no such members. */
-interface Finding {
+export interface Finding {
   readonly passed?: boolean;
   /** Why it was rejected. */
   readonly reason?: string;

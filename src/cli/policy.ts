@@ -9,17 +9,11 @@ import { assertConfirmed } from './confirm.ts';
 import { usageFailure } from './exit-codes.ts';
 import { readJsonFile } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
-import {
-  addPublicOptions,
-  collect,
-  collectAs,
-  HIGHEST_PORT,
-  type PublicOptions,
-  wholeNumber,
-} from './options.ts';
+import { collect, collectAs, HIGHEST_PORT, wholeNumber } from './options.ts';
 import { printResult } from './output.ts';
 import type { Line } from './printable.ts';
 import { addOutOption, type RecordOptions, showDocument, showRecord } from './record-output.ts';
+import { routeCommand } from './route-command.ts';
 import { publicClient } from './server.ts';
 import {
   addWideOption,
@@ -75,27 +69,29 @@ export function addPolicyCommands(program: Command): void {
     'mesh-na policy publish --file policy.json --yes',
   ]);
 
-  const rollback = policy
-    .command('rollback')
-    .description('make an earlier policy active again (privileged)')
-    .argument('<policy-id>', 'policy to return to')
-    .action(runRollback);
-  addOperatorOptions(addOutOption(rollback, 'the signed policy'), [
-    'mesh-na policy rollback spring',
-  ]);
+  routeCommand(policy.command('rollback'), 'rollBackPolicy', {
+    about: 'make an earlier policy active again (privileged)',
+    values: { policy_id: ['<policy-id>', 'policy to return to'] },
+    out: 'the signed policy',
+    examples: ['mesh-na policy rollback spring'],
+    show: printActive,
+  });
 
-  defineList(policy.command('list'));
+  routeCommand(policy.command('list'), 'readPolicyHistory', {
+    about: 'list all policies, newest first',
+    more: addWideOption,
+    examples: ['mesh-na policy list'],
+    show: (options: OperatorOptions & TableOptions, history) =>
+      printResult(options, history, listText(history, options)),
+  });
 
-  const show = policy.command('show').description('show the active policy').action(runShow);
-  addPublicOptions(addOutOption(show, 'the policy'), [
-    'mesh-na policy show',
-    'mesh-na policy show --out policy.json',
-  ]);
-}
-
-function defineList(list: Command): void {
-  list.description('list all policies, newest first').action(runList);
-  addOperatorOptions(addWideOption(list), ['mesh-na policy list']);
+  routeCommand(policy.command('show'), 'readPolicy', {
+    about: 'show the active policy',
+    out: 'the policy',
+    examples: ['mesh-na policy show', 'mesh-na policy show --out policy.json'],
+    show: (options, active) =>
+      showDocument(options, active, `Policy ${active.policy_id}`, policyText(active)),
+  });
 }
 
 async function runPublish(options: PublishOptions): Promise<void> {
@@ -160,21 +156,9 @@ function changesBetween(active: PolicyManifest, request: JsonObject): string[] {
   ];
 }
 
-async function runRollback(
-  policyId: string,
-  options: OperatorOptions & RecordOptions,
-): Promise<void> {
-  printActive(options, await operatorClient(options).rollBackPolicy({ policy_id: policyId }));
-}
-
 function printActive(options: RecordOptions, policy: PolicyManifest): void {
   const text = ['', ...policyText(policy)];
   showRecord(options, policy, `Policy ${policy.policy_id} is active`, text);
-}
-
-async function runList(options: OperatorOptions & TableOptions): Promise<void> {
-  const history = await operatorClient(options).readPolicyHistory();
-  printResult(options, history, listText(history, options));
 }
 
 const COLUMNS: readonly Column<PolicyHistory['versions'][number]>[] = [
@@ -189,11 +173,6 @@ const COLUMNS: readonly Column<PolicyHistory['versions'][number]>[] = [
 function listText({ versions }: PolicyHistory, options: TableOptions): Line[] {
   if (versions.length === 0) return ['No policy has been published.'];
   return tableOf(COLUMNS, versions, options);
-}
-
-async function runShow(options: PublicOptions & RecordOptions): Promise<void> {
-  const policy = await publicClient(options).readPolicy();
-  showDocument(options, policy, `Policy ${policy.policy_id}`, policyText(policy));
 }
 
 function policyText(policy: PolicyManifest): string[] {

@@ -1,5 +1,5 @@
 /** Options of commands, and what they send, derived from the declaration of an operation. */
-import { type Command, Option } from 'commander';
+import { Argument, type Command, Option } from 'commander';
 import { isJsonObject, isList, type JsonObject, type JsonValue } from '../base/json/value.ts';
 import type { Operation, SentOf } from '../protocol/api/define.ts';
 import { PUBLIC_KEY_PATTERN } from '../protocol/api/scalars.ts';
@@ -12,43 +12,61 @@ export interface Member {
   readonly isRequired: boolean;
 }
 
-/** The flag, and what a command says or accepts otherwise than the declaration. */
+/** The flag or argument, and what a command says or accepts otherwise than the declaration. */
 export type Shown = readonly [
-  flags: string,
+  syntax: string,
   about?: string | undefined,
   parse?: (text: string) => unknown,
 ];
 
 export interface RouteOptions<Sent> {
   addTo(command: Command): Command;
-  /** The members that were given, in the names of the wire. */
-  sentIn(options: object): Sent;
+  /** The members that were given to the command, in the names of the wire. */
+  sentIn(command: Command): Sent;
 }
 
-/** The members that a command offers; a required one is a mandatory option, unless it is an option already. */
+/** Members as options of a command, or as arguments after those that it has already. */
 export function routeOptions<Declared extends Operation, Name extends keyof SentOf<Declared>>(
   operation: Declared,
   shown: { readonly [Offered in Name]: Shown | Option },
 ): RouteOptions<Pick<SentOf<Declared>, Name>> {
   const members = membersOf(operation);
-  const options = Object.entries<Shown | Option>(shown).map(([name, each]) => {
-    if (each instanceof Option) return { name, option: each };
+  const places = Object.entries<Shown | Option>(shown).map(([name, each]) => {
+    if (each instanceof Option) return { name, place: each };
     const member = members.find((declared) => declared.name === name) as Member;
-    const schema = withoutNull(member.schema);
-    const option = optionOf({ ...member, schema }, each);
-    return { name, option: option.makeOptionMandatory(member.isRequired) };
+    return { name, place: placeOf({ ...member, schema: withoutNull(member.schema) }, each) };
   });
   return {
     addTo(command) {
-      for (const { option } of options) command.addOption(option);
+      for (const { place } of places) addPlace(command, place);
       return command;
     },
-    sentIn(given) {
-      const values = given as { readonly [option: string]: unknown };
-      const sent = options.map(({ name, option }) => [name, values[option.attributeName()]]);
+    sentIn(command) {
+      const sent = places.map(({ name, place }) => [name, valueAt(command, place)]);
       return Object.fromEntries(sent.filter(([, value]) => value !== undefined));
     },
   };
+}
+
+export type Place = Option | Argument;
+
+export function addPlace(command: Command, place: Place): void {
+  if (place instanceof Option) command.addOption(place);
+  else command.addArgument(place);
+}
+
+export function valueAt(command: Command, place: Place): unknown {
+  if (place instanceof Option) return command.opts()[place.attributeName()];
+  return command.processedArgs[command.registeredArguments.indexOf(place)];
+}
+
+/** A required member is a mandatory option. */
+function placeOf(member: Member, shown: Shown): Place {
+  const [syntax, text = String(member.schema.description), own] = shown;
+  if (syntax.startsWith('-')) {
+    return optionOf(member, shown).makeOptionMandatory(member.isRequired);
+  }
+  return new Argument(syntax, text).argParser(own ?? parserOf(member.schema));
 }
 
 export function membersOf({ path, query, body }: Operation): Member[] {

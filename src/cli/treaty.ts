@@ -1,110 +1,78 @@
 /** `mesh-na treaty`: recognition of other sovereigns. */
 import { type Command, Option } from 'commander';
 import type { Sent } from '../client/operations.ts';
-import { issueTreaty, listTreaties, revokeTreaty } from '../protocol/api/treaties.ts';
-import { verifyTreaty } from '../protocol/api/verifications.ts';
 import { usageFailure } from './exit-codes.ts';
 import { readJsonFile } from './json-file.ts';
-import { printList } from './listing.ts';
-import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
-import { addPublicOptions, collect, type PublicOptions, signerKeyOption } from './options.ts';
-import { printResult, printVerdict } from './output.ts';
-import { addOutOption, type RecordOptions, showRecord } from './record-output.ts';
-import { routeOptions } from './route-options.ts';
+import type { OperatorOptions } from './operator-connection.ts';
+import { collect, signerKeyOption } from './options.ts';
+import { printResult } from './output.ts';
+import { showRecord } from './record-output.ts';
+import { listCommand, routeCommand } from './route-command.ts';
 import { publicClient } from './server.ts';
-import { addWideOption, column, idColumn, type TableOptions, timeColumn } from './table.ts';
+import { column, idColumn, timeColumn } from './table.ts';
 import { addFollowCommand } from './treaty-follow.ts';
-import { treatyPages, wholeTreatyId } from './treaty-pages.ts';
-import { addVerificationOptions, type VerificationOptions, verifierOf } from './verification.ts';
-
-const ISSUED = routeOptions(issueTreaty, {
-  subject_public_keys: ['--key <key>', 'public key of the sovereign'],
-  validity_hours: ['--validity-hours <n>', 'how long it is valid'],
-  metadata: ['--metadata <json>', 'free-form metadata'],
-  issuer_sovereign_id: ['--issuer <name>', "issuing sovereign (default: the authority's)"],
-});
-
-const REVOKED = routeOptions(revokeTreaty, {
-  reason: ['--reason <text>', 'reason; renewed_by:<id> or replaced_by:<id> names the successor'],
-});
-
-const LISTED = routeOptions(listTreaties, {
-  issuer_sovereign_id: ['--issuer <name>', 'only treaties that this sovereign issued'],
-  subject_sovereign_id: ['--subject <name>', 'only treaties that recognize this sovereign'],
-  status: ['--status <status>', 'only those with this status'],
-});
-
-const VERIFIED = routeOptions(verifyTreaty, {
-  issuer_public_keys: signerKeyOption('--issuer-key'),
-  expected_issuer_sovereign_id: [
-    '--expect-issuer <name>',
-    'reject it unless this sovereign issued it',
-  ],
-  expected_subject_sovereign_id: [
-    '--expect-subject <name>',
-    'reject it unless it recognizes this sovereign',
-  ],
-});
+import { wholeTreatyId } from './treaty-pages.ts';
+import { verifyCommand } from './verification.ts';
 
 export function addTreatyCommands(program: Command): void {
   const treaty = program.command('treaty').description('recognize other sovereigns');
 
-  const issue = treaty
-    .command('issue')
-    .description('sign a treaty that recognizes a sovereign (privileged)')
-    .argument('<subject-sovereign>', 'sovereign to recognize')
-    .option('--role <role>', 'role it may attest (repeatable)', collect)
-    .addOption(new Option('--any-role', 'it may attest any role').conflicts('role'))
-    .option('--scope <file>', 'JSON with the scope, - for standard input; --role overrides it')
-    .action(runIssue);
-  addOperatorOptions(addOutOption(ISSUED.addTo(issue), 'the signed treaty'), [
-    'mesh-na treaty issue beta --key "$BETA_KEY" --role role:client --out alpha-beta.json',
-  ]);
+  routeCommand(treaty.command('issue'), 'issueTreaty', {
+    about: 'sign a treaty that recognizes a sovereign (privileged)',
+    values: {
+      subject_sovereign_id: ['<subject-sovereign>', 'sovereign to recognize'],
+      subject_public_keys: ['--key <key>', 'public key of the sovereign'],
+      validity_hours: ['--validity-hours <n>', 'how long it is valid'],
+      metadata: ['--metadata <json>', 'free-form metadata'],
+      issuer_sovereign_id: ['--issuer <name>', "issuing sovereign (default: the authority's)"],
+    },
+    more: (command) =>
+      command
+        .option('--role <role>', 'role it may attest (repeatable)', collect)
+        .addOption(new Option('--any-role', 'it may attest any role').conflicts('role'))
+        .option('--scope <file>', 'JSON with the scope, - for standard input; --role overrides it'),
+    out: 'the signed treaty',
+    examples: [
+      'mesh-na treaty issue beta --key "$BETA_KEY" --role role:client --out alpha-beta.json',
+    ],
+    sent: async (given, options: ScopeOptions) => ({ ...given, scope: await scopeOf(options) }),
+    show(options, issued) {
+      const roles = issued.scope.allowed_roles.join(', ') || 'any';
+      showRecord(options, issued, `Treaty ${issued.treaty_id} is issued`, [
+        `${issued.issuer_sovereign_id} recognizes ${issued.subject_sovereign_id}. Roles: ${roles}. Expires: ${issued.expires_at}.`,
+      ]);
+    },
+  });
 
-  const revoke = treaty
-    .command('revoke')
-    .description('revoke a treaty (privileged)')
-    .argument('<treaty-id>', 'treaty id, or at least its first 8 characters')
-    .action(runRevoke);
-  addOperatorOptions(REVOKED.addTo(revoke), [
-    'mesh-na treaty revoke 7d0f6e0c-8a51-4f0e-9a53-6f5d3c2b1a00 --reason "no longer needed"',
-  ]);
+  routeCommand(treaty.command('revoke'), 'revokeTreaty', {
+    about: 'revoke a treaty (privileged)',
+    values: {
+      treaty_id: ['<treaty-id>', 'treaty id, or at least its first 8 characters'],
+      reason: [
+        '--reason <text>',
+        'reason; renewed_by:<id> or replaced_by:<id> names the successor',
+      ],
+    },
+    examples: [
+      'mesh-na treaty revoke 7d0f6e0c-8a51-4f0e-9a53-6f5d3c2b1a00 --reason "no longer needed"',
+    ],
+    sent: async (given, options: OperatorOptions) => ({
+      ...given,
+      treaty_id: await wholeTreatyId(publicClient(options), given.treaty_id),
+    }),
+    show: (options, revoked, { treaty_id }) =>
+      printResult(options, revoked, [`Treaty ${treaty_id} is revoked.`]),
+  });
 
   addFollowCommand(treaty);
 
-  const list = treaty
-    .command('list')
-    .description('list the treaties of the authority, oldest first')
-    .action(runList);
-  addPublicOptions(addWideOption(LISTED.addTo(list)), [
-    'mesh-na treaty list',
-    'mesh-na treaty list --subject beta --json',
-  ]);
-
-  const verify = treaty
-    .command('verify')
-    .description('verify a treaty; exit code 4 if it is rejected')
-    .argument('<file>', 'the signed treaty, - for standard input')
-    .action(runVerify);
-  addVerificationOptions(VERIFIED.addTo(verify), [
-    'mesh-na treaty verify alpha-beta.json',
-    'mesh-na treaty verify alpha-beta.json --offline --genesis genesis.json',
-    'mesh-na treaty verify beta-alpha.json --issuer-key "$BETA_KEY" --expect-subject alpha',
-  ]);
-}
-
-async function runRevoke(given: string, options: OperatorOptions): Promise<void> {
-  const id = await wholeTreatyId(publicClient(options), given);
-  const revoked = await operatorClient(options).revokeTreaty({
-    treaty_id: id,
-    ...REVOKED.sentIn(options),
-  });
-  printResult(options, revoked, [`Treaty ${id} is revoked.`]);
-}
-
-async function runList(options: PublicOptions & TableOptions): Promise<void> {
-  await printList(options, treatyPages(publicClient(options), LISTED.sentIn(options)), {
-    member: 'recognition_treaties',
+  listCommand(treaty.command('list'), 'listTreaties', {
+    about: 'list the treaties of the authority, oldest first',
+    values: {
+      issuer_sovereign_id: ['--issuer <name>', 'only treaties that this sovereign issued'],
+      subject_sovereign_id: ['--subject <name>', 'only treaties that recognize this sovereign'],
+      status: ['--status <status>', 'only those with this status'],
+    },
     columns: [
       idColumn('TREATY', ({ treaty }) => treaty.treaty_id),
       column('ISSUER', ({ treaty }) => treaty.issuer_sovereign_id, 2),
@@ -115,21 +83,35 @@ async function runList(options: PublicOptions & TableOptions): Promise<void> {
       column('REASON', ({ lifecycle }) => lifecycle.revocation_reason, 1),
     ],
     none: 'No treaties.',
+    examples: ['mesh-na treaty list', 'mesh-na treaty list --subject beta --json'],
+  });
+
+  verifyCommand(treaty.command('verify'), 'verifyTreaty', {
+    about: 'verify a treaty; exit code 4 if it is rejected',
+    files: { treaty: ['<file>', 'the signed treaty, - for standard input'] },
+    values: {
+      issuer_public_keys: signerKeyOption('--issuer-key'),
+      expected_issuer_sovereign_id: [
+        '--expect-issuer <name>',
+        'reject it unless this sovereign issued it',
+      ],
+      expected_subject_sovereign_id: [
+        '--expect-subject <name>',
+        'reject it unless it recognizes this sovereign',
+      ],
+    },
+    examples: [
+      'mesh-na treaty verify alpha-beta.json',
+      'mesh-na treaty verify alpha-beta.json --offline --genesis genesis.json',
+      'mesh-na treaty verify beta-alpha.json --issuer-key "$BETA_KEY" --expect-subject alpha',
+    ],
+    finding: ({ treaty_id, issuer_sovereign_id: issuer, subject_sovereign_id: subject }) => ({
+      what: `treaty ${treaty_id}, ${issuer} recognizes ${subject}`,
+    }),
   });
 }
 
-/** `treaty verify`. */
-async function runVerify(file: string, options: VerificationOptions): Promise<void> {
-  const verdict = await (await verifierOf(options)).verifyTreaty({
-    treaty: await readJsonFile(file),
-    ...VERIFIED.sentIn(options),
-  });
-  const { treaty_id, issuer_sovereign_id, subject_sovereign_id } = verdict;
-  const parties = `${issuer_sovereign_id} recognizes ${subject_sovereign_id}`;
-  printVerdict(options, verdict, `treaty ${treaty_id}, ${parties}`);
-}
-
-interface IssueOptions extends OperatorOptions, RecordOptions {
+interface ScopeOptions {
   readonly role?: readonly string[];
   readonly anyRole?: boolean;
   readonly scope?: string;
@@ -137,22 +119,8 @@ interface IssueOptions extends OperatorOptions, RecordOptions {
 
 type Scope = Sent<'issueTreaty'>['scope'];
 
-/** `treaty issue`. */
-async function runIssue(subject: string, options: IssueOptions): Promise<void> {
-  const scope = await scopeOf(options);
-  const treaty = await operatorClient(options).issueTreaty({
-    subject_sovereign_id: subject,
-    scope,
-    ...ISSUED.sentIn(options),
-  });
-  const roles = treaty.scope.allowed_roles.join(', ') || 'any';
-  showRecord(options, treaty, `Treaty ${treaty.treaty_id} is issued`, [
-    `${treaty.issuer_sovereign_id} recognizes ${treaty.subject_sovereign_id}. Roles: ${roles}. Expires: ${treaty.expires_at}.`,
-  ]);
-}
-
 /** The authority validates the members of the file. */
-async function scopeOf({ role, anyRole, scope }: IssueOptions): Promise<Scope> {
+async function scopeOf({ role, anyRole, scope }: ScopeOptions): Promise<Scope> {
   const members = scope === undefined ? {} : await readJsonFile(scope);
   const allowed_roles = anyRole ? [] : (role ?? members.allowed_roles);
   const isAny = allowed_roles === undefined || isEmpty(allowed_roles);

@@ -6,14 +6,19 @@ import type { JsonObject } from '../base/json/value.ts';
 import { systemRuntime } from '../base/runtime.ts';
 import { createNetworkTrust, type NetworkTrustOptions } from '../client/followed-keys.ts';
 import { genesisProblem } from '../client/network-trust.ts';
+import type { Sent } from '../client/operations.ts';
 import type { PublicClient } from '../client/public-client.ts';
+import type { AnswerOf } from '../protocol/api/define.ts';
+import type { Api } from '../protocol/api/table.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import { EXIT, failure, usageFailure } from './exit-codes.ts';
 import { readGenesisFile, readJsonFile } from './json-file.ts';
 import { followKeys } from './node-authority-keys.ts';
 import { offlineVerdicts, type Verifications } from './offline-verdicts.ts';
-import { addPublicOptions, type PublicOptions } from './options.ts';
+import { acceptDenialOption, addPublicOptions, type PublicOptions } from './options.ts';
+import { asJson, type Finding, printVerdict } from './output.ts';
 import { chosenProfile, configHomeOption, profileName } from './profiles.ts';
+import { addInputs, type Inputs, methodOf } from './route-command.ts';
 import { publicClient } from './server.ts';
 
 export interface VerificationOptions extends PublicOptions {
@@ -24,6 +29,53 @@ export interface VerificationOptions extends PublicOptions {
   readonly configHome?: string;
   /** Only for `attestation verify`. */
   readonly feed?: string;
+}
+
+interface VerifyCommand<
+  Name extends keyof Verifications,
+  File extends keyof Sent<Name>,
+  Value extends keyof Sent<Name>,
+> extends Inputs<File, Value> {
+  readonly about: string;
+  readonly notes?: string;
+  readonly examples: readonly string[];
+  /** A genuine record that is rejected without `--accept-denial`. */
+  readonly denial?: string;
+  /** Completes the members that were given. */
+  readonly sent?: (
+    given: Pick<Sent<Name>, File | Value>,
+    options: VerificationOptions,
+    args: readonly string[],
+  ) => Promise<Sent<Name>>;
+  readonly finding: (
+    verdict: AnswerOf<Api[Name]>,
+    sent: Sent<Name>,
+    acceptsDenial: boolean,
+  ) => Finding & { readonly what: string };
+}
+
+/** Defines a command that verifies records and prints the verdict. */
+export function verifyCommand<
+  Name extends keyof Verifications,
+  File extends keyof Sent<Name> = never,
+  Value extends keyof Sent<Name> = never,
+>(command: Command, name: Name, form: VerifyCommand<Name, File, Value>): void {
+  const { about, notes, examples, denial, finding } = form;
+  command.description(about);
+  const read = addInputs<Name, File, Value>(command, name, form);
+  if (denial !== undefined) command.addOption(acceptDenialOption(denial));
+  if (notes !== undefined) command.addHelpText('after', `\n${notes}`);
+  command.action(async () => {
+    const options = command.opts<VerificationOptions & { readonly acceptDenial?: boolean }>();
+    const verifier = await verifierOf(options);
+    const given = await read();
+    const sent = (await form.sent?.(given, options, command.args)) ?? (given as Sent<Name>);
+    const verdict = await methodOf(verifier, name)(sent as JsonObject);
+    const { acceptDenial = false } = options;
+    const { what, ...found } = finding(verdict as AnswerOf<Api[Name]>, sent, acceptDenial);
+    printVerdict(options, asJson(verdict), what, found);
+  });
+  addVerificationOptions(command, examples);
 }
 
 /** Ends the definition of a command that verifies with its options and its examples. */
