@@ -4,7 +4,6 @@ import { isJsonObject, type JsonObject } from '../base/json/value.ts';
 import type { AgreementTerms } from '../protocol/records/agreement.ts';
 import { notHolding } from './json-file.ts';
 import { collect, collectAs, publicKey, timeAhead } from './options.ts';
-import { deliverRecord } from './record-output.ts';
 import { routeCommand } from './route-command.ts';
 import { addWindowOptions, hoursFromNow, type WindowOptions, windowOf } from './validity.ts';
 import { keysOf, partiesOf, verifyCommand } from './verification.ts';
@@ -29,7 +28,6 @@ export function addAgreementCommands(program: Command): void {
       ).argParser(timeAhead),
     },
     more: addWindowOptions,
-    out: 'the record',
     examples: [
       'mesh-na agreement offer beta --capability read --capability write --out offer.json',
       'mesh-na agreement offer beta --capability read | mesh-na agreement accept - --out a.json',
@@ -39,14 +37,14 @@ export function addAgreementCommands(program: Command): void {
       ...windowOf(options),
       expires_at: given.expires_at ?? hoursFromNow(OPEN_HOURS),
     }),
-    show(options, offer, { responder_sovereign_id: responder }) {
+    record(offer, { responder_sovereign_id: responder }) {
       const { offer_id, offerer_sovereign_id, requested_terms, expires_at } = offer;
       const { verdict, reason } = offer.offerer_evidence;
       const use = verdict === 'block' ? 'It cannot be accepted' : `Acceptable until ${expires_at}`;
-      deliverRecord(options, offer, {
+      return {
         made: `Offer ${offer_id} created`,
         about: `${offerer_sovereign_id} offers ${responder} ${requested_terms.capabilities.join(', ')}. ${use}: evidence ${verdict}, ${reason}.`,
-      });
+      };
     },
   });
 
@@ -63,7 +61,6 @@ export function addAgreementCommands(program: Command): void {
       ).argParser(collect),
     },
     more: (command) => addWindowOptions(command, { from: 'as offered', until: 'as offered' }),
-    out: 'the record',
     examples: ['mesh-na agreement counter offer.json --capability read --out counter.json'],
     sent({ offer, capabilities, scope }, options: WindowOptions, [file = '']) {
       const offered = offeredTerms(file, offer);
@@ -74,13 +71,10 @@ export function addAgreementCommands(program: Command): void {
         ...windowOf(options, offered),
       };
     },
-    show(options, counter) {
-      const { offer_id, responder_sovereign_id, agreed_terms, expires_at } = counter;
-      deliverRecord(options, counter, {
-        made: `Counter to offer ${offer_id} created`,
-        about: `${responder_sovereign_id} would agree on ${agreed_terms.capabilities.join(', ')}. Acceptable until ${expires_at}.`,
-      });
-    },
+    record: ({ offer_id, responder_sovereign_id, agreed_terms, expires_at }) => ({
+      made: `Counter to offer ${offer_id} created`,
+      about: `${responder_sovereign_id} would agree on ${agreed_terms.capabilities.join(', ')}. Acceptable until ${expires_at}.`,
+    }),
   });
 
   routeCommand(agreement.command('accept'), 'acceptAgreement', {
@@ -89,20 +83,19 @@ export function addAgreementCommands(program: Command): void {
       offer: ['<offer>', 'the signed offer, - for standard input'],
       counter: ['--counter <file>', 'accept this counter to the offer instead'],
     },
-    out: 'the record',
     examples: [
       'mesh-na agreement accept offer.json --out agreement.json',
       'mesh-na agreement accept offer.json --counter counter.json --out agreement.json',
     ],
     sent: ({ offer, counter }) =>
       counter === undefined ? { offer } : { counter, original_offer: offer },
-    show(options, agreed) {
+    record(agreed) {
       const { agreement_id, offerer_sovereign_id, responder_sovereign_id, agreed_terms } = agreed;
       const { capabilities, valid_until } = agreed_terms;
-      deliverRecord(options, agreed, {
+      return {
         made: `Agreement ${agreement_id} created`,
         about: `${offerer_sovereign_id} and ${responder_sovereign_id} agree on ${capabilities.join(', ')} until ${valid_until}. Signatures: ${agreed.signatures.length}.`,
-      });
+      };
     },
   });
 

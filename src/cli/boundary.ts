@@ -1,7 +1,6 @@
 /** `mesh-na boundary`: decides whether requests stay within an agreement. */
 import type { Command } from 'commander';
 import { signerKeyOption } from './options.ts';
-import { deliverRecord } from './record-output.ts';
 import { routeCommand } from './route-command.ts';
 import { verifyCommand } from './verification.ts';
 
@@ -17,16 +16,15 @@ export function addBoundaryCommands(program: Command): void {
       context: ['--context <file>', 'JSON with context_id, context_freshness_seq and so on'],
     },
     values: { requested_capability: ['<capability>', 'requested capability'] },
-    out: 'the record',
     notes: 'A denial is a signed decision, too, and exits with code 0.',
     examples: ['mesh-na boundary decide agreement.json read --out decision.json'],
-    show(options, decision, { requested_capability: capability }) {
+    record(decision, { requested_capability: capability }) {
       const { decision_id, authorized, denial_reason, decision_valid_until } = decision;
       const verdict = authorized ? `${capability} is authorized` : `Denied (${denial_reason})`;
-      deliverRecord(options, decision, {
+      return {
         made: `Decision ${decision_id} created`,
         about: `${verdict}. Valid until ${decision_valid_until}.`,
-      });
+      };
     },
   });
 

@@ -12,14 +12,12 @@ import { REVOCATION_REASONS, type RevocationReason } from '../protocol/records/r
 import {
   CERTIFICATE_STATUS_FILTERS,
   type CertificateRow,
+  type CertificateStatusFilter,
   isAccepted,
 } from '../protocol/rows/certificate.ts';
 import {
-  addCertificateFilters,
   CERTIFICATE_COLUMNS,
-  type FilterOptions,
-  filtersIn,
-  isFiltered,
+  certificateFilters,
   wholeCertificateId,
   wholeNodeKey,
 } from './certificate-rows.ts';
@@ -53,28 +51,34 @@ export function addCertificateCommands(program: Command): void {
   defineRevoke(certificate.command('revoke'));
 }
 
-interface CertificateListOptions extends OperatorOptions, FilterOptions, ListOptions {}
+interface CertificateListOptions extends OperatorOptions, ListOptions {
+  readonly key?: string;
+  readonly status?: CertificateStatusFilter;
+}
 
 function defineList(list: Command): void {
+  const filters = certificateFilters();
   list
     .description(
       'list the certificates of nodes, including silent, expired and revoked ones (standard)',
     )
     .addOption(statusOption(CERTIFICATE_STATUS_FILTERS))
     .option('--key <public-key>', 'only certificates of this node key', keyOrBeginning)
-    .action(runList);
-  addOperatorOptions(addListOptions(addCertificateFilters(list), CERTIFICATE_COLUMNS), [
+    .action((options) => runList(filters.sentIn(list), options));
+  addOperatorOptions(addListOptions(filters.addTo(list), CERTIFICATE_COLUMNS), [
     "mesh-na certificate list --name 'web-*' --sort last-contact",
     'mesh-na certificate list --silent-since 30d',
     'mesh-na certificate list --expires-before 7d --json | jq .count',
   ]);
 }
 
-async function runList(options: CertificateListOptions): Promise<void> {
+async function runList(
+  filters: CertificateFilters,
+  options: CertificateListOptions,
+): Promise<void> {
   const client = operatorClient(options);
-  const { key } = options;
-  const filters = filtersIn(options);
-  const found = key === undefined ? filters : { ...filters, key: await wholeNodeKey(client, key) };
+  const { key, status } = options;
+  const found = { ...filters, status, key: key && (await wholeNodeKey(client, key)) };
   await printList(options, certificatePages(client, found), {
     member: 'certificates',
     columns: CERTIFICATE_COLUMNS,
@@ -108,13 +112,16 @@ const REVOKED: Many<CertificateRow> = {
   columns: CERTIFICATE_COLUMNS,
 };
 
-interface RevokeOptions extends OperatorOptions, FilterOptions, TableOptions {
+interface RevokeOptions extends OperatorOptions, TableOptions {
+  readonly key?: string;
+  readonly status?: CertificateStatusFilter;
   readonly reason?: RevocationReason;
   readonly dryRun?: boolean;
   readonly yesRevoke?: number;
 }
 
 function defineRevoke(revoke: Command): void {
+  const filters = certificateFilters();
   revoke
     .description('revoke node certificates and publish a new revocation list (privileged)')
     .argument('[cert-id]', 'certificate id, or at least its first 8 characters')
@@ -127,7 +134,8 @@ function defineRevoke(revoke: Command): void {
       new Option('--reason <reason>', 'reason for the revocation').choices(REVOCATION_REASONS),
     )
     .addOption(statusOption(['active', 'silent', 'renewed', 'in_use']));
-  addCertificateFilters(revoke)
+  filters
+    .addTo(revoke)
     .option('--dry-run', 'show what would be revoked without changing anything')
     .option(
       '--yes-revoke <n>',
@@ -138,7 +146,9 @@ function defineRevoke(revoke: Command): void {
       'after',
       '\nInstead of naming a certificate or a key, select accepted certificates with --status, --role, --name, --label,\n--hostname, --address, --health, --silent-since and --expires-before. Each is revoked by a separate request.',
     )
-    .action(runRevoke);
+    .action((given: string | undefined, options: RevokeOptions) =>
+      runRevoke(given, { ...filters.sentIn(revoke), status: options.status }, options),
+    );
   addOperatorOptions(addWideOption(revoke), [
     'mesh-na certificate revoke 5a1f6e0c --reason key_compromise',
     'mesh-na certificate revoke --key "$NODE_KEY" --reason cessation_of_operation',
@@ -146,14 +156,18 @@ function defineRevoke(revoke: Command): void {
   ]);
 }
 
-async function runRevoke(given: string | undefined, options: RevokeOptions): Promise<void> {
+async function runRevoke(
+  given: string | undefined,
+  filters: CertificateFilters,
+  options: RevokeOptions,
+): Promise<void> {
   const { key } = options;
-  const hasFilters = isFiltered(options);
+  const hasFilters = Object.values(filters).some((filter) => filter !== undefined);
   const ways = [given !== undefined, key !== undefined, hasFilters];
   if (ways.filter(Boolean).length !== 1) {
     throw usageFailure('Give one certificate, a node key with --key, or filters');
   }
-  if (hasFilters) return revokeMatching(options);
+  if (hasFilters) return revokeMatching(filters, options);
   const client = operatorClient(options);
   const target =
     given === undefined
@@ -205,10 +219,9 @@ async function endedBy(
   return rows.filter(({ status }) => status !== 'revoked' && status !== 'expired');
 }
 
-async function revokeMatching(options: RevokeOptions): Promise<void> {
+async function revokeMatching(filters: CertificateFilters, options: RevokeOptions): Promise<void> {
   const { dryRun, reason } = options;
   const client = operatorClient(options);
-  const filters = filtersIn(options);
   const rows = (await allIn(client, filters)).filter(({ status }) => isAccepted(status));
   if (dryRun) return printDryRun(REVOKED, rows, options);
   await assertMeant(REVOKED, rows, options.yesRevoke, options);

@@ -3,7 +3,6 @@ import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import { usageFailure } from './exit-codes.ts';
 import { readJsonFiles } from './json-file.ts';
 import { namedKey, repeatable, signerKeyOption } from './options.ts';
-import { deliverRecord } from './record-output.ts';
 import { routeCommand } from './route-command.ts';
 import { verifyCommand } from './verification.ts';
 
@@ -23,16 +22,15 @@ export function addConsensusCommands(program: Command): void {
     values: { reason: ['--reason <text>', 'reason for the vote'] },
     more: (command) =>
       command.addArgument(new Argument('<vote>', 'the vote').choices(['approve', 'reject'])),
-    out: 'the record',
     examples: ['mesh-na consensus vote justification.json approve --out vote-alpha.json'],
     sent: (given, _, [, vote]) => ({ ...given, vote: vote === 'approve' }),
-    show(options, ballot) {
+    record(ballot) {
       const { vote_id, validator_sovereign_id, decision_id } = ballot;
       const verb = ballot.vote ? 'approves' : 'rejects';
-      deliverRecord(options, ballot, {
+      return {
         made: `Vote ${vote_id} is cast`,
         about: `${validator_sovereign_id} ${verb} decision ${decision_id}.`,
-      });
+      };
     },
   });
 
@@ -46,7 +44,6 @@ export function addConsensusCommands(program: Command): void {
       command
         .argument('<justification>', 'the justification proof voted on, - for standard input')
         .argument('<vote...>', 'the signed votes'),
-    out: 'the record',
     examples: [
       'mesh-na consensus prove justification.json vote-alpha.json vote-beta.json --validator alpha --validator beta --threshold 2',
     ],
@@ -54,13 +51,13 @@ export function addConsensusCommands(program: Command): void {
       const [justification_proof = {}, ...votes] = await readJsonFiles(...files);
       return { ...given, justification_proof, votes };
     },
-    show(options, proof, { validator_sovereign_ids: validators }) {
-      const { consensus_id, decision_id, required_threshold, expires_at } = proof;
-      deliverRecord(options, proof, {
-        made: `Consensus ${consensus_id} is reached`,
-        about: `Decision ${decision_id}: ${required_threshold} of ${new Set(validators).size} validators. Valid until ${expires_at}.`,
-      });
-    },
+    record: (
+      { consensus_id, decision_id, required_threshold, expires_at },
+      { validator_sovereign_ids: validators },
+    ) => ({
+      made: `Consensus ${consensus_id} is reached`,
+      about: `Decision ${decision_id}: ${required_threshold} of ${new Set(validators).size} validators. Valid until ${expires_at}.`,
+    }),
   });
 
   verifyCommand(consensus.command('verify'), 'verifyConsensus', {

@@ -51,20 +51,19 @@ export function addDataUsageCommands(program: Command): void {
     },
     more: (command) =>
       command.argument('<sources>', 'JSON list of the sources, - for standard input'),
-    out: 'the record',
     notes: 'A source has source_id, source_type and owner_sovereign_id.',
     examples: [
       'mesh-na data-usage declare sources.json --access read --volume 5000 --out intent.json',
     ],
     // The authority validates the members of a source.
     sent: async (given, _, [file = '']) => ({ ...given, sources: await readJsonList(file) }),
-    show(options, intent, { access_types }) {
+    record(intent, { access_types }) {
       const { intent_id, agent_sovereign_id, declared_sources, expires_at } = intent;
       const sources = declared_sources.map(({ source_id }) => source_id).join(', ');
-      deliverRecord(options, intent, {
+      return {
         made: `Intent ${intent_id} is declared`,
         about: `${agent_sovereign_id} declares ${access_types.join(', ')} on ${sources}. Valid until ${expires_at}.`,
-      });
+      };
     },
   });
 

@@ -1,5 +1,5 @@
 /** Names, labels and host names of nodes in options and lists. */
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import type { CertificateRow } from '../protocol/rows/certificate.ts';
 import { labelsOf } from '../protocol/rows/description-filter.ts';
 import {
@@ -12,17 +12,8 @@ import { collectAll, collectAs, repeatable } from './options.ts';
 import type { Line } from './printable.ts';
 import { type Column, column } from './table.ts';
 
-export interface DescriptionFilter {
-  readonly name?: readonly string[];
-  readonly label?: readonly string[];
-}
-
 /** The members that are set. */
 type Description = Pick<CertificateRow, 'name' | 'labels' | 'hostname'>;
-
-export function addDescriptionFilters(command: Command): Command {
-  return command.addOption(nameFilter()).addOption(labelFilter());
-}
 
 export function nameFilter(): Option {
   return new Option(

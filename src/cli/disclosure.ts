@@ -4,7 +4,6 @@ import { areTexts, isJsonObject, isList, type JsonObject } from '../base/json/va
 import { usageFailure } from './exit-codes.ts';
 import { notHolding, readJsonFile, readJsonFiles } from './json-file.ts';
 import { collect, signerKeyOption } from './options.ts';
-import { deliverRecord } from './record-output.ts';
 import { routeCommand } from './route-command.ts';
 import { verifyCommand } from './verification.ts';
 
@@ -29,19 +28,15 @@ export function addDisclosureCommands(program: Command): void {
         'capability to commit to (repeatable; default: all)',
       ).argParser(collect),
     },
-    out: 'the record',
     examples: ['mesh-na disclosure commit agreement.json --out commitment.json'],
     sent: ({ agreement, capabilities }, _, [file = '']) => ({
       agreement,
       capabilities: capabilities ?? agreedCapabilities(file, agreement),
     }),
-    show(options, commitment) {
-      const { commitment_id, capability_count, agreement_id } = commitment;
-      deliverRecord(options, commitment, {
-        made: `Commitment ${commitment_id} created`,
-        about: `It covers ${capability_count} capabilities of agreement ${agreement_id}.`,
-      });
-    },
+    record: ({ commitment_id, capability_count, agreement_id }) => ({
+      made: `Commitment ${commitment_id} created`,
+      about: `It covers ${capability_count} capabilities of agreement ${agreement_id}.`,
+    }),
   });
 
   routeCommand(disclosure.command('prove'), 'proveMembership', {
@@ -58,7 +53,6 @@ export function addDisclosureCommands(program: Command): void {
             'use all capabilities of this agreement instead',
           ).conflicts('committed'),
         ),
-    out: 'the record',
     examples: [
       'mesh-na disclosure prove commitment.json read --agreement agreement.json --prover beta',
     ],
@@ -67,12 +61,10 @@ export function addDisclosureCommands(program: Command): void {
       ...(await committedIn(file, options)),
       ...given,
     }),
-    show(options, proof) {
-      deliverRecord(options, proof, {
-        made: `Proof ${proof.proof_id} created`,
-        about: `It proves ${proof.revealed_capability} in commitment ${proof.commitment_id}.`,
-      });
-    },
+    record: (proof) => ({
+      made: `Proof ${proof.proof_id} created`,
+      about: `It proves ${proof.revealed_capability} in commitment ${proof.commitment_id}.`,
+    }),
   });
 
   verifyCommand(disclosure.command('verify'), 'verifyMembership', {
@@ -91,15 +83,11 @@ export function addDisclosureCommands(program: Command): void {
   routeCommand(disclosure.command('nullify'), 'nullifyProof', {
     about: 'issue the one-time nullifier of a membership proof (standard)',
     files: { proof: ['<proof>', 'the membership proof, - for standard input'] },
-    out: 'the record',
     examples: ['mesh-na disclosure nullify proof.json --out nullifier.json'],
-    show(options, nullifier) {
-      const { nullifier_id, proof_id, expires_at } = nullifier;
-      deliverRecord(options, nullifier, {
-        made: `Nullifier ${nullifier_id} is issued`,
-        about: `Proof ${proof_id} is used. Present the nullifier by ${expires_at}.`,
-      });
-    },
+    record: ({ nullifier_id, proof_id, expires_at }) => ({
+      made: `Nullifier ${nullifier_id} is issued`,
+      about: `Proof ${proof_id} is used. Present the nullifier by ${expires_at}.`,
+    }),
   });
 }
 

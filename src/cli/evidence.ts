@@ -1,7 +1,6 @@
 /** `mesh-na evidence`: signed statements about trust decisions of one sovereign on another. */
 import type { Command } from 'commander';
 import { signerKeyOption } from './options.ts';
-import { deliverRecord } from './record-output.ts';
 import { routeCommand } from './route-command.ts';
 import { verifyCommand } from './verification.ts';
 
@@ -22,15 +21,14 @@ export function addEvidenceCommands(program: Command): void {
         "digest of the graph behind the decision (default: the authority's graph)",
       ],
     },
-    out: 'the record',
     notes: 'The decision must have source_sovereign_id, target_sovereign_id and verdict.',
     examples: ['mesh-na evidence build trust-decision.json --out evidence.json'],
-    show(options, built) {
+    record(built) {
       const { evidence_id, issuer_sovereign_id, source_sovereign_id, target_sovereign_id } = built;
-      deliverRecord(options, built, {
+      return {
         made: `Evidence ${evidence_id} is signed`,
         about: `Issuer: ${issuer_sovereign_id}. Verdict of ${source_sovereign_id} on ${target_sovereign_id}: ${built.verdict}.`,
-      });
+      };
     },
   });
 

@@ -5,7 +5,6 @@ import { EXIT, failure, usageFailure } from './exit-codes.ts';
 import { readJsonFile } from './json-file.ts';
 import { collectAs, type NamedKey, namedKey } from './options.ts';
 import { printResult } from './output.ts';
-import { deliverRecord } from './record-output.ts';
 import { routeCommand } from './route-command.ts';
 
 export function addFeedCommands(program: Command): void {
@@ -21,13 +20,10 @@ export function addFeedCommands(program: Command): void {
       'mesh-na feed export --out alpha-feed.json',
       'mesh-na feed export --url https://na.beta.example | mesh-na feed import -',
     ],
-    show(options, exported) {
-      const { feed_id, issuer_sovereign_id, sequence, revoked_attestation_ids } = exported;
-      deliverRecord(options, exported, {
-        made: `Feed ${feed_id} of ${issuer_sovereign_id} is exported`,
-        about: `Sequence: ${sequence}. Revoked attestations: ${revoked_attestation_ids.length}.`,
-      });
-    },
+    record: ({ feed_id, issuer_sovereign_id, sequence, revoked_attestation_ids }) => ({
+      made: `Feed ${feed_id} of ${issuer_sovereign_id} is exported`,
+      about: `Sequence: ${sequence}. Revoked attestations: ${revoked_attestation_ids.length}.`,
+    }),
   });
 
   routeCommand(feed.command('import'), 'importFeed', {

@@ -1,22 +1,19 @@
 /** `mesh-na horizon`: shows what expires, and when. */
 import type { Command } from 'commander';
 import type { Horizon } from '../protocol/rows/horizon.ts';
-import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
-import { asJson, printResult } from './output.ts';
+import { asJson, type OutputOptions, printResult } from './output.ts';
 import type { Line } from './printable.ts';
+import { routeCommand } from './route-command.ts';
 import { addWideOption, column, type TableOptions, tableOf, timeColumn } from './table.ts';
 
 export function addHorizonCommand(program: Command): void {
-  const horizon = program
-    .command('horizon')
-    .description('show what expires, by kind and week: delegation, TLS, certificates and more')
-    .action(run);
-  addOperatorOptions(addWideOption(horizon), ['mesh-na horizon', 'mesh-na horizon --json']);
-}
-
-async function run(options: OperatorOptions & TableOptions): Promise<void> {
-  const horizon = await operatorClient(options).readHorizon();
-  printResult(options, asJson(horizon), textOf(horizon, options));
+  routeCommand(program.command('horizon'), 'readHorizon', {
+    about: 'show what expires, by kind and week: delegation, TLS, certificates and more',
+    more: addWideOption,
+    examples: ['mesh-na horizon', 'mesh-na horizon --json'],
+    show: (options: OutputOptions & TableOptions, horizon) =>
+      printResult(options, asJson(horizon), textOf(horizon, options)),
+  });
 }
 
 /** One row per kind, then one row per week with a column per kind. */

@@ -4,9 +4,10 @@ import { isLabel, type NodeLabels } from '../protocol/rows/node-description.ts';
 import { wholeNodeKey } from './certificate-rows.ts';
 import { descriptionLines, labelOption, nodeName } from './descriptions.ts';
 import { usageFailure } from './exit-codes.ts';
-import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
+import { type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { collectAs } from './options.ts';
 import { asJson, printResult } from './output.ts';
+import { routeCommand } from './route-command.ts';
 import { keyOrBeginning } from './short-id.ts';
 
 interface SetOptions extends OperatorOptions {
@@ -17,36 +18,39 @@ interface SetOptions extends OperatorOptions {
 }
 
 export function defineNodeSet(set: Command): void {
-  set
-    .description('set the name and labels of a node, which only operators see (standard)')
-    .argument('<node>', 'node key, or at least its first 8 characters', keyOrBeginning)
-    .option('--name <name>', 'the new name', nodeName)
-    .option('--no-name', 'remove the name')
-    .addOption(labelOption('label to set (repeatable)'))
-    .option('--remove-label <key>', 'label to remove (repeatable)', collectAs(labelKey))
-    .action(runSet);
-  addOperatorOptions(set, [
-    'mesh-na node set qk0yV3pW --name web-1 --label env=prod --label zone=eu-1',
-    'mesh-na node set qk0yV3pW --remove-label zone',
-  ]);
-}
-
-async function runSet(given: string, options: SetOptions): Promise<void> {
-  const { name, label = {}, removeLabel = [] } = options;
-  const labels = { ...label, ...Object.fromEntries(removeLabel.map((key) => [key, null])) };
-  if (name === undefined && Object.keys(labels).length === 0) {
-    throw usageFailure('Give a --name, a --label or a --remove-label');
-  }
-  const client = operatorClient(options);
-  const node = await client.describeNode({
-    node_public_key: await wholeNodeKey(client, given),
-    name: name === false ? '' : name,
-    labels,
+  routeCommand(set, 'describeNode', {
+    about: 'set the name and labels of a node, which only operators see (standard)',
+    values: {
+      node_public_key: ['<node>', 'node key, or at least its first 8 characters', keyOrBeginning],
+      name: ['--name <name>', 'the new name', nodeName],
+    },
+    more: (command) =>
+      command
+        .option('--no-name', 'remove the name')
+        .addOption(labelOption('label to set (repeatable)'))
+        .option('--remove-label <key>', 'label to remove (repeatable)', collectAs(labelKey)),
+    examples: [
+      'mesh-na node set qk0yV3pW --name web-1 --label env=prod --label zone=eu-1',
+      'mesh-na node set qk0yV3pW --remove-label zone',
+    ],
+    async sent({ node_public_key }, options: SetOptions) {
+      const { name, label = {}, removeLabel = [] } = options;
+      const labels = { ...label, ...Object.fromEntries(removeLabel.map((key) => [key, null])) };
+      if (name === undefined && Object.keys(labels).length === 0) {
+        throw usageFailure('Give a --name, a --label or a --remove-label');
+      }
+      return {
+        node_public_key: await wholeNodeKey(operatorClient(options), node_public_key),
+        name: name === false ? '' : name,
+        labels,
+      };
+    },
+    show: (options, node) =>
+      printResult(options, asJson(node), [
+        `key           ${node.node_public_key}`,
+        ...descriptionLines(node),
+      ]),
   });
-  printResult(options, asJson(node), [
-    `key           ${node.node_public_key}`,
-    ...descriptionLines(node),
-  ]);
 }
 
 function labelKey(text: string): string {

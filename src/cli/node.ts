@@ -2,18 +2,13 @@
 
 import { type Command, Option } from 'commander';
 import { systemRuntime } from '../base/runtime.ts';
-import { certificatePages } from '../client/certificate-search.ts';
+import { type CertificateFilters, certificatePages } from '../client/certificate-search.ts';
 import { verifyText } from '../client/keys.ts';
 import { CERTIFICATE_PROBLEMS, certificateReason } from '../client/network-trust.ts';
 import type { OperatorClient, Roster } from '../client/operator-client.ts';
 import { instantOf } from '../protocol/records/record.ts';
 import { isSignedByAny } from '../protocol/records/signed-record.ts';
-import {
-  addCertificateFilters,
-  type FilterOptions,
-  filtersIn,
-  isFiltered,
-} from './certificate-rows.ts';
+import { certificateFilters } from './certificate-rows.ts';
 import { descriptionColumns, descriptionIn } from './descriptions.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
 import { addListOptions, type ListOptions, ordered, orderedRows, rowsOf } from './listing.ts';
@@ -232,24 +227,26 @@ async function runStatus(options: OfflineTrustOptions): Promise<void> {
   if (reason !== 'valid') throw failure(EXIT.refused, reason, '');
 }
 
-interface NodeListOptions extends OperatorOptions, FilterOptions, ListOptions {}
-
 /** `node list`. */
 function defineNodeList(list: Command): void {
+  const filters = certificateFilters();
   list
     .description('list the active nodes, or with --silent-since the silent ones (standard)')
-    .action(runList);
-  addOperatorOptions(addListOptions(addCertificateFilters(list), COLUMNS), [
+    .action((options) => runList(filters.sentIn(list), options));
+  addOperatorOptions(addListOptions(filters.addTo(list), COLUMNS), [
     'mesh-na node list --role role:anchor --health unwell',
     'mesh-na node list --silent-since 2h --sort last-heartbeat',
     'mesh-na node list --json | jq .count',
   ]);
 }
 
-async function runList(options: NodeListOptions): Promise<void> {
+async function runList(
+  filters: CertificateFilters,
+  options: OperatorOptions & ListOptions,
+): Promise<void> {
   const client = operatorClient(options);
-  const isPartial = isFiltered(options) || options.limit !== undefined;
-  const roster = isPartial ? await filteredRoster(client, options) : await client.nodes();
+  const isPartial = Object.keys(filters).length > 0 || options.limit !== undefined;
+  const roster = isPartial ? await filteredRoster(client, filters, options) : await client.nodes();
   const none = isPartial ? 'No node matches.' : 'No node is active.';
   const rows = orderedRows(Object.entries(roster.nodes), COLUMNS, options);
   const shown = { count: rows.length, nodes: Object.fromEntries(rows) };
@@ -259,12 +256,12 @@ async function runList(options: NodeListOptions): Promise<void> {
 /** Filters the list of certificates, because the roster has only active nodes. */
 async function filteredRoster(
   client: OperatorClient,
-  options: FilterOptions & ListOptions,
+  filters: CertificateFilters,
+  { sort, limit }: ListOptions,
 ): Promise<Roster> {
-  const { silentSince, sort, limit } = options;
   const pages = certificatePages(client, {
-    ...filtersIn(options),
-    ...(silentSince === undefined && { status: 'active' }),
+    ...filters,
+    ...(filters.silent_since === undefined && { status: 'active' }),
   });
   // A list that is not sorted is read only as far as needed.
   const most = sort === undefined && limit !== undefined ? { limit } : {};

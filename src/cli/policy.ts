@@ -1,19 +1,21 @@
 /** `mesh-na policy`: publishes and shows the policy of the network. */
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { isJsonObject, type JsonObject } from '../base/json/value.ts';
 import { canonicalJson } from '../base/json/write.ts';
 import type { Sent } from '../client/operations.ts';
 import type { PolicyHistory } from '../protocol/answers/recognition.ts';
+import { publishPolicy } from '../protocol/api/policies.ts';
 import type { PolicyManifest } from '../protocol/records/policy-manifest.ts';
 import { assertConfirmed } from './confirm.ts';
 import { usageFailure } from './exit-codes.ts';
 import { readJsonFile } from './json-file.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { collect, collectAs, HIGHEST_PORT, wholeNumber } from './options.ts';
-import { printResult } from './output.ts';
+import { asJson, printResult } from './output.ts';
 import type { Line } from './printable.ts';
 import { addOutOption, type RecordOptions, showDocument, showRecord } from './record-output.ts';
 import { routeCommand } from './route-command.ts';
+import { routeOptions } from './route-options.ts';
 import { publicClient } from './server.ts';
 import {
   addWideOption,
@@ -28,10 +30,6 @@ interface PublishOptions extends OperatorOptions, RecordOptions {
   readonly yes?: boolean;
   readonly dryRun?: boolean;
   readonly file?: string;
-  readonly policyId?: string;
-  readonly minClientVersion?: string;
-  readonly port?: readonly number[];
-  readonly service?: readonly string[];
 }
 
 export function addPolicyCommands(program: Command): void {
@@ -40,29 +38,32 @@ export function addPolicyCommands(program: Command): void {
   const publish = policy
     .command('publish')
     .description('change the active policy, signed by the authority (privileged)')
-    .option('--file <file>', 'JSON with the members to change, - for standard input')
-    .option(
+    .option('--file <file>', 'JSON with the members to change, - for standard input');
+  const changes = routeOptions(publishPolicy, {
+    policy_id: [
       '--policy-id <id>',
       'id of the policy; replaces an earlier policy with this id (default: a new id)',
-    )
-    .option('--min-client-version <version>', 'oldest client admitted')
-    .option(
+    ],
+    min_client_version: ['--min-client-version <version>', 'oldest client admitted'],
+    // What an option leaves out stays as it is, whereas the operation has defaults.
+    allowed_ports: new Option(
       '--port <n>',
       'allowed port, instead of the present ones (repeatable)',
-      collectAs(wholeNumber(HIGHEST_PORT)),
-    )
-    .option(
+    ).argParser(collectAs(wholeNumber(HIGHEST_PORT))),
+    allowed_services: new Option(
       '--service <name>',
       'allowed service, instead of the present ones (repeatable)',
-      collect,
-    )
+    ).argParser(collect),
+  });
+  changes
+    .addTo(publish)
     .option('--dry-run', 'show what would change without publishing anything')
     .option('--yes', 'publish without asking; required when not on a terminal')
     .addHelpText(
       'after',
       '\nWhat neither an option nor the file names stays as it is. Options override the file.',
     )
-    .action(runPublish);
+    .action((options) => runPublish(asJson(changes.sentIn(publish)), options));
   addOperatorOptions(addOutOption(publish, 'the signed policy'), [
     'mesh-na policy publish --policy-id spring --port 443 --service llm --service search',
     'mesh-na policy publish --file policy.json --dry-run',
@@ -94,20 +95,14 @@ export function addPolicyCommands(program: Command): void {
   });
 }
 
-async function runPublish(options: PublishOptions): Promise<void> {
-  const { file, policyId, minClientVersion, port, service, yes = false, dryRun = false } = options;
-  if ([file, policyId, minClientVersion, port, service].every((given) => given === undefined)) {
+async function runPublish(changed: JsonObject, options: PublishOptions): Promise<void> {
+  const { file, yes = false, dryRun = false } = options;
+  if (file === undefined && Object.keys(changed).length === 0) {
     throw usageFailure(
       'Give a --file, or what to change of the active policy: see mesh-na policy publish --help',
     );
   }
-  const given = {
-    ...(file !== undefined && (await readJsonFile(file))),
-    ...(policyId !== undefined && { policy_id: policyId }),
-    ...(minClientVersion !== undefined && { min_client_version: minClientVersion }),
-    ...(port && { allowed_ports: port }),
-    ...(service && { allowed_services: service }),
-  };
+  const given = { ...(file !== undefined && (await readJsonFile(file))), ...changed };
   const active = await publicClient(options).readPolicy();
   const request = withChanges(active, given);
   const changes = changesBetween(active, request);

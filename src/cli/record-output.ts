@@ -25,7 +25,7 @@ export function addOutOption(command: Command, what = 'the record'): Command {
     .hook('preAction', (_, action) => assertOut(action.opts()));
 }
 
-interface Description {
+export interface Description {
   /** Says briefly what was created. */
   readonly made: string;
   /** Details for people. */

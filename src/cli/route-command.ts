@@ -11,7 +11,12 @@ import { readJsonFiles } from './json-file.ts';
 import { type ListOptions, printList } from './listing.ts';
 import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator-connection.ts';
 import { addPublicOptions } from './options.ts';
-import { addOutOption, type RecordOptions } from './record-output.ts';
+import {
+  addOutOption,
+  type Description,
+  deliverRecord,
+  type RecordOptions,
+} from './record-output.ts';
 import { addPlace, routeOptions, type Shown, valueAt } from './route-options.ts';
 import { publicClient } from './server.ts';
 import { addWideOption, type Column } from './table.ts';
@@ -59,7 +64,7 @@ interface RouteCommand<
   Given,
 > extends Inputs<File, Value> {
   readonly about: string;
-  /** What `--out` saves, if the command has it. */
+  /** What `--out` saves, if the command has it; `record` suffices. */
   readonly out?: string;
   readonly notes?: string;
   readonly examples: readonly string[];
@@ -71,7 +76,10 @@ interface RouteCommand<
     options: Given,
     args: readonly string[],
   ) => Sent<Name> | Promise<Sent<Name>>;
-  readonly show: (
+  /** The answer is a record that must not get lost. */
+  readonly record?: (answer: AnswerOf<Api[Name]>, sent: Sent<Name>) => Description;
+  /** Shows any other answer. */
+  readonly show?: (
     options: Given & RecordOptions,
     answer: AnswerOf<Api[Name]>,
     sent: Sent<Name>,
@@ -85,18 +93,20 @@ export function routeCommand<
   Value extends keyof Sent<Name> = never,
   Given = OperatorOptions,
 >(command: Command, name: Name, form: RouteCommand<Name, File, Value, Given>): void {
-  const { about, out, notes, examples, more } = form;
+  const { about, record, out = record && 'the record', notes, examples, more } = form;
   command.description(about);
-  const read = addInputs<Name, File, Value>(command, name, form);
+  const inputs = addInputs<Name, File, Value>(command, name, form);
   more?.(command);
   if (out !== undefined) addOutOption(command, out);
   if (notes !== undefined) command.addHelpText('after', `\n${notes}`);
   command.action(async () => {
     const options = command.opts<Given & RecordOptions & OperatorOptions>();
-    const given = await read();
+    const given = await inputs();
     const sent = (await form.sent?.(given, options, command.args)) ?? (given as Sent<Name>);
     const answer = await operationAs(options, name)(sent as JsonObject);
-    form.show(options, answer as AnswerOf<Api[Name]>, sent);
+    const read = answer as AnswerOf<Api[Name]>;
+    if (record !== undefined) deliverRecord(options, answer, record(read, sent));
+    form.show?.(options, read, sent);
   });
   addConnection(command, name, examples);
 }
