@@ -95,7 +95,7 @@ export const CONSOLE_SCENES: readonly ConsoleScene[] = [
   scene('invite-created', async (page) => {
     await createInvites(page);
     await page.click('button:has-text("Create")');
-    await page.locator('.qr').first().waitFor();
+    await page.locator('h1', { hasText: 'Done' }).waitFor();
   }),
   scene('invite-batch', (page) => open(page, './invites?batch=spring')),
   scene('withdraw-batch', (page) =>

@@ -122,7 +122,6 @@ for (const [name, owners] of [
   ['ipaddr.js', ['src/edge/request/request-head.ts', 'src/server/webhooks/address.ts']],
   ['fresh', ['src/edge/reply.ts']],
   ['hdr-histogram-js', ['src/load/latency.ts']],
-  ['qrcode-generator', ['src/console/qr-code.ts']],
   ['negotiator', ['src/edge/reply.ts']],
   ['age-encryption', ['src/maintenance/backup/encryption.ts']],
 ] as const) {

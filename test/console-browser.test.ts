@@ -195,7 +195,7 @@ test('every page is accessible and free of errors', async () => {
   await page.locator('h1', { hasText: 'Confirm' }).waitFor();
   await page.waitForLoadState();
   await page.click('button:has-text("Create")');
-  await page.locator('.qr').waitFor();
+  await page.locator('h1', { hasText: 'Done' }).waitFor();
   await page.waitForLoadState();
   await assertSound(visit);
 });

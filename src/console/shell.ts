@@ -145,9 +145,6 @@ td .actions { flex-wrap: nowrap; gap: 0.25rem; }
 .actions > a:not(.button) { padding-block: 0.5rem; }
 .plain { display: grid; gap: 0.25rem; padding: 0; list-style: none; }
 .effects { display: grid; gap: 0.25rem; padding-inline-start: 1.25rem; }
-.codes { display: grid; grid-template-columns: repeat(auto-fill, minmax(10rem, 1fr)); gap: 1rem; padding: 0; list-style: none; }
-.codes li { display: grid; justify-items: center; gap: 0.25rem; }
-.qr { width: 100%; max-width: 12rem; }
 .ages { display: flex; flex-wrap: wrap; gap: 0.25rem 1.5rem; padding: 0; list-style: none; font-size: 0.875rem; }
 .cells { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.5rem; overflow-wrap: anywhere; }
 .cells svg { width: 100%; max-width: 60rem; }

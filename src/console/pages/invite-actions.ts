@@ -11,12 +11,9 @@ import { isNodeName } from '../../protocol/rows/node-description.ts';
 import { type Action, FormProblem } from '../action.ts';
 import type { Context } from '../context.ts';
 import { textIn, wholeIn } from '../fields.ts';
-import { qrCode } from '../qr-code.ts';
 import { labelsIn } from './node-actions.ts';
 
 const MOST_TOKENS = 1000;
-/** More than these are for a file, not for a camera. */
-const MOST_CODES = 12;
 
 export const CREATE_INVITES: Action = {
   name: 'create-invites',
@@ -109,14 +106,8 @@ function inviteIn(form: URLSearchParams) {
 
 function tokens(invite: Invite): Html {
   const all = invite.tokens ?? [invite];
-  const codes = all.slice(0, MOST_CODES);
   return html`<p>The authority does not show these again. On the node:<br><code>mesh-na node join --root-key &lt;root key&gt; --token-file &lt;file&gt;</code></p>
-<pre class="code" tabindex="0">${all.map(({ token_id: token }) => token).join('\n')}</pre>
-<ul class="codes">
-${codes.map(
-  ({ token_id: token, name = '' }, index) =>
-    html`<li>${qrCode(token, `QR code of token ${index + 1}`)}<span class="small">${name === '' ? `Token ${index + 1}` : name}</span></li>`,
-)}</ul>`;
+<pre class="code" tabindex="0">${all.map(({ token_id: token }) => token).join('\n')}</pre>`;
 }
 
 export const WITHDRAW_INVITE: Action = {
