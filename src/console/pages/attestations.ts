@@ -7,97 +7,76 @@ import { badge } from '../../pages/graph-tables.ts';
 import { type Html, html, NO_HTML } from '../../pages/html.ts';
 import { table } from '../../pages/table.ts';
 import { idText, timeText } from '../../pages/values.ts';
+import { issueAttestation, revokeAttestation } from '../../protocol/api/attestations.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import type { AttestationRow } from '../../protocol/rows/attestation.ts';
-import { type Action, FormProblem, isOffered } from '../action.ts';
+import { isOffered } from '../action.ts';
 import { twoLines } from '../cells.ts';
 import type { Context } from '../context.ts';
-import { linesIn, textIn, wholeIn } from '../fields.ts';
+import { textIn } from '../fields.ts';
 import { actionLink, newButton } from '../form-view.ts';
 import { definePage } from '../page.ts';
 import { cursorPager } from '../pager.ts';
+import { PUBLIC_REASON, routeAction } from '../route-action.ts';
 
 const ROWS_OF_PAGE = 50;
 const TO_ATTEST = 'attestation issue SUBJECT --role ROLE';
 
-const ISSUE: Action = {
+const ISSUE = routeAction(issueAttestation, {
   name: 'issue-attestation',
   title: 'Attest a membership',
   label: 'Attest',
-  tier: 'privileged',
   fields: [
-    { name: 'subject', label: 'Subject', kind: 'text', isRequired: true },
-    { name: 'key', label: 'Its public key', kind: 'id', hint: 'Empty for none.' },
-    { name: 'hours', label: 'Valid for (hours)', kind: 'number', hint: 'Empty for 168.' },
-    { name: 'roles', label: 'Roles', kind: 'lines', isRequired: true, hint: 'One on each line.' },
+    { name: 'subject', member: 'subject_id', label: 'Subject', kind: 'text' },
+    {
+      name: 'key',
+      member: 'subject_public_key',
+      flag: '--subject-key',
+      label: 'Its public key',
+      kind: 'id',
+      hint: 'Empty for none.',
+    },
+    {
+      name: 'hours',
+      member: 'validity_hours',
+      flag: '--validity-hours',
+      label: 'Valid for (hours)',
+      kind: 'number',
+      hint: 'Empty for 168.',
+    },
+    { name: 'roles', flag: '--role', label: 'Roles', kind: 'lines', hint: 'One on each line.' },
   ],
-  plan(_, form) {
-    const [subject, key] = [textIn(form, 'subject'), textIn(form, 'key')];
-    const roles = linesIn(form, 'roles');
-    const hours = wholeIn(form, 'hours', 'The hours');
-    if (subject === '' || roles.length === 0) {
-      throw new FormProblem('Name the subject and at least one role.');
-    }
-    return Promise.resolve({
-      sentence: `Sign that ${subject} is a member with ${roles.join(', ')}.`,
-      requests: [
-        {
-          path: '/admin/attestations',
-          body: {
-            subject_id: subject,
-            roles,
-            ...(key !== '' && { subject_public_key: key }),
-            ...(hours !== null && { validity_hours: hours }),
-          },
-        },
-      ],
-      effects: [
-        `Sovereigns that recognize this network accept it for ${hours ?? 168} hours, unless it is revoked.`,
-      ],
-      typedNumber: null,
-      command: [
-        ...['attestation', 'issue', subject],
-        ...roles.flatMap((role) => ['--role', role]),
-        ...(key === '' ? [] : ['--subject-key', key]),
-        ...(hours === null ? [] : ['--validity-hours', String(hours)]),
-      ],
-      audited: ['membership_attestation_issued'],
-      back: './attestations',
-    });
-  },
-};
+  missing: 'Name the subject and at least one role.',
+  command: 'attestation issue {subject} {roles} {key} {hours}',
+  audited: ['membership_attestation_issued'],
+  back: './attestations',
+  explain: ({ subject_id: subject, roles, validity_hours: hours }) => ({
+    sentence: `Sign that ${subject} is a member with ${roles.join(', ')}.`,
+    effects: [
+      `Sovereigns that recognize this network accept it for ${hours ?? 168} hours, unless it is revoked.`,
+    ],
+  }),
+});
 
-const REVOKE: Action = {
+const REVOKE = routeAction(revokeAttestation, {
   name: 'revoke-attestation',
   title: 'Revoke an attestation',
   label: 'Revoke',
-  tier: 'privileged',
   isDestructive: true,
-  fields: [
-    { name: 'attestation_id', label: 'Attestation', kind: 'id', isRequired: true },
-    { name: 'reason', label: 'Reason', kind: 'text', hint: 'Everybody can read it.' },
-  ],
-  async plan({ publicClient }, form) {
-    const [id, reason] = [textIn(form, 'attestation_id'), textIn(form, 'reason')];
-    const { attestation } = await publicClient.readAttestation({ attestation_id: id });
+  fields: [{ name: 'attestation_id', label: 'Attestation', kind: 'id' }, PUBLIC_REASON],
+  command: 'attestation revoke {attestation_id} {reason}',
+  audited: ['membership_attestation_revoked'],
+  back: './attestations',
+  async explain({ attestation_id }, { publicClient }) {
+    const { attestation } = await publicClient.readAttestation({ attestation_id });
     return {
-      sentence: `Revoke the attestation ${id} of ${attestation.subject_id}.`,
-      requests: [
-        {
-          path: `/admin/attestations/${encodeURIComponent(id)}/revoke`,
-          body: reason === '' ? {} : { reason },
-        },
-      ],
+      sentence: `Revoke the attestation ${attestation_id} of ${attestation.subject_id}.`,
       effects: [
         'The next revocation feed has it: partners refuse it as soon as they have imported that.',
       ],
-      typedNumber: null,
-      command: ['attestation', 'revoke', id, ...(reason === '' ? [] : ['--reason', reason])],
-      audited: ['membership_attestation_revoked'],
-      back: './attestations',
     };
   },
-};
+});
 
 export const ATTESTATIONS = definePage({
   path: '/attestations',

@@ -6,20 +6,22 @@ import { badge } from '../../pages/graph-tables.ts';
 import { html, NO_HTML } from '../../pages/html.ts';
 import { table } from '../../pages/table.ts';
 import { timeText } from '../../pages/values.ts';
+import { importFeed } from '../../protocol/api/recognition.ts';
 import { Dashboard } from '../../protocol/rows/dashboard.ts';
-import { type Action, isOffered } from '../action.ts';
-import { pastedObject, textIn } from '../fields.ts';
+import { isOffered } from '../action.ts';
 import { actionForm } from '../form-view.ts';
 import { definePage } from '../page.ts';
+import { routeAction } from '../route-action.ts';
 
-const IMPORT: Action = {
+const IMPORT = routeAction(importFeed, {
   name: 'import-feed',
   title: 'Import a revocation feed',
   label: 'Import',
-  tier: 'privileged',
   fields: [
     {
       name: 'issuer',
+      member: 'expected_issuer_sovereign_id',
+      flag: '--expect-issuer',
       label: 'Expected issuer',
       kind: 'text',
       hint: 'A feed of another sovereign is refused. Empty for any that a treaty recognizes.',
@@ -28,35 +30,20 @@ const IMPORT: Action = {
       name: 'feed',
       label: 'Signed feed',
       kind: 'pasted',
-      isRequired: true,
       hint: 'What the other sovereign serves at /sovereign-revocation-feed.',
     },
   ],
-  plan(_, form) {
-    const issuer = textIn(form, 'issuer');
-    const feed = pastedObject(form, 'feed', 'the signed feed');
-    return Promise.resolve({
-      sentence: `Import the feed ${String(feed.sequence ?? '')} of ${String(feed.issuer_sovereign_id ?? 'its issuer')}.`,
-      requests: [
-        {
-          path: '/admin/sovereign-revocation-feeds/import',
-          body: { feed, ...(issuer !== '' && { expected_issuer_sovereign_id: issuer }) },
-        },
-      ],
-      effects: [
-        'The authority verifies the signature with the keys of its treaties, and refuses a feed that is older than the last one.',
-        'Attestations that it revokes are no longer accepted.',
-      ],
-      typedNumber: null,
-      command: [
-        ...['feed', 'import', 'feed.json'],
-        ...(issuer === '' ? [] : ['--expect-issuer', issuer]),
-      ],
-      audited: ['sovereign_revocation_feed_imported', 'sovereign_revocation_feed_rejected'],
-      back: './feeds',
-    });
-  },
-};
+  command: 'feed import feed.json {issuer}',
+  audited: ['sovereign_revocation_feed_imported', 'sovereign_revocation_feed_rejected'],
+  back: './feeds',
+  explain: ({ feed }) => ({
+    sentence: `Import the feed ${String(feed.sequence ?? '')} of ${String(feed.issuer_sovereign_id ?? 'its issuer')}.`,
+    effects: [
+      'The authority verifies the signature with the keys of its treaties, and refuses a feed that is older than the last one.',
+      'Attestations that it revokes are no longer accepted.',
+    ],
+  }),
+});
 
 const TONES = { none: 'neutral', fresh: 'ok', watch: 'warn', stale: 'danger' } as const;
 

@@ -6,11 +6,13 @@ import type { Sent } from '../../client/operations.ts';
 import { shownCount } from '../../pages/counts.ts';
 import { type Html, html } from '../../pages/html.ts';
 import { Invite } from '../../protocol/answers/operators.ts';
+import { withdrawInvite } from '../../protocol/api/invites.ts';
 import { isBatchLabel, numberedName } from '../../protocol/rows/invite.ts';
 import { isNodeName } from '../../protocol/rows/node-description.ts';
 import { type Action, FormProblem } from '../action.ts';
 import type { Context } from '../context.ts';
 import { textIn, wholeIn } from '../fields.ts';
+import { routeAction } from '../route-action.ts';
 import { labelsIn } from './node-actions.ts';
 
 const MOST_TOKENS = 1000;
@@ -110,28 +112,22 @@ function tokens(invite: Invite): Html {
 <pre class="code" tabindex="0">${all.map(({ token_id: token }) => token).join('\n')}</pre>`;
 }
 
-export const WITHDRAW_INVITE: Action = {
+export const WITHDRAW_INVITE = routeAction(withdrawInvite, {
   name: 'withdraw-invite',
   title: 'Withdraw an invite',
   label: 'Withdraw',
-  tier: 'standard',
   isDestructive: true,
-  fields: [{ name: 'fingerprint', label: 'Fingerprint', kind: 'id', isRequired: true }],
-  async plan(_context, form) {
-    const fingerprint = textIn(form, 'fingerprint');
-    return {
-      sentence: `Withdraw the invite ${fingerprint}.`,
-      requests: [{ path: `/admin/invites/${encodeURIComponent(fingerprint)}/withdraw`, body: {} }],
-      effects: [
-        'Its token admits nobody from then on. A node that has joined with it is not affected.',
-      ],
-      typedNumber: null,
-      command: ['invite', 'withdraw', fingerprint],
-      audited: ['invite_withdrawn'],
-      back: './invites',
-    };
-  },
-};
+  fields: [{ name: 'fingerprint', label: 'Fingerprint', kind: 'id' }],
+  command: 'invite withdraw {fingerprint}',
+  audited: ['invite_withdrawn'],
+  back: './invites',
+  explain: ({ fingerprint }) => ({
+    sentence: `Withdraw the invite ${fingerprint}.`,
+    effects: [
+      'Its token admits nobody from then on. A node that has joined with it is not affected.',
+    ],
+  }),
+});
 
 /** How many invites the authority withdraws for one request. */
 const WITHDRAWN_AT_ONCE = 1000;

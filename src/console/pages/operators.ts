@@ -4,17 +4,22 @@ import { section } from '../../pages/details-page.ts';
 import { html, NO_HTML } from '../../pages/html.ts';
 import { type Column, table } from '../../pages/table.ts';
 import { idText, timeText } from '../../pages/values.ts';
+import {
+  addOperatorKey,
+  revokeOperatorKey,
+  setOperatorKeyTier,
+} from '../../protocol/api/operator-keys.ts';
 import { type OperatorKeyRow, TIERS } from '../../protocol/rows/operator-key.ts';
-import { type Action, type Field, FormProblem, isOffered } from '../action.ts';
+import { FormProblem, isOffered } from '../action.ts';
 import { stateWith, twoLines } from '../cells.ts';
 import type { Context } from '../context.ts';
 import { ENTRIES_LOOKED_AT, lastActs } from '../entries.ts';
-import { textIn } from '../fields.ts';
 import { actionForm, actionLink } from '../form-view.ts';
 import { definePage } from '../page.ts';
+import { type MemberField, routeAction } from '../route-action.ts';
 
-const KEY_ID: Field = { name: 'key_id', label: 'Key id', kind: 'text', isRequired: true };
-const TIER: Field = {
+const KEY_ID: MemberField = { name: 'key_id', label: 'Key id', kind: 'text' };
+const TIER: MemberField = {
   name: 'tier',
   label: 'Tier',
   kind: 'select',
@@ -22,17 +27,18 @@ const TIER: Field = {
 };
 const BACK = './operators';
 
-const REVOKE_KEY: Action = {
+const REVOKE_KEY = routeAction(revokeOperatorKey, {
   name: 'revoke-operator-key',
   title: 'Revoke an operator key',
   label: 'Revoke',
-  tier: 'privileged',
   isDestructive: true,
-  fields: [KEY_ID, { name: 'reason', label: 'Reason', kind: 'text' }],
-  async plan(context, form) {
-    const id = form.get('key_id') ?? '';
-    const reason = textIn(form, 'reason');
-    const { operator_keys: keys } = await context.client.listOperatorKeys();
+  fields: [KEY_ID, { name: 'reason', flag: '--reason', label: 'Reason', kind: 'text' }],
+  fixed: { unless_last_privileged: true },
+  command: 'operator-key revoke {key_id} {reason}',
+  audited: ['operator_key_revoked'],
+  back: BACK,
+  async explain({ key_id: id }, { client, keyId }) {
+    const { operator_keys: keys } = await client.listOperatorKeys();
     const row = keys.find(({ key_id: each }) => each === id);
     if (row === undefined) throw new FormProblem(`There is no operator key ${id}.`);
     const left = keys.filter(({ key_id: each, status }) => each !== id && status === 'usable');
@@ -42,87 +48,57 @@ const REVOKE_KEY: Action = {
     }
     return {
       sentence: `Revoke the operator key ${id}, for good.`,
-      requests: [
-        {
-          path: `/admin/operator-keys/${encodeURIComponent(id)}/revoke`,
-          body: { ...(reason !== '' && { reason }), unless_last_privileged: true },
-        },
-      ],
       effects: [
         'Every request that it signs is refused from then on.',
         `Keys that stay usable: ${left.length}; privileged ones among them: ${privileged}.`,
-        ...(id === context.keyId ? ['It is your own key: this console can do nothing more.'] : []),
+        ...(id === keyId ? ['It is your own key: this console can do nothing more.'] : []),
       ],
-      typedNumber: null,
-      command: ['operator-key', 'revoke', id, ...(reason === '' ? [] : ['--reason', reason])],
-      audited: ['operator_key_revoked'],
-      back: BACK,
     };
   },
-};
+});
 
-const ADD_KEY: Action = {
+const ADD_KEY = routeAction(addOperatorKey, {
   name: 'add-operator-key',
   title: 'Add an operator key',
   label: 'Add',
-  tier: 'privileged',
   fields: [
     KEY_ID,
     {
       name: 'public_key',
+      flag: '--public-key',
       label: 'Public key',
       kind: 'id',
-      isRequired: true,
       hint: 'From the .pub file of mesh-na operator-key create.',
     },
-    TIER,
+    { ...TIER, flag: '--tier' },
   ],
-  async plan(_context, form) {
-    const text = (name: string) => textIn(form, name);
-    const [id, key, tier] = [text('key_id'), text('public_key'), tierIn(form)];
-    return {
-      sentence: `Add the operator key ${id}, with the tier ${tier}.`,
-      requests: [{ path: '/admin/operator-keys', body: { key_id: id, public_key: key, tier } }],
-      effects: [
-        tier === 'privileged'
-          ? 'Its owner can do everything that you can, such as revoking nodes and other operators.'
-          : 'Its owner can invite and name nodes, and read what operators read.',
-        'It works at once, and after every restart.',
-      ],
-      typedNumber: null,
-      command: ['operator-key', 'add', id, '--public-key', key, '--tier', tier],
-      audited: ['operator_key_added'],
-      back: BACK,
-    };
-  },
-};
+  command: 'operator-key add {key_id} {public_key} {tier}',
+  audited: ['operator_key_added'],
+  back: BACK,
+  explain: ({ key_id: id, tier }) => ({
+    sentence: `Add the operator key ${id}, with the tier ${tier}.`,
+    effects: [
+      tier === 'privileged'
+        ? 'Its owner can do everything that you can, such as revoking nodes and other operators.'
+        : 'Its owner can invite and name nodes, and read what operators read.',
+      'It works at once, and after every restart.',
+    ],
+  }),
+});
 
-const SET_TIER: Action = {
+const SET_TIER = routeAction(setOperatorKeyTier, {
   name: 'set-operator-tier',
   title: 'Change the tier of an operator key',
   label: 'Change the tier',
-  tier: 'privileged',
   fields: [KEY_ID, TIER],
-  async plan(_context, form) {
-    const id = form.get('key_id') ?? '';
-    const tier = tierIn(form);
-    return {
-      sentence: `Give the operator key ${id} the tier ${tier}.`,
-      requests: [{ path: `/admin/operator-keys/${encodeURIComponent(id)}/tier`, body: { tier } }],
-      effects: [`At once, its owner may do what a ${tier} operator may do.`],
-      typedNumber: null,
-      command: ['operator-key', 'set-tier', id, tier],
-      audited: ['operator_key_tier_set'],
-      back: BACK,
-    };
-  },
-};
-
-function tierIn(form: URLSearchParams) {
-  const tier = TIERS.find((each) => each === form.get('tier'));
-  if (tier === undefined) throw new FormProblem('Choose a tier.');
-  return tier;
-}
+  command: 'operator-key set-tier {key_id} {tier}',
+  audited: ['operator_key_tier_set'],
+  back: BACK,
+  explain: ({ key_id: id, tier }) => ({
+    sentence: `Give the operator key ${id} the tier ${tier}.`,
+    effects: [`At once, its owner may do what a ${tier} operator may do.`],
+  }),
+});
 
 export const OPERATORS = definePage({
   path: '/operators',

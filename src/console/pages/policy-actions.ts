@@ -1,7 +1,10 @@
 /** What an operator can do about the policy: publish one, and return to an earlier one. */
+
+import { rollBackPolicy } from '../../protocol/api/policies.ts';
 import type { PolicyManifest } from '../../protocol/records/policy-manifest.ts';
 import { type Action, FormProblem } from '../action.ts';
 import { linesIn, textIn, wholeIn } from '../fields.ts';
+import { routeAction } from '../route-action.ts';
 
 const HIGHEST_PORT = 65_535;
 
@@ -70,26 +73,22 @@ export const PUBLISH_POLICY: Action = {
   },
 };
 
-export const ROLL_BACK_POLICY: Action = {
+export const ROLL_BACK_POLICY = routeAction(rollBackPolicy, {
   name: 'roll-back-policy',
   title: 'Return to an earlier policy',
   label: 'Activate again',
-  tier: 'privileged',
-  fields: [{ name: 'policy_id', label: 'Id', kind: 'text', isRequired: true }],
-  async plan({ publicClient }, form) {
-    const id = textIn(form, 'policy_id');
+  fields: [{ name: 'policy_id', label: 'Id', kind: 'text' }],
+  command: 'policy rollback {policy_id}',
+  audited: ['policy_rolled_back'],
+  back: './policy',
+  async explain({ policy_id }, { publicClient }) {
     const before = await publicClient.readPolicy();
     return {
-      sentence: `Make the policy ${id} active again.`,
-      requests: [{ path: '/admin/policy/rollback', body: { policy_id: id } }],
+      sentence: `Make the policy ${policy_id} active again.`,
       effects: [
         `${before.policy_id} is no longer active.`,
         'Nodes apply it the next time they read it.',
       ],
-      typedNumber: null,
-      command: ['policy', 'rollback', id],
-      audited: ['policy_rolled_back'],
-      back: './policy',
     };
   },
-};
+});

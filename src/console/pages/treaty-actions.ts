@@ -1,10 +1,11 @@
 /** What an operator can do about treaties: recognize a sovereign, follow its key, and end the recognition. */
-import { type Action, type Field, FormProblem } from '../action.ts';
+import { followTreaty, issueTreaty, revokeTreaty } from '../../protocol/api/treaties.ts';
+import { type Action, FormProblem } from '../action.ts';
 import type { Context } from '../context.ts';
-import { linesIn, pastedObject, textIn, wholeIn } from '../fields.ts';
+import { linesIn, textIn, wholeIn } from '../fields.ts';
+import { type MemberField, PUBLIC_REASON, routeAction } from '../route-action.ts';
 
-const TREATIES = '/admin/recognition-treaties';
-const TREATY: Field = { name: 'treaty_id', label: 'Treaty', kind: 'id', isRequired: true };
+const TREATY: MemberField = { name: 'treaty_id', label: 'Treaty', kind: 'id' };
 
 export const ISSUE_TREATY: Action = {
   name: 'issue-treaty',
@@ -35,7 +36,7 @@ export const ISSUE_TREATY: Action = {
       sentence: `Sign a treaty that recognizes ${subject} for ${hours ?? 168} hours.`,
       requests: [
         {
-          path: TREATIES,
+          path: issueTreaty.path,
           body: {
             subject_sovereign_id: subject,
             subject_public_keys: keys,
@@ -62,40 +63,27 @@ export const ISSUE_TREATY: Action = {
   },
 };
 
-export const REVOKE_TREATY: Action = {
+export const REVOKE_TREATY = routeAction(revokeTreaty, {
   name: 'revoke-treaty',
   title: 'Revoke a treaty',
   label: 'Revoke',
-  tier: 'privileged',
   isDestructive: true,
-  fields: [
-    TREATY,
-    { name: 'reason', label: 'Reason', kind: 'text', hint: 'Everybody can read it.' },
-  ],
-  async plan(context, form) {
-    const id = textIn(form, 'treaty_id');
-    const reason = textIn(form, 'reason');
-    const { treaty, lifecycle } = await context.publicClient.readTreaty({ treaty_id: id });
-    const subject = treaty.subject_sovereign_id;
+  fields: [TREATY, PUBLIC_REASON],
+  command: 'treaty revoke {treaty_id} {reason}',
+  audited: ['recognition_treaty_revoked'],
+  back: './treaties',
+  async explain({ treaty_id }, context) {
+    const { treaty, lifecycle } = await context.publicClient.readTreaty({ treaty_id });
+    const { subject_sovereign_id: subject, issuer_sovereign_id: issuer } = treaty;
     return {
-      sentence: `Revoke the treaty ${id}, which recognizes ${subject}.`,
-      requests: [
-        {
-          path: `${TREATIES}/${encodeURIComponent(id)}/revoke`,
-          body: reason === '' ? {} : { reason },
-        },
-      ],
+      sentence: `Revoke the treaty ${treaty_id}, which recognizes ${subject}.`,
       effects:
         lifecycle.state === 'expired'
           ? ['It has expired, and is not accepted any more. It no longer counts as expired.']
-          : await cutBy(context, id, treaty.issuer_sovereign_id, subject),
-      typedNumber: null,
-      command: ['treaty', 'revoke', id, ...(reason === '' ? [] : ['--reason', reason])],
-      audited: ['recognition_treaty_revoked'],
-      back: './treaties',
+          : await cutBy(context, treaty_id, issuer, subject),
     };
   },
-};
+});
 
 /** What is lost without the treaty, as far as this authority knows. */
 async function cutBy(
@@ -120,51 +108,39 @@ async function cutBy(
   ];
 }
 
-export const FOLLOW_TREATY: Action = {
+export const FOLLOW_TREATY = routeAction(followTreaty, {
   name: 'follow-treaty',
   title: 'Follow a sovereign to its new key',
   label: 'Follow',
-  tier: 'privileged',
   fields: [
     TREATY,
     {
       name: 'root',
+      member: 'root_public_key',
+      flag: '--root-key',
       label: 'Its root key',
       kind: 'id',
       hint: 'Only after a theft, unless the treaty names it.',
     },
     {
       name: 'chain',
+      member: 'authority_keys',
       label: 'Its authority keys',
       kind: 'pasted',
-      isRequired: true,
       hint: 'What it serves at /authority-keys.',
     },
   ],
-  async plan({ publicClient }, form) {
-    const id = textIn(form, 'treaty_id');
-    const root = textIn(form, 'root');
-    const chain = pastedObject(form, 'chain', 'its authority keys');
-    const { treaty } = await publicClient.readTreaty({ treaty_id: id });
+  command: 'treaty follow {treaty_id} --keys authority-keys.json {root}',
+  audited: ['recognition_treaty_followed'],
+  back: './treaties',
+  async explain({ treaty_id }, { publicClient }) {
+    const { treaty } = await publicClient.readTreaty({ treaty_id });
     return {
-      sentence: `Follow ${treaty.subject_sovereign_id} from the keys of the treaty ${id} to its current one.`,
-      requests: [
-        {
-          path: `${TREATIES}/${encodeURIComponent(id)}/follow`,
-          body: { authority_keys: chain, ...(root !== '' && { root_public_key: root }) },
-        },
-      ],
+      sentence: `Follow ${treaty.subject_sovereign_id} from the keys of the treaty ${treaty_id} to its current one.`,
       effects: [
         'The authority verifies the chain first, and refuses one that does not begin with a key it trusts.',
         'A new treaty with the same scope and end replaces this one.',
       ],
-      typedNumber: null,
-      command: [
-        ...['treaty', 'follow', id, '--keys', 'authority-keys.json'],
-        ...(root === '' ? [] : ['--root-key', root]),
-      ],
-      audited: ['recognition_treaty_followed'],
-      back: './treaties',
     };
   },
-};
+});
