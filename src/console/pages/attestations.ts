@@ -1,25 +1,19 @@
 /** *Attestations*: who was attested to be a member, with which roles. */
 import { CLOCK_TOLERANCE_MS } from '../../client/offline.ts';
 import { attestationState } from '../../pages/attestation.ts';
-import { emptyState } from '../../pages/empty-state.ts';
 import { nameInCell } from '../../pages/graph-names.ts';
 import { badge } from '../../pages/graph-tables.ts';
-import { type Html, html, NO_HTML } from '../../pages/html.ts';
-import { table } from '../../pages/table.ts';
+import { type Html, NO_HTML } from '../../pages/html.ts';
 import { idText, timeText } from '../../pages/values.ts';
 import { issueAttestation, revokeAttestation } from '../../protocol/api/attestations.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import type { AttestationRow } from '../../protocol/rows/attestation.ts';
 import { isOffered } from '../action.ts';
 import { twoLines } from '../cells.ts';
-import type { Context } from '../context.ts';
-import { textIn } from '../fields.ts';
-import { actionLink, newButton } from '../form-view.ts';
-import { definePage } from '../page.ts';
-import { cursorPager } from '../pager.ts';
+import { actionLink } from '../form-view.ts';
+import { listPage } from '../list-page.ts';
 import { PUBLIC_REASON, routeAction } from '../route-action.ts';
 
-const ROWS_OF_PAGE = 50;
 const TO_ATTEST = 'attestation issue SUBJECT --role ROLE';
 
 const ISSUE = routeAction(issueAttestation, {
@@ -78,85 +72,58 @@ const REVOKE = routeAction(revokeAttestation, {
   },
 });
 
-export const ATTESTATIONS = definePage({
+export const ATTESTATIONS = listPage<AttestationRow>({
   path: '/attestations',
   title: 'Attestations',
-  isInNavigation: true,
-  tier: 'standard',
-  async load({ publicClient }, query) {
-    const [subject, cursor] = [textIn(query, 'subject'), textIn(query, 'cursor')];
-    const list = await publicClient.listAttestations({
-      limit: ROWS_OF_PAGE,
-      ...(subject !== '' && { subject_id: subject }),
-      ...(cursor !== '' && { cursor }),
-    });
-    return { ...list, subject };
+  search: ['subject', 'Subject'],
+  adding: ISSUE,
+  empty: ['There are no attestations. Attest a membership here, or run', TO_ATTEST],
+  noMatch: 'No attestation matches.',
+  async read({ publicClient }, { searched, page }) {
+    const list = await publicClient.listAttestations({ subject_id: searched, ...page });
+    return { ...list, rows: list.attestations };
   },
-  render({ attestations: rows, next_cursor: nextCursor = null, subject }, context, query) {
-    const path = './attestations';
-    const pager = cursorPager({ label: 'Pages of attestations', path, query, nextCursor });
-    const listing =
-      rows.length === 0
-        ? query.size === 0
-          ? emptyState('There are no attestations. Attest a membership here, or run', TO_ATTEST)
-          : emptyState('No attestation matches.')
-        : attestationsTable(rows, context);
-    return {
-      body: html`${isOffered(ISSUE, context) ? newButton(ISSUE) : NO_HTML}<form class="ask" method="get" action="${path}" role="search">
-<p class="field"><label for="q">Subject</label><input type="search" id="q" name="subject" value="${subject}" autocomplete="off" spellcheck="false"></p>
-<p class="field"><button type="submit">Find</button> <a href="${path}">Clear</a></p>
-</form>
-<div class="listing">${listing}${pager}</div>`,
-    };
-  },
+  caption: () => 'Oldest first',
+  keyOf: ({ attestation }) => attestation.attestation_id,
+  columns: (context) => [
+    {
+      head: 'Attestation',
+      kind: 'id',
+      isHead: true,
+      cell: ({ attestation }) => idText(attestation.attestation_id),
+    },
+    {
+      head: 'Subject',
+      kind: 'name',
+      cell: ({ attestation }) => nameInCell(attestation.subject_id),
+    },
+    { head: 'Roles', kind: 'words', cell: ({ attestation }) => attestation.roles.join(', ') },
+    {
+      head: 'Status',
+      kind: 'state',
+      cell: (row) =>
+        twoLines(
+          badge(attestationState(row, context.now())),
+          row.revocation_reason ? nameInCell(row.revocation_reason) : '',
+        ),
+    },
+    { head: 'Expires', cell: ({ attestation }) => timeText(attestation.expires_at) },
+    ...(isOffered(REVOKE, context)
+      ? [
+          {
+            head: 'Action',
+            cell: (row: AttestationRow): Html =>
+              mayStillBeAccepted(row, context.now())
+                ? actionLink(REVOKE, { attestation_id: row.attestation.attestation_id })
+                : NO_HTML,
+          },
+        ]
+      : []),
+  ],
   actions: [ISSUE, REVOKE],
 });
 
 /** Partners whose clocks are behind accept it a little longer. */
 function mayStillBeAccepted({ attestation, status }: AttestationRow, now: number): boolean {
   return status === 'active' && instantOf(attestation.expires_at) + CLOCK_TOLERANCE_MS > now;
-}
-
-function attestationsTable(rows: readonly AttestationRow[], context: Context): Html {
-  return table({
-    id: 'attestations',
-    caption: 'Oldest first',
-    keyOf: ({ attestation }) => attestation.attestation_id,
-    rows,
-    columns: [
-      {
-        head: 'Attestation',
-        kind: 'id',
-        isHead: true,
-        cell: ({ attestation }) => idText(attestation.attestation_id),
-      },
-      {
-        head: 'Subject',
-        kind: 'name',
-        cell: ({ attestation }) => nameInCell(attestation.subject_id),
-      },
-      { head: 'Roles', kind: 'words', cell: ({ attestation }) => attestation.roles.join(', ') },
-      {
-        head: 'Status',
-        kind: 'state',
-        cell: (row) =>
-          twoLines(
-            badge(attestationState(row, context.now())),
-            row.revocation_reason ? nameInCell(row.revocation_reason) : '',
-          ),
-      },
-      { head: 'Expires', cell: ({ attestation }) => timeText(attestation.expires_at) },
-      ...(isOffered(REVOKE, context)
-        ? [
-            {
-              head: 'Action',
-              cell: (row: AttestationRow): Html =>
-                mayStillBeAccepted(row, context.now())
-                  ? actionLink(REVOKE, { attestation_id: row.attestation.attestation_id })
-                  : NO_HTML,
-            },
-          ]
-        : []),
-    ],
-  });
 }

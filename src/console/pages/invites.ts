@@ -1,73 +1,42 @@
 /** *Invites*: created, listed and withdrawn. */
 import { counted } from '../../pages/counts.ts';
-import { emptyState } from '../../pages/empty-state.ts';
 import { nameInCell } from '../../pages/graph-names.ts';
-import { type Content, type Html, html, NO_HTML } from '../../pages/html.ts';
-import { table } from '../../pages/table.ts';
+import { type Content, html, NO_HTML } from '../../pages/html.ts';
 import { idText, timeText } from '../../pages/values.ts';
 import { INVITE_STATUSES, type InviteRow } from '../../protocol/rows/invite.ts';
 import { labelTexts } from '../../protocol/rows/node-description.ts';
 import { isOffered } from '../action.ts';
-import { filterOptions, stateWith, twoLines } from '../cells.ts';
+import { stateWith, twoLines } from '../cells.ts';
 import type { Context } from '../context.ts';
-import { textIn } from '../fields.ts';
-import { actionLink, newButton } from '../form-view.ts';
-import { definePage } from '../page.ts';
-import { cursorPager } from '../pager.ts';
+import { actionLink } from '../form-view.ts';
+import { listPage } from '../list-page.ts';
 import { CREATE_INVITES, WITHDRAW_BATCH, WITHDRAW_INVITE } from './invite-actions.ts';
 import { nodeAddress, nodeTitle } from './node-rows.ts';
 
-const ROWS_OF_PAGE = 50;
+const DEFAULTS = { role: 'role:client', count: '1', expiry: '24', validity: '168' };
 
-export const INVITES = definePage({
+export const INVITES = listPage<InviteRow, InviteRow['status']>({
   path: '/invites',
   title: 'Invites',
-  isInNavigation: true,
-  tier: 'standard',
-  async load({ client }, query) {
-    const text = (name: string) => textIn(query, name);
-    const status = INVITE_STATUSES.find((each) => each === text('status'));
-    const [batch, cursor] = [text('batch'), text('cursor')];
-    const { invites, next_cursor: next = null } = await client.listInvites({
-      limit: ROWS_OF_PAGE,
-      ...(status !== undefined && { status }),
-      ...(batch !== '' && { batch }),
-      ...(cursor !== '' && { cursor }),
-    });
-    return { invites, next, status, batch };
+  search: ['batch', 'Batch'],
+  statuses: INVITE_STATUSES,
+  adding: CREATE_INVITES,
+  defaults: DEFAULTS,
+  empty: ['There are no invites.'],
+  noMatch: 'No invite matches.',
+  async read({ client }, { searched, status, page }) {
+    const list = await client.listInvites({ batch: searched, status, ...page });
+    return { ...list, rows: list.invites };
   },
-  render({ invites, next, status = '', batch }, context, query) {
-    const creation = isOffered(CREATE_INVITES, context)
-      ? newButton(CREATE_INVITES, DEFAULTS)
-      : NO_HTML;
-    const rows =
-      invites.length === 0
-        ? emptyState(query.size === 0 ? 'There are no invites.' : 'No invite matches.')
-        : table({
-            id: 'invites',
-            caption: `${counted(invites.length, 'invite')} on this page`,
-            keyOf: ({ token_fingerprint: id }) => id,
-            rows: invites,
-            columns: columns(context),
-          });
-    const withdrawal =
-      batch !== '' && invites.length > 0 && isOffered(WITHDRAW_BATCH, context)
-        ? html`<div class="actions">${actionLink(WITHDRAW_BATCH, { batch })}</div>`
-        : NO_HTML;
-    const pager = cursorPager({
-      label: 'Pages of invites',
-      path: './invites',
-      query,
-      nextCursor: next,
-    });
-    return {
-      body: html`${creation}${filterForm(status, batch)}${withdrawal}<div class="listing">${rows}${pager}</div>`,
-    };
-  },
+  caption: ({ length }) => `${counted(length, 'invite')} on this page`,
+  keyOf: ({ token_fingerprint: id }) => id,
+  columns,
+  ofAll: (batch, context) =>
+    isOffered(WITHDRAW_BATCH, context)
+      ? html`<div class="actions">${actionLink(WITHDRAW_BATCH, { batch })}</div>`
+      : NO_HTML,
   actions: [CREATE_INVITES, WITHDRAW_INVITE, WITHDRAW_BATCH],
 });
-
-const DEFAULTS = { role: 'role:client', count: '1', expiry: '24', validity: '168' };
 
 function columns(context: Context) {
   const mayWithdraw = isOffered(WITHDRAW_INVITE, context);
@@ -127,11 +96,3 @@ const TONES: Readonly<Record<InviteRow['status'], string>> = {
   expired: 'neutral',
   withdrawn: 'neutral',
 };
-
-function filterForm(status: string, batch: string): Html {
-  return html`<form class="ask" method="get" action="./invites" role="search">
-<p class="field"><label for="q">Batch</label><input type="search" id="q" name="batch" value="${batch}" autocomplete="off" spellcheck="false"></p>
-<p class="field"><label for="status">Status</label><select id="status" name="status">${filterOptions(INVITE_STATUSES, status)}</select></p>
-<p class="field"><button type="submit">Find</button> <a href="./invites">Clear</a></p>
-</form>`;
-}

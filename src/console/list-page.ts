@@ -1,0 +1,101 @@
+/** Pages that are a list of the authority, read by cursor, with a form that filters it. */
+import { emptyState } from '../pages/empty-state.ts';
+import { type Html, html, NO_HTML } from '../pages/html.ts';
+import { type Column, table } from '../pages/table.ts';
+import { type Action, isOffered } from './action.ts';
+import { filterOptions } from './cells.ts';
+import type { Context } from './context.ts';
+import { textIn } from './fields.ts';
+import { newButton } from './form-view.ts';
+import { definePage, type Page } from './page.ts';
+import { cursorPager } from './pager.ts';
+
+const ROWS_OF_PAGE = 50;
+
+interface ListDefinition<Row, Status extends string>
+  extends Pick<Page, 'path' | 'title' | 'actions'> {
+  /** The filter by text: its parameter and label. */
+  readonly search: readonly [name: string, label: string];
+  /** The choices of the filter by status, if there is one. */
+  readonly statuses?: readonly Status[];
+  /** What adds to the list, and what its form begins with. */
+  readonly adding: Action;
+  readonly defaults?: Readonly<Record<string, string>>;
+  /** What an empty list says, and which command adds to it; what a filter that matches nothing says. */
+  readonly empty: readonly [text: string, command?: string];
+  readonly noMatch: string;
+  read(context: Context, given: ListFilter<Status>): Promise<ReadPage<Row>>;
+  caption(rows: readonly Row[]): string;
+  keyOf(row: Row): string;
+  columns(context: Context): Column<Row>[];
+  /** What can be done with all rows of a search. */
+  ofAll?(searched: string, context: Context): Html;
+}
+
+interface ListFilter<Status> {
+  readonly searched: string | undefined;
+  readonly status: Status | undefined;
+  readonly page: { readonly limit: number; readonly cursor: string | undefined };
+}
+
+interface ReadPage<Row> {
+  readonly rows: readonly Row[];
+  readonly next_cursor?: string | null;
+}
+
+export function listPage<Row, Status extends string = never>({
+  search: [name, label],
+  statuses = [],
+  adding,
+  defaults = {},
+  empty,
+  noMatch,
+  read,
+  ofAll = () => NO_HTML,
+  ...list
+}: ListDefinition<Row, Status>): Page {
+  const { path, title, actions } = list;
+  const address = `.${path}`;
+  return definePage({
+    path,
+    title,
+    isInNavigation: true,
+    tier: 'standard',
+    async load(context, query) {
+      const text = (parameter: string) => textIn(query, parameter) || undefined;
+      const status = statuses.find((each) => each === text('status'));
+      const page = { limit: ROWS_OF_PAGE, cursor: text('cursor') };
+      const found = await read(context, { searched: text(name), status, page });
+      return { ...found, status };
+    },
+    render({ rows, next_cursor: nextCursor = null, status = '' }, context, query) {
+      const searched = textIn(query, name);
+      const pager = cursorPager({
+        label: `Pages of ${title.toLowerCase()}`,
+        path: address,
+        query,
+        nextCursor,
+      });
+      const { caption, keyOf, columns } = list;
+      const id = path.slice(1);
+      const none = query.size === 0 ? emptyState(...empty) : emptyState(noMatch);
+      const listing =
+        rows.length === 0
+          ? none
+          : table({ id, caption: caption(rows), keyOf, rows, columns: columns(context) });
+      const statusField =
+        statuses.length === 0
+          ? NO_HTML
+          : html`<p class="field"><label for="status">Status</label><select id="status" name="status">${filterOptions(statuses, status)}</select></p>\n`;
+      const actionsOfAll =
+        searched === '' || rows.length === 0 ? NO_HTML : ofAll(searched, context);
+      return {
+        body: html`${isOffered(adding, context) ? newButton(adding, defaults) : NO_HTML}<form class="ask" method="get" action="${address}" role="search">
+<p class="field"><label for="q">${label}</label><input type="search" id="q" name="${name}" value="${searched}" autocomplete="off" spellcheck="false"></p>
+${statusField}<p class="field"><button type="submit">Find</button> <a href="${address}">Clear</a></p>
+</form>${actionsOfAll}<div class="listing">${listing}${pager}</div>`,
+      };
+    },
+    ...(actions !== undefined && { actions }),
+  });
+}
