@@ -17,9 +17,23 @@ const KEY = `${'k7'.repeat(21)}A=`;
 
 /** Changes that can be proposed on every network, and how their forms are filled in. */
 const CHANGES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  'issue-treaty': { subject: 'harbor-watch', keys: KEY, hours: '720', roles: 'role:client' },
-  'issue-attestation': { subject: 'survey-drone-12', key: KEY, roles: 'role:client' },
-  'publish-policy': { version: '1.2.0', hops: '4', ports: '443', transports: 'quic' },
+  'issue-treaty': {
+    subject_sovereign_id: 'harbor-watch',
+    subject_public_keys: KEY,
+    validity_hours: '720',
+    'scope.allowed_roles': 'role:client',
+  },
+  'issue-attestation': {
+    subject_id: 'survey-drone-12',
+    subject_public_key: KEY,
+    roles: 'role:client',
+  },
+  'publish-policy': {
+    min_client_version: '1.2.0',
+    'routing.max_hops': '4',
+    allowed_ports: '443',
+    'routing.preferred_transports': 'quic',
+  },
   'add-operator-key': { key_id: 'night-shift', public_key: KEY, tier: 'privileged' },
   'set-operator-tier': { key_id: 'ops-standard', tier: 'privileged' },
 };

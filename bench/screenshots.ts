@@ -173,7 +173,7 @@ async function consoleAddresses(na: TestAuthority): Promise<PageAddress[]> {
   const forms = [...ACTIONS.keys()].map((name) => [`/form-${name}`, `/do?action=${name}`]);
   const ofNode = [
     ['/node', `/node?key=${key}`],
-    ['/revoke-node', `/do?action=revoke-node&key=${key}`],
+    ['/revoke-node', `/do?action=revoke-node&node_public_key=${key}`],
   ];
   return [...pages, ...further, ...forms, ...(key === undefined ? [] : ofNode)].map(
     ([name = '', path = '']) => ({ name: `console${name.replace('/', '-')}`, path }),

@@ -189,7 +189,7 @@ test('every page is accessible and free of errors', async () => {
   await page.click('text=Create invites…');
   await page.locator('h1', { hasText: 'Create invites' }).waitFor();
   // A browser focuses the field when it first draws the page.
-  await page.locator('[name="role"]:focus').waitFor();
+  await page.locator('[name="roles"]:focus').waitFor();
   await assertSound(visit);
   await page.click('text=Create…');
   await page.locator('h1', { hasText: 'Confirm' }).waitFor();

@@ -99,7 +99,10 @@ async function idOf({ na }: ChildServer): Promise<string> {
 
 /** Opens the page that shows what will be signed. */
 async function propose(page: Page, { key }: TestNode): Promise<void> {
-  const fields = new URLSearchParams({ action: 'revoke-node', key: key.publicKey });
+  const fields = new URLSearchParams({
+    action: 'revoke-node',
+    node_public_key: key.publicKey,
+  });
   await page.goto(new URL(`./do?${fields}`, page.url()).href);
   await page.click('button:has-text("Revoke…")');
   await heading(page, /Confirm/);

@@ -19,13 +19,13 @@ suite('invites', () => {
     const na = await authority();
     await using console = await startTestConsole(na, { operator: na.standard });
     const proposed = await console.submit('do?action=create-invites', {
-      role: 'role:client, role:anchor',
+      roles: 'role:client, role:anchor',
       count: '2',
       name: 'cam-{n}',
       batch: 'cams',
-      expiry: '12',
-      validity: '24',
-      recipient: '',
+      token_expiry_hours: '12',
+      max_validity_hours: '24',
+      recipient_public_key: '',
       labels: 'site=north',
     });
     for (const part of ['Nodes that can join: 2', 'cam-1 to cam-2', '"token_expiry_hours": 12']) {

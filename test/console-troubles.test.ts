@@ -89,7 +89,7 @@ for (const [trouble, sentence] of [
       assert.equal(page.status, 502, path);
       assert.match(page.text, sentence);
     }
-    const form = { key: node.key.publicKey, name: 'kept', labels: 'env=kept' };
+    const form = { node_public_key: node.key.publicKey, name: 'kept', labels: 'env=kept' };
     const refused = await console.submit('do?action=describe-node', form);
     assert.match(refused.text, sentence);
     assert.match(refused.text, /value="kept"/);
@@ -114,7 +114,7 @@ for (const [trouble, sentence] of [
     const node = await joinedNode(na);
     await using proxy = await startProxy(na);
     await using console = await startTestConsole(na, { url: proxy.url });
-    const fields = { key: node.key.publicKey, reason: 'superseded' };
+    const fields = { node_public_key: node.key.publicKey, reason: 'superseded' };
     const id = changeIn(await console.submit('do?action=revoke-node', fields));
     proxy.held.trouble = trouble;
     const lost = await console.submit('confirm', { id });

@@ -27,11 +27,16 @@ suite('policy', () => {
     const na = await authority();
     await using console = await startTestConsole(na);
     const before = (await get(na, '/policy')).body;
-    const form = { policy_id: 'spring', version: '0.2.0', hops: '4', ports: '443\r\n8080' };
+    const form = {
+      policy_id: 'spring',
+      min_client_version: '0.2.0',
+      'routing.max_hops': '4',
+      allowed_ports: '443\r\n8080',
+    };
     const published = await confirmed(console, 'publish-policy', {
       ...form,
-      services: 'llm',
-      transports: 'quic',
+      allowed_services: 'llm',
+      'routing.preferred_transports': 'quic',
     });
     assert.ok(published.proposed.includes(before.policy_id));
     assert.match(published.done, /policy_published/);
@@ -42,14 +47,14 @@ suite('policy', () => {
     assert.match(page.text, /<table id="differences">.*<td[^>]*>443, 8080<\/td>/s);
     const same = await console.page('policy?before=spring&after=spring');
     assert.match(same.text, /They say the same/);
-    assert.match(page.text, /<textarea[^>]*name="ports"[^>]*>443\n8080</);
+    assert.match(page.text, /<textarea[^>]*name="allowed_ports"[^>]*>443\n8080</);
 
     await confirmed(console, 'roll-back-policy', { policy_id: before.policy_id });
     assert.equal((await get(na, '/policy')).body.policy_id, before.policy_id);
     assert.equal(auditEvents(na).at(-1)?.type, 'policy_rolled_back');
     for (const [fields, problem] of [
-      [{ ...form, ports: '0' }, /0 is not a port/],
-      [{ ...form, hops: 'many' }, /The number of hops must be a whole number/],
+      [{ ...form, allowed_ports: '0' }, /0 is not a port/],
+      [{ ...form, 'routing.max_hops': 'many' }, /The number of hops must be a whole number/],
     ] as const) {
       const answer = await console.submit('do?action=publish-policy', fields);
       assert.equal(answer.status, 422);
@@ -65,10 +70,10 @@ suite('treaties, attestations and feeds', () => {
     assert.match((await console.page('treaties?subject=beta')).text, /No treaty matches/);
     const keys = newKey().publicKey;
     const issued = await confirmed(console, 'issue-treaty', {
-      subject: 'beta',
-      keys,
-      roles: 'role:client',
-      hours: '24',
+      subject_sovereign_id: 'beta',
+      subject_public_keys: keys,
+      'scope.allowed_roles': 'role:client',
+      validity_hours: '24',
     });
     assert.match(issued.proposed, /mesh-na treaty issue beta --key \S+ --role role:client/);
     assert.match(issued.done, /recognition_treaty_issued/);
@@ -78,7 +83,10 @@ suite('treaties, attestations and feeds', () => {
     assert.ok(page.text.includes(treaty_id));
     assert.match(page.text, /Follow….*Revoke…/s);
 
-    const follow = await console.submit('do?action=follow-treaty', { treaty_id, chain: 'none' });
+    const follow = await console.submit('do?action=follow-treaty', {
+      treaty_id,
+      authority_keys: 'none',
+    });
     assert.equal(follow.status, 422);
     assert.match(follow.text, /Paste the JSON text of its authority keys/);
 
@@ -95,7 +103,9 @@ suite('treaties, attestations and feeds', () => {
     assert.doesNotMatch(revoked.proposed, /Attestations of beta/);
     assert.match(revoked.done, /recognition_treaty_revoked/);
     assert.match((await console.page('treaties?subject=beta&status=revoked')).text, /over/);
-    const incomplete = await console.submit('do?action=issue-treaty', { subject: 'gamma' });
+    const incomplete = await console.submit('do?action=issue-treaty', {
+      subject_sovereign_id: 'gamma',
+    });
     assert.match(incomplete.text, /at least one of its keys/);
   });
 
@@ -103,7 +113,7 @@ suite('treaties, attestations and feeds', () => {
     const na = await authority();
     await using console = await startTestConsole(na);
     const issued = await confirmed(console, 'issue-attestation', {
-      subject: 'member-1',
+      subject_id: 'member-1',
       roles: 'role:client',
     });
     assert.match(issued.done, /membership_attestation_issued/);
@@ -114,9 +124,9 @@ suite('treaties, attestations and feeds', () => {
     assert.match(revoked.done, /membership_attestation_revoked/);
 
     await confirmed(console, 'issue-attestation', {
-      subject: 'member-2',
+      subject_id: 'member-2',
       roles: 'role:client',
-      hours: '1',
+      validity_hours: '1',
     });
     const row = async () => (await console.page('attestations?subject=member-2')).text;
     na.clock.advance(HOUR);
@@ -132,7 +142,7 @@ suite('treaties, attestations and feeds', () => {
     const own = (await get(na, '/sovereign-revocation-feed')).body;
     const proposed = await console.submit('do?action=import-feed', {
       feed: JSON.stringify(own),
-      issuer: 'beta',
+      expected_issuer_sovereign_id: 'beta',
     });
     const refused = await console.submit('confirm', { id: changeIn(proposed) });
     assert.match(refused.text, /<title>Not done/);

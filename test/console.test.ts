@@ -357,7 +357,7 @@ suite('changes', () => {
     await using console = await opened();
     const key = node.key.publicKey;
     const proposed = await console.submit('do?action=revoke-node', {
-      key,
+      node_public_key: key,
       reason: 'key_compromise',
     });
     assert.equal(proposed.status, 200);
@@ -403,7 +403,7 @@ suite('changes', () => {
     await using console = await opened();
     const key = node.key.publicKey;
     const named = await console.submit('do?action=describe-node', {
-      key,
+      node_public_key: key,
       name: 'new',
       labels: 'env=test\nrack=7',
     });
@@ -464,7 +464,7 @@ suite('changes', () => {
     const na = await authority();
     const node = await joinedNode(na);
     await using console = await opened();
-    const fields = { key: node.key.publicKey, name: 'kept', labels: 'No label' };
+    const fields = { node_public_key: node.key.publicKey, name: 'kept', labels: 'No label' };
     const answer = await console.submit('do?action=describe-node', fields);
     assert.equal(answer.status, 422);
     assert.match(answer.text, /“No label” is not a label/);
@@ -481,11 +481,14 @@ suite('changes', () => {
     const page = await standard.page(`node?${query}`);
     assert.doesNotMatch(page.text, /Revoke…/);
     assert.match(page.text, /Set name and labels/);
-    const fields = { key, reason: 'unspecified' };
+    const fields = { node_public_key: key, reason: 'unspecified' };
     assert.equal((await standard.submit('do?action=revoke-node', fields)).status, 403);
     await using reading = await startTestConsole(na, { isReadOnly: true });
     assert.doesNotMatch((await reading.page(`node?${query}`)).text, /…<\/(a|button)>/);
-    assert.equal((await reading.submit('do?action=describe-node', { key, name: 'x' })).status, 403);
+    assert.equal(
+      (await reading.submit('do?action=describe-node', { node_public_key: key, name: 'x' })).status,
+      403,
+    );
   });
 });
 

@@ -9,7 +9,7 @@ export interface Field {
   readonly name: string;
   readonly label: string;
   /** `id` is for ids and keys, which need room; `lines` for short ones; `pasted` for a document. */
-  readonly kind: 'text' | 'id' | 'number' | 'select' | 'lines' | 'pasted' | 'check' | 'hidden';
+  readonly kind: 'text' | 'id' | 'number' | 'select' | 'lines' | 'pasted' | 'hidden';
   /** Shown below the field. */
   readonly hint?: string;
   readonly isRequired?: boolean;

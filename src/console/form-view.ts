@@ -55,8 +55,6 @@ function inputOf(id: string, field: Field, value: string, also: Html, label: str
     case 'lines':
     case 'pasted':
       return html`${labelled}<textarea id="${id}" name="${name}" spellcheck="false"${also}>${value}</textarea>`;
-    case 'check':
-      return html`<label><input type="checkbox" id="${id}" name="${name}" value="yes"${value === 'yes' ? html` checked` : NO_HTML}${also}> ${label}</label>`;
     case 'number':
       return html`${labelled}<input type="number" id="${id}" name="${name}" min="1" value="${value}"${also}>`;
     default: {

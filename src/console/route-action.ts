@@ -1,122 +1,110 @@
-/** Actions that are one operation of the API: tier, checks, request and command line follow from its declaration. */
-import type { JsonObject, JsonValue } from '../base/json/value.ts';
+/** Actions that are an operation of the API: fields, checks, requests and command line follow from its declaration. */
+import { isJsonObject, type JsonObject, type JsonValue } from '../base/json/value.ts';
 import { REFUSALS } from '../base/refusal.ts';
 import type { Operation, SentOf } from '../protocol/api/define.ts';
-import type { AuditEvent } from '../protocol/rows/audit-event.ts';
 import { type Action, type Field, FormProblem, type Plan } from './action.ts';
 import type { Context } from './context.ts';
-import { linesIn, pastedObject, textIn, wholeIn } from './fields.ts';
+import { type AskedField, fieldFor, type Shape, textIn, valueIn } from './fields.ts';
 
-export interface MemberField extends Omit<Field, 'isRequired'> {
-  /** The member of path or body; by default the name of the field. */
-  readonly member?: string;
-  /** The flag of the command line, which repeats it for a list; without it, the value is an argument. */
-  readonly flag?: string;
-}
-
-/** Why a record that everybody can read is revoked. */
-export const PUBLIC_REASON: MemberField = {
-  name: 'reason',
-  flag: '--reason',
-  label: 'Reason',
-  kind: 'text',
-  hint: 'Everybody can read it.',
-};
+/** Members of path and body by their names in the API; a dot leads into an object. */
+type MemberOf<Sent> = (keyof Sent & string) | `${keyof Sent & string}.${string}`;
 
 /** What the declaration of an operation does not say of a change. */
 interface Terms<Sent>
   extends Pick<Action, 'name' | 'title' | 'label' | 'isDestructive'>,
-    Pick<Plan, 'back'> {
-  readonly fields: readonly MemberField[];
-  /** Members that the form does not ask for. */
-  readonly fixed?: JsonObject;
-  readonly audited: readonly AuditEvent[];
-  /** The arguments of `mesh-na`; `{name}` is the field of this name, which may be empty. */
-  readonly command: string;
+    Pick<Plan, 'answer' | 'audited' | 'back' | 'isSecret'> {
+  readonly fields: { readonly [Name in MemberOf<Sent>]?: AskedField };
+  /** Fields that are no member. */
+  readonly further?: { readonly [name: string]: AskedField };
+  /**
+   * The arguments of `mesh-na`; `{member}` is its value, which a flag before it is repeated for, or left out without.
+   */
+  readonly command: string | ((sent: Sent) => string);
   /** Why a form without what is required is refused. */
   readonly missing?: string;
-  explain(
-    sent: Sent,
-    context: Context,
-  ): Promise<Pick<Plan, 'sentence' | 'effects'>> | Pick<Plan, 'sentence' | 'effects'>;
+  explain(sent: Sent, context: Context, form: URLSearchParams): Explained | Promise<Explained>;
 }
+
+/** `bodies` are those of the requests, unless the form is the body of the only one. */
+type Explained = Pick<Plan, 'sentence' | 'effects'> &
+  Partial<Pick<Plan, 'back' | 'command' | 'isStillMeant' | 'typedNumber'>> & {
+    readonly bodies?: readonly JsonObject[];
+  };
 
 export function routeAction<Declared extends Operation>(
   operation: Declared,
-  {
-    fields,
-    fixed = {},
-    audited,
-    command,
-    missing,
-    explain,
-    back,
-    ...terms
-  }: Terms<SentOf<Declared>>,
+  terms: Terms<SentOf<Declared>>,
 ): Action {
-  const { path, body, access } = operation;
-  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
-  const needed = new Set([...inPath, ...(body?.required ?? [])]);
-  const shown = fields.map((field) => ({ ...field, isRequired: needed.has(memberOf(field)) }));
-  return {
-    ...terms,
-    tier: access === 'operator-privileged' ? 'privileged' : 'standard',
-    fields: shown,
-    async plan(context, form) {
-      const values = shown.map((field) => [field, valueIn(form, field)] as const);
-      for (const [{ label, isRequired }, value] of values) {
-        if (isRequired && value === null) throw new FormProblem(missing ?? `${label} is missing.`);
+  const { name, title, label, isDestructive = false, fields, further = {}, missing } = terms;
+  const { answer, audited, back, command, explain, isSecret = false } = terms;
+  const { path, access } = operation;
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, member = '']) => member);
+  const members = Object.entries<AskedField | undefined>(fields).flatMap(([member, asked]) => {
+    if (asked === undefined) return [];
+    const shape = shapeOf(operation, member);
+    const isNeeded = inPath.includes(member) || operation.body?.required?.includes(member) === true;
+    return { asked, shape, field: fieldFor(member, asked, shape, isNeeded) };
+  });
+
+  function sentIn(form: URLSearchParams): JsonObject {
+    let sent: JsonObject = {};
+    for (const { asked, shape, field } of members) {
+      const value = valueIn(form, field, asked, shape);
+      if (value !== undefined) sent = withMember(sent, field.name, value);
+      else if (field.isRequired && textIn(form, field.name) === '') {
+        throw new FormProblem(missing ?? `${field.label} is missing.`);
       }
-      const sent: Readonly<Record<string, JsonValue>> = {
-        ...Object.fromEntries(
-          values.flatMap(([field, value]) => (value === null ? [] : [[memberOf(field), value]])),
-        ),
-        ...fixed,
-      };
-      const members = Object.entries(sent);
-      const request = {
-        path: inPath.reduce(
-          (filled, name) => filled.replace(`{${name}}`, encodeURIComponent(String(sent[name]))),
-          path,
-        ),
-        body: Object.fromEntries(members.filter(([name]) => !inPath.includes(name))),
-      };
-      demandFitting(operation, request.body, context);
-      const words = new Map(values.map(([field, value]) => [field.name, wordsOf(field, value)]));
+    }
+    return sent;
+  }
+
+  return {
+    name,
+    title,
+    label,
+    isDestructive,
+    tier: access === 'operator-privileged' ? 'privileged' : 'standard',
+    fields: [
+      ...Object.entries(further).map(([own, asked]): Field => fieldFor(own, asked, {}, false)),
+      ...members.map(({ field }) => field),
+    ],
+    async plan(context, form) {
+      const sent = sentIn(form);
+      const own = Object.entries(sent).filter(([member]) => !inPath.includes(member));
+      const explained = await explain(sent as SentOf<Declared>, context, form);
+      const { bodies = [Object.fromEntries(own)], ...shown } = explained;
+      demandFitting(operation, bodies[0] ?? {}, context);
+      const template = typeof command === 'string' ? command : command(sent as SentOf<Declared>);
+      const filled = inPath.reduce(
+        (begun, member) => begun.replace(`{${member}}`, encodeURIComponent(String(sent[member]))),
+        path,
+      );
       return {
-        ...(await explain(sent as SentOf<Declared>, context)),
-        requests: [request],
         typedNumber: null,
-        command: command
-          .split(' ')
-          .flatMap((word) => words.get(/^\{(\w+)\}$/.exec(word)?.[1] ?? '') ?? word),
+        command: wordsOf(template, { ...sent, ...bodies[0] }),
         audited,
         back,
+        isSecret,
+        ...(answer !== undefined && { answer }),
+        ...shown,
+        requests: bodies.map((body) => ({ path: filled, body })),
       };
     },
   };
 }
 
-function memberOf({ member, name }: MemberField): string {
-  return member ?? name;
+function shapeOf({ body }: Operation, member: string): Shape {
+  const [outer = '', inner] = member.split('.');
+  const shape = body?.properties[outer] as Shape | undefined;
+  if (inner === undefined) return shape ?? {};
+  return (shape?.described ?? shape)?.properties?.[inner] ?? {};
 }
 
-/** Null if the field is empty. */
-function valueIn(form: URLSearchParams, { name, label, kind }: MemberField): JsonValue | null {
-  switch (kind) {
-    case 'number':
-      return wholeIn(form, name, label);
-    case 'lines': {
-      const lines = linesIn(form, name);
-      return lines.length === 0 ? null : lines;
-    }
-    case 'pasted':
-      return pastedObject(form, name, label.charAt(0).toLowerCase() + label.slice(1));
-    default: {
-      const text = textIn(form, name);
-      return text === '' ? null : text;
-    }
-  }
+function withMember(sent: JsonObject, member: string, value: JsonValue): JsonObject {
+  const [outer = '', inner] = member.split('.');
+  if (inner === undefined) return { ...sent, [outer]: value };
+  const before = sent[outer];
+  return { ...sent, [outer]: { ...(isJsonObject(before) && before), [inner]: value } };
 }
 
 /** Which roles a network allows, and how large a feed may be, only the authority knows. */
@@ -131,7 +119,25 @@ function demandFitting(operation: Operation, body: JsonObject, { now }: Context)
   if (!input.ok) throw new FormProblem(`${REFUSALS[input.refusal].message}.`);
 }
 
-function wordsOf({ flag }: MemberField, value: JsonValue | null): string[] {
-  const values = value === null ? [] : Array.isArray(value) ? value : [value];
-  return values.flatMap((each) => [...(flag === undefined ? [] : [flag]), String(each)]);
+function wordsOf(template: string, sent: JsonObject): string[] {
+  const words = template.matchAll(/(?:(--\S+) (?!--))?(\S+)/g);
+  return [...words].flatMap(([, flag, word = '']) => {
+    const member = /^\{(.+)\}$/.exec(word)?.[1];
+    const values = member === undefined ? [word] : textsOf(memberIn(sent, member));
+    return values.flatMap((value) => (flag === undefined ? [value] : [flag, value]));
+  });
+}
+
+function memberIn(sent: JsonObject, member: string): JsonValue | undefined {
+  const [outer = '', inner] = member.split('.');
+  const value = sent[outer];
+  return inner === undefined ? value : isJsonObject(value) ? value[inner] : undefined;
+}
+
+function textsOf(value: JsonValue | undefined): string[] {
+  if (value === undefined) return [];
+  if (Array.isArray(value)) return value.map(String);
+  return isJsonObject(value)
+    ? Object.entries(value).map(([key, each]) => `${key}=${String(each)}`)
+    : [String(value)];
 }

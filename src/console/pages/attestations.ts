@@ -12,7 +12,7 @@ import { isOffered } from '../action.ts';
 import { twoLines } from '../cells.ts';
 import { actionLink } from '../form-view.ts';
 import { listPage } from '../list-page.ts';
-import { PUBLIC_REASON, routeAction } from '../route-action.ts';
+import { routeAction } from '../route-action.ts';
 
 const TO_ATTEST = 'attestation issue SUBJECT --role ROLE';
 
@@ -20,28 +20,15 @@ const ISSUE = routeAction(issueAttestation, {
   name: 'issue-attestation',
   title: 'Attest a membership',
   label: 'Attest',
-  fields: [
-    { name: 'subject', member: 'subject_id', label: 'Subject', kind: 'text' },
-    {
-      name: 'key',
-      member: 'subject_public_key',
-      flag: '--subject-key',
-      label: 'Its public key',
-      kind: 'id',
-      hint: 'Empty for none.',
-    },
-    {
-      name: 'hours',
-      member: 'validity_hours',
-      flag: '--validity-hours',
-      label: 'Valid for (hours)',
-      kind: 'number',
-      hint: 'Empty for 168.',
-    },
-    { name: 'roles', flag: '--role', label: 'Roles', kind: 'lines', hint: 'One on each line.' },
-  ],
+  fields: {
+    subject_id: { label: 'Subject' },
+    subject_public_key: { label: 'Its public key', kind: 'id', hint: 'Empty for none.' },
+    validity_hours: { label: 'Valid for (hours)' },
+    roles: { label: 'Roles', hint: 'One on each line.' },
+  },
   missing: 'Name the subject and at least one role.',
-  command: 'attestation issue {subject} {roles} {key} {hours}',
+  command:
+    'attestation issue {subject_id} --role {roles} --subject-key {subject_public_key} --validity-hours {validity_hours}',
   audited: ['membership_attestation_issued'],
   back: './attestations',
   explain: ({ subject_id: subject, roles, validity_hours: hours }) => ({
@@ -57,8 +44,11 @@ const REVOKE = routeAction(revokeAttestation, {
   title: 'Revoke an attestation',
   label: 'Revoke',
   isDestructive: true,
-  fields: [{ name: 'attestation_id', label: 'Attestation', kind: 'id' }, PUBLIC_REASON],
-  command: 'attestation revoke {attestation_id} {reason}',
+  fields: {
+    attestation_id: { label: 'Attestation', kind: 'id' },
+    reason: { label: 'Reason', hint: 'Everybody can read it.' },
+  },
+  command: 'attestation revoke {attestation_id} --reason {reason}',
   audited: ['membership_attestation_revoked'],
   back: './attestations',
   async explain({ attestation_id }, { publicClient }) {

@@ -17,23 +17,17 @@ const IMPORT = routeAction(importFeed, {
   name: 'import-feed',
   title: 'Import a revocation feed',
   label: 'Import',
-  fields: [
-    {
-      name: 'issuer',
-      member: 'expected_issuer_sovereign_id',
-      flag: '--expect-issuer',
+  fields: {
+    expected_issuer_sovereign_id: {
       label: 'Expected issuer',
-      kind: 'text',
       hint: 'A feed of another sovereign is refused. Empty for any that a treaty recognizes.',
     },
-    {
-      name: 'feed',
+    feed: {
       label: 'Signed feed',
-      kind: 'pasted',
       hint: 'What the other sovereign serves at /sovereign-revocation-feed.',
     },
-  ],
-  command: 'feed import feed.json {issuer}',
+  },
+  command: 'feed import feed.json --expect-issuer {expected_issuer_sovereign_id}',
   audited: ['sovereign_revocation_feed_imported', 'sovereign_revocation_feed_rejected'],
   back: './feeds',
   explain: ({ feed }) => ({

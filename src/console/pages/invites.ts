@@ -13,7 +13,12 @@ import { listPage } from '../list-page.ts';
 import { CREATE_INVITES, WITHDRAW_BATCH, WITHDRAW_INVITE } from './invite-actions.ts';
 import { nodeAddress, nodeTitle } from './node-rows.ts';
 
-const DEFAULTS = { role: 'role:client', count: '1', expiry: '24', validity: '168' };
+const DEFAULTS = {
+  roles: 'role:client',
+  count: '1',
+  token_expiry_hours: '24',
+  max_validity_hours: '168',
+};
 
 export const INVITES = listPage<InviteRow, InviteRow['status']>({
   path: '/invites',

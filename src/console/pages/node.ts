@@ -155,7 +155,7 @@ function ifRevoked(
 ${effects.map((effect) => html`<li>${effect}</li>`)}</ul>
 ${
   isOffered(REVOKE_NODE, context)
-    ? html`<div class="actions">${actionLink(REVOKE_NODE, { key })}</div>`
+    ? html`<div class="actions">${actionLink(REVOKE_NODE, { node_public_key: key })}</div>`
     : NO_HTML
 }`,
   );
@@ -164,7 +164,7 @@ ${
 function description(row: CertificateRow, context: Context): Html {
   if (!isOffered(DESCRIBE_NODE, context)) return NO_HTML;
   const values = new URLSearchParams({
-    key: row.node_public_key,
+    node_public_key: row.node_public_key,
     name: row.name ?? '',
     labels: labelTexts(row.labels ?? {}).join('\n'),
   });

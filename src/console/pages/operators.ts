@@ -9,22 +9,17 @@ import {
   revokeOperatorKey,
   setOperatorKeyTier,
 } from '../../protocol/api/operator-keys.ts';
-import { type OperatorKeyRow, TIERS } from '../../protocol/rows/operator-key.ts';
+import type { OperatorKeyRow } from '../../protocol/rows/operator-key.ts';
 import { FormProblem, isOffered } from '../action.ts';
 import { stateWith, twoLines } from '../cells.ts';
 import type { Context } from '../context.ts';
 import { ENTRIES_LOOKED_AT, lastActs } from '../entries.ts';
+import type { AskedField } from '../fields.ts';
 import { actionForm, actionLink } from '../form-view.ts';
 import { definePage } from '../page.ts';
-import { type MemberField, routeAction } from '../route-action.ts';
+import { routeAction } from '../route-action.ts';
 
-const KEY_ID: MemberField = { name: 'key_id', label: 'Key id', kind: 'text' };
-const TIER: MemberField = {
-  name: 'tier',
-  label: 'Tier',
-  kind: 'select',
-  choices: TIERS.map((tier) => [tier, tier]),
-};
+const KEY_ID: AskedField = { label: 'Key id' };
 const BACK = './operators';
 
 const REVOKE_KEY = routeAction(revokeOperatorKey, {
@@ -32,12 +27,11 @@ const REVOKE_KEY = routeAction(revokeOperatorKey, {
   title: 'Revoke an operator key',
   label: 'Revoke',
   isDestructive: true,
-  fields: [KEY_ID, { name: 'reason', flag: '--reason', label: 'Reason', kind: 'text' }],
-  fixed: { unless_last_privileged: true },
-  command: 'operator-key revoke {key_id} {reason}',
+  fields: { key_id: KEY_ID, reason: { label: 'Reason' } },
+  command: 'operator-key revoke {key_id} --reason {reason}',
   audited: ['operator_key_revoked'],
   back: BACK,
-  async explain({ key_id: id }, { client, keyId }) {
+  async explain({ key_id: id, reason }, { client, keyId }) {
     const { operator_keys: keys } = await client.listOperatorKeys();
     const row = keys.find(({ key_id: each }) => each === id);
     if (row === undefined) throw new FormProblem(`There is no operator key ${id}.`);
@@ -48,6 +42,7 @@ const REVOKE_KEY = routeAction(revokeOperatorKey, {
     }
     return {
       sentence: `Revoke the operator key ${id}, for good.`,
+      bodies: [{ ...(reason && { reason }), unless_last_privileged: true }],
       effects: [
         'Every request that it signs is refused from then on.',
         `Keys that stay usable: ${left.length}; privileged ones among them: ${privileged}.`,
@@ -61,18 +56,16 @@ const ADD_KEY = routeAction(addOperatorKey, {
   name: 'add-operator-key',
   title: 'Add an operator key',
   label: 'Add',
-  fields: [
-    KEY_ID,
-    {
-      name: 'public_key',
-      flag: '--public-key',
+  fields: {
+    key_id: KEY_ID,
+    public_key: {
       label: 'Public key',
       kind: 'id',
       hint: 'From the .pub file of mesh-na operator-key create.',
     },
-    { ...TIER, flag: '--tier' },
-  ],
-  command: 'operator-key add {key_id} {public_key} {tier}',
+    tier: { label: 'Tier' },
+  },
+  command: 'operator-key add {key_id} --public-key {public_key} --tier {tier}',
   audited: ['operator_key_added'],
   back: BACK,
   explain: ({ key_id: id, tier }) => ({
@@ -90,7 +83,7 @@ const SET_TIER = routeAction(setOperatorKeyTier, {
   name: 'set-operator-tier',
   title: 'Change the tier of an operator key',
   label: 'Change the tier',
-  fields: [KEY_ID, TIER],
+  fields: { key_id: KEY_ID, tier: { label: 'Tier' } },
   command: 'operator-key set-tier {key_id} {tier}',
   audited: ['operator_key_tier_set'],
   back: BACK,

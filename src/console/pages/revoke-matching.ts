@@ -1,10 +1,12 @@
 /** Revoking all nodes that match a filter: one request for each certificate, as `mesh-na certificate revoke` does. */
 import { type CertificateFilters, isStillMeant } from '../../client/certificate-search.ts';
 import { shownCount } from '../../pages/counts.ts';
+import { revokeCertificate } from '../../protocol/api/certificates.ts';
 import { type CertificateRow, isAccepted } from '../../protocol/rows/certificate.ts';
-import { type Action, type Field, FormProblem } from '../action.ts';
+import { FormProblem } from '../action.ts';
 import type { Context } from '../context.ts';
-import { REASON, reasonIn } from './node-actions.ts';
+import { routeAction } from '../route-action.ts';
+import { REASON, REVOCATION_EVENTS } from './node-actions.ts';
 import { agentOf } from './node-facts.ts';
 import { filtersFor, type NodeQuery, nodeQuery, parametersOf } from './node-filter.ts';
 import { eachNode } from './node-rows.ts';
@@ -14,32 +16,32 @@ const MOST_REVOKED = 10_000;
 /** Agents are looked up one by one. */
 const MOST_AGENTS_LOOKED_UP = 100;
 
-const filterField = (name: string, label: string): Field => ({ name, label, kind: 'text' });
-
-export const REVOKE_MATCHING: Action = {
+export const REVOKE_MATCHING = routeAction(revokeCertificate, {
   name: 'revoke-matching',
   title: 'Revoke all that match',
   label: 'Revoke all that match',
-  tier: 'privileged',
   isDestructive: true,
-  fields: [
-    filterField('q', 'Name, address, label or role'),
-    filterField('status', 'Status'),
-    filterField('role', 'Roles'),
-    filterField('health', 'Health'),
-    filterField('label', 'Labels'),
-    filterField('silent', 'Silent for'),
-    filterField('lapsing', 'Expires within'),
-    REASON,
-  ],
-  async plan(context, form) {
+  further: {
+    q: { label: 'Name, address, label or role' },
+    status: { label: 'Status' },
+    role: { label: 'Roles' },
+    health: { label: 'Health' },
+    label: { label: 'Labels' },
+    silent: { label: 'Silent for' },
+    lapsing: { label: 'Expires within' },
+  },
+  fields: { reason: REASON },
+  command: 'certificate revoke',
+  audited: REVOCATION_EVENTS,
+  back: './nodes',
+  async explain({ reason = 'unspecified' }, context, form) {
     const query = nodeQuery(form);
-    const reason = reasonIn(form);
     const { filters, rows } = await matching(context, query);
     const keys = [...new Set(rows.map(({ node_public_key: key }) => key))];
+    const options = optionsOf(filters);
     return {
-      sentence: `Revoke all certificates that match ${optionsOf(filters).join(' ')}, with the reason ${reason}.`,
-      requests: rows.map(({ cert_id }) => ({ path: '/admin/revoke', body: { cert_id, reason } })),
+      sentence: `Revoke all certificates that match ${options.join(' ')}, with the reason ${reason}.`,
+      bodies: rows.map(({ cert_id }) => ({ cert_id, reason })),
       effects: [
         `Certificates that are no longer accepted: ${shownCount(rows.length)}, of ${shownCount(keys.length)} nodes.`,
         await evicted(context, keys),
@@ -49,13 +51,12 @@ export const REVOKE_MATCHING: Action = {
           : []),
       ],
       typedNumber: rows.length,
-      command: ['certificate', 'revoke', ...optionsOf(filters), '--reason', reason],
-      audited: ['certificate_revoked', 'node_key_compromised'],
+      command: ['certificate', 'revoke', ...options, '--reason', String(reason)],
       isStillMeant: ({ body }) => isStillMeant(context.client, String(body.cert_id), filters),
       back: `./nodes?${parametersOf(query)}`,
     };
   },
-};
+});
 
 async function matching(context: Context, query: NodeQuery) {
   if (parametersOf(query, { meaning: 0, cursor: '', sort: null, status: 'in_use' }).size === 0) {

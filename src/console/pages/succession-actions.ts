@@ -1,62 +1,56 @@
 /** The steps of a succession of the authority key. The root key signs it beforehand, elsewhere and offline. */
-import type { JsonObject } from '../../base/json/value.ts';
 import { displayTime } from '../../base/timestamp.ts';
 import { shownCount } from '../../pages/counts.ts';
+import {
+  activateSuccession,
+  cancelSuccession,
+  finishSuccession,
+  rollBackAuthorityKey,
+  stageSuccession,
+} from '../../protocol/api/authority-keys.ts';
 import { readSignedSuccession } from '../../protocol/records/succession-request.ts';
 import type { Adoption } from '../../protocol/rows/adoption.ts';
-import { type Action, FormProblem, type Plan } from '../action.ts';
+import { FormProblem } from '../action.ts';
 import type { Context } from '../context.ts';
 import { pastedObject } from '../fields.ts';
+import { routeAction } from '../route-action.ts';
 
-const BASE = '/admin/authority-keys';
-const SUCCESSION_FIELD = 'succession';
+const BACK = './succession';
 
 type Succession = NonNullable<Adoption['succession']>;
 type NodeCounts = NonNullable<Adoption['nodes']>;
 
-function planOf(
-  step: string,
-  body: JsonObject,
-  plan: Pick<Plan, 'sentence' | 'effects' | 'audited'> & Partial<Plan>,
-): Plan {
-  return {
-    requests: [{ path: step === 'stage' ? BASE : `${BASE}/${step}`, body }],
-    typedNumber: null,
-    command: ['authority-key', step],
-    back: './succession',
-    ...plan,
-  };
-}
-
 /** What is under way; throws if nothing is in a state in which the step makes sense. */
 async function underWay(
   { client }: Context,
-  states: readonly Succession['state'][],
+  state: Succession['state'],
   otherwise: string,
 ): Promise<{ readonly succession: Succession; readonly nodes: NodeCounts }> {
   const { succession, nodes } = await client.readAdoption();
-  if (succession === null || nodes === null || !states.includes(succession.state)) {
+  if (succession === null || nodes === null || succession.state !== state) {
     throw new FormProblem(otherwise);
   }
   return { succession, nodes };
 }
 
-export const STAGE: Action = {
+export const STAGE = routeAction(stageSuccession, {
   name: 'stage-succession',
   title: 'Stage a succession',
   label: 'Stage',
-  tier: 'privileged',
-  fields: [
-    {
-      name: SUCCESSION_FIELD,
+  fields: {},
+  further: {
+    succession: {
       label: 'Signed succession',
       kind: 'pasted',
       isRequired: true,
       hint: 'The contents of the file that mesh-na authority-key sign wrote.',
     },
-  ],
-  async plan(_, form) {
-    const pasted = pastedObject(form, SUCCESSION_FIELD, 'the signed succession');
+  },
+  command: 'authority-key stage succession.json',
+  audited: ['authority_succession_staged'],
+  back: BACK,
+  explain(_, __, form) {
+    const pasted = pastedObject(form, 'succession', 'Signed succession');
     const succession = readSignedSuccession(pasted);
     if (succession === null) {
       throw new FormProblem(
@@ -66,8 +60,9 @@ export const STAGE: Action = {
       );
     }
     const { to_key, kind, activates_at, overlap_until } = succession.statement;
-    return planOf('stage', pasted, {
+    return {
       sentence: `Publish that the key ${to_key} takes over at ${displayTime(activates_at)} (${kind}).`,
+      bodies: [pasted],
       effects: [
         `From ${displayTime(activates_at)} on, the key ${to_key} signs everything.`,
         kind === 'planned'
@@ -75,105 +70,92 @@ export const STAGE: Action = {
           : 'The previous key counts as stolen: it signs nothing after that, and nodes renew at once.',
         'Until it takes over, it can be canceled.',
       ],
-      audited: ['authority_succession_staged'],
-      command: ['authority-key', 'stage', 'succession.json'],
-    });
+    };
   },
-};
+});
 
-export const CANCEL: Action = {
+export const CANCEL = routeAction(cancelSuccession, {
   name: 'cancel-succession',
   title: 'Cancel the staged succession',
   label: 'Cancel succession',
-  tier: 'privileged',
-  fields: [],
-  async plan(context) {
-    const { succession } = await underWay(context, ['staged'], 'No succession is staged.');
-    return planOf(
-      'cancel',
-      {},
-      {
-        sentence: `Take back that the key ${succession.to_key} takes over.`,
-        effects: [
-          'Nothing else changes. The same statement can be staged again while its time is to come.',
-        ],
-        audited: ['authority_succession_canceled'],
-      },
-    );
+  fields: {},
+  command: 'authority-key cancel',
+  audited: ['authority_succession_canceled'],
+  back: BACK,
+  async explain(_, context) {
+    const { succession } = await underWay(context, 'staged', 'No succession is staged.');
+    return {
+      sentence: `Take back that the key ${succession.to_key} takes over.`,
+      effects: [
+        'Nothing else changes. The same statement can be staged again while its time is to come.',
+      ],
+    };
   },
-};
+});
 
-export const ACTIVATE: Action = {
+export const ACTIVATE = routeAction(activateSuccession, {
   name: 'activate-succession',
   title: 'Activate the staged key',
   label: 'Activate',
-  tier: 'privileged',
-  fields: [],
-  async plan(context) {
-    const { succession, nodes } = await underWay(context, ['staged'], 'No succession is staged.');
-    return planOf(
-      'activate',
-      {},
-      {
-        sentence: `Activate the key ${succession.to_key} now.`,
-        effects: [
-          `The authority refuses this before ${displayTime(succession.activates_at)}.`,
-          'Genesis, policy, revocation list, feed and bulletin are issued again with the new key.',
-          nodes.active === 0
-            ? 'No node is active.'
-            : `Of ${shownCount(nodes.active)} active nodes, ${shownCount(nodes.informed)} know of it.`,
-        ],
-        audited: ['authority_key_activated'],
-      },
-    );
+  fields: {},
+  command: 'authority-key activate',
+  audited: ['authority_key_activated'],
+  back: BACK,
+  async explain(_, context) {
+    const { succession, nodes } = await underWay(context, 'staged', 'No succession is staged.');
+    return {
+      sentence: `Activate the key ${succession.to_key} now.`,
+      effects: [
+        `The authority refuses this before ${displayTime(succession.activates_at)}.`,
+        'Genesis, policy, revocation list, feed and bulletin are issued again with the new key.',
+        nodes.active === 0
+          ? 'No node is active.'
+          : `Of ${shownCount(nodes.active)} active nodes, ${shownCount(nodes.informed)} know of it.`,
+      ],
+    };
   },
-};
+});
 
-export const ROLL_BACK: Action = {
+export const ROLL_BACK = routeAction(rollBackAuthorityKey, {
   name: 'roll-back-key',
   title: 'Return to the previous key',
   label: 'Roll back',
-  tier: 'privileged',
-  fields: [],
-  async plan(context) {
+  fields: {},
+  command: 'authority-key roll-back',
+  audited: ['authority_key_rolled_back'],
+  back: BACK,
+  async explain(_, context) {
     const { succession, nodes } = await underWay(
       context,
-      ['overlap'],
+      'overlap',
       'There is no overlap, and only during one can the authority return to the previous key.',
     );
-    return planOf(
-      'roll-back',
-      {},
-      {
-        sentence:
-          'Return to the previous key, by the statement that the root key signed beforehand.',
-        effects: [
-          'Everything is issued again with the previous key. Sequence numbers go on.',
-          `The key ${succession.to_key} also signs until ${displayTime(succession.overlap_until)}, and can never take over again.`,
-          `Nodes that hold a certificate of it: ${shownCount(nodes.certified)}. They keep it until they renew.`,
-        ],
-        audited: ['authority_key_rolled_back'],
-      },
-    );
+    return {
+      sentence: 'Return to the previous key, by the statement that the root key signed beforehand.',
+      effects: [
+        'Everything is issued again with the previous key. Sequence numbers go on.',
+        `The key ${succession.to_key} also signs until ${displayTime(succession.overlap_until)}, and can never take over again.`,
+        `Nodes that hold a certificate of it: ${shownCount(nodes.certified)}. They keep it until they renew.`,
+      ],
+    };
   },
-};
+});
 
-export const FINISH: Action = {
+export const FINISH = routeAction(finishSuccession, {
   name: 'finish-succession',
   title: 'End the overlap',
   label: 'Finish',
-  tier: 'privileged',
   isDestructive: true,
-  fields: [],
-  async plan(context) {
-    const { succession, nodes } = await underWay(
-      context,
-      ['overlap'],
-      'There is no overlap to end.',
-    );
+  fields: {},
+  command: 'authority-key finish --despite {despite}',
+  audited: ['authority_key_retired'],
+  back: BACK,
+  async explain(_, context) {
+    const { succession, nodes } = await underWay(context, 'overlap', 'There is no overlap to end.');
     const { laggards, silent } = nodes;
-    return planOf('finish', laggards === 0 ? {} : { despite: laggards }, {
+    return {
       sentence: `End the overlap now, before ${displayTime(succession.overlap_until)}: only the key ${succession.to_key} signs.`,
+      bodies: [laggards === 0 ? {} : { despite: laggards }],
       effects: [
         'The previous private key is destroyed, and there is no way back.',
         laggards === 0
@@ -184,11 +166,6 @@ export const FINISH: Action = {
         `Silent nodes, which follow when they return: ${shownCount(silent)}.`,
       ],
       typedNumber: laggards === 0 ? null : laggards,
-      audited: ['authority_key_retired'],
-      command: [
-        ...['authority-key', 'finish'],
-        ...(laggards === 0 ? [] : ['--despite', String(laggards)]),
-      ],
-    });
+    };
   },
-};
+});

@@ -1,75 +1,49 @@
 /** What an operator can do about treaties: recognize a sovereign, follow its key, and end the recognition. */
 import { followTreaty, issueTreaty, revokeTreaty } from '../../protocol/api/treaties.ts';
-import { type Action, FormProblem } from '../action.ts';
 import type { Context } from '../context.ts';
-import { linesIn, textIn, wholeIn } from '../fields.ts';
-import { type MemberField, PUBLIC_REASON, routeAction } from '../route-action.ts';
+import type { AskedField } from '../fields.ts';
+import { routeAction } from '../route-action.ts';
 
-const TREATY: MemberField = { name: 'treaty_id', label: 'Treaty', kind: 'id' };
+const TREATY: AskedField = { label: 'Treaty', kind: 'id' };
 
-export const ISSUE_TREATY: Action = {
+export const ISSUE_TREATY = routeAction(issueTreaty, {
   name: 'issue-treaty',
   title: 'Recognize a sovereign',
   label: 'Recognize',
-  tier: 'privileged',
-  fields: [
-    { name: 'subject', label: 'Sovereign', kind: 'text', isRequired: true },
-    { name: 'hours', label: 'Valid for (hours)', kind: 'number', hint: 'Empty for 168.' },
-    {
-      name: 'keys',
+  fields: {
+    subject_sovereign_id: { label: 'Sovereign' },
+    validity_hours: { label: 'Valid for (hours)' },
+    subject_public_keys: {
       label: 'Its public keys',
       kind: 'pasted',
-      isRequired: true,
       hint: 'One on each line. Get them from its operators, not only from its address.',
     },
-    { name: 'roles', label: 'Roles it may attest', kind: 'lines', hint: 'Empty for any.' },
-  ],
-  plan(_, form) {
-    const subject = textIn(form, 'subject');
-    const keys = linesIn(form, 'keys');
-    const roles = linesIn(form, 'roles');
-    const hours = wholeIn(form, 'hours', 'The hours');
-    if (subject === '' || keys.length === 0) {
-      throw new FormProblem('Name the sovereign and at least one of its keys.');
-    }
-    return Promise.resolve({
-      sentence: `Sign a treaty that recognizes ${subject} for ${hours ?? 168} hours.`,
-      requests: [
-        {
-          path: issueTreaty.path,
-          body: {
-            subject_sovereign_id: subject,
-            subject_public_keys: keys,
-            ...(roles.length > 0 && { scope: { allowed_roles: roles } }),
-            ...(hours !== null && { validity_hours: hours }),
-          },
-        },
-      ],
-      effects: [
-        `Attestations that these keys sign are accepted here: ${keys.join(', ')}.`,
-        roles.length === 0 ? 'They may attest any role.' : `Only for ${roles.join(', ')}.`,
-        'So are revocation feeds that they sign. The treaty is public.',
-      ],
-      typedNumber: null,
-      command: [
-        ...['treaty', 'issue', subject],
-        ...keys.flatMap((key) => ['--key', key]),
-        ...(roles.length === 0 ? ['--any-role'] : roles.flatMap((role) => ['--role', role])),
-        ...(hours === null ? [] : ['--validity-hours', String(hours)]),
-      ],
-      audited: ['recognition_treaty_issued'],
-      back: './treaties',
-    });
+    'scope.allowed_roles': { label: 'Roles it may attest', hint: 'Empty for any.' },
   },
-};
+  missing: 'Name the sovereign and at least one of its keys.',
+  command: ({ scope }) =>
+    `treaty issue {subject_sovereign_id} --key {subject_public_keys} ${scope ? '--role {scope.allowed_roles}' : '--any-role'} --validity-hours {validity_hours}`,
+  audited: ['recognition_treaty_issued'],
+  back: './treaties',
+  explain: ({ subject_sovereign_id: subject, subject_public_keys: keys, ...sent }) => ({
+    sentence: `Sign a treaty that recognizes ${subject} for ${sent.validity_hours ?? 168} hours.`,
+    effects: [
+      `Attestations that these keys sign are accepted here: ${keys.join(', ')}.`,
+      sent.scope?.allowed_roles === undefined
+        ? 'They may attest any role.'
+        : `Only for ${sent.scope.allowed_roles.join(', ')}.`,
+      'So are revocation feeds that they sign. The treaty is public.',
+    ],
+  }),
+});
 
 export const REVOKE_TREATY = routeAction(revokeTreaty, {
   name: 'revoke-treaty',
   title: 'Revoke a treaty',
   label: 'Revoke',
   isDestructive: true,
-  fields: [TREATY, PUBLIC_REASON],
-  command: 'treaty revoke {treaty_id} {reason}',
+  fields: { treaty_id: TREATY, reason: { label: 'Reason', hint: 'Everybody can read it.' } },
+  command: 'treaty revoke {treaty_id} --reason {reason}',
   audited: ['recognition_treaty_revoked'],
   back: './treaties',
   async explain({ treaty_id }, context) {
@@ -112,25 +86,16 @@ export const FOLLOW_TREATY = routeAction(followTreaty, {
   name: 'follow-treaty',
   title: 'Follow a sovereign to its new key',
   label: 'Follow',
-  fields: [
-    TREATY,
-    {
-      name: 'root',
-      member: 'root_public_key',
-      flag: '--root-key',
+  fields: {
+    treaty_id: TREATY,
+    root_public_key: {
       label: 'Its root key',
       kind: 'id',
       hint: 'Only after a theft, unless the treaty names it.',
     },
-    {
-      name: 'chain',
-      member: 'authority_keys',
-      label: 'Its authority keys',
-      kind: 'pasted',
-      hint: 'What it serves at /authority-keys.',
-    },
-  ],
-  command: 'treaty follow {treaty_id} --keys authority-keys.json {root}',
+    authority_keys: { label: 'Its authority keys', hint: 'What it serves at /authority-keys.' },
+  },
+  command: 'treaty follow {treaty_id} --keys authority-keys.json --root-key {root_public_key}',
   audited: ['recognition_treaty_followed'],
   back: './treaties',
   async explain({ treaty_id }, { publicClient }) {
