@@ -1,6 +1,8 @@
 /** The form of an action, as it is first shown and, if something is wrong with it, as it was filled in. */
-import { type Html, html, NO_HTML } from '../pages/html.ts';
-import type { Action, Field } from './action.ts';
+import { type Content, type Html, html, NO_HTML } from '../pages/html.ts';
+import type { Column } from '../pages/table.ts';
+import { type Action, type Field, isOffered } from './action.ts';
+import type { Context } from './context.ts';
 
 /** `values` are filled in, also for fields that are hidden. A form that is the whole page begins with the focus. */
 export function actionForm(action: Action, values: URLSearchParams, isWholePage = false): Html {
@@ -25,6 +27,15 @@ export function actionLink(
   }
   const query = new URLSearchParams({ action: name, ...values });
   return html`<a class="${look}" href="./do?${query.toString()}">${label}…</a>`;
+}
+
+/** The column of what can be done with each row, if the key may do it. */
+export function actionColumn<Row>(
+  action: Action,
+  context: Context,
+  cell: (row: Row) => Content,
+): Column<Row>[] {
+  return isOffered(action, context) ? [{ head: 'Action', cell }] : [];
 }
 
 /** Above a list: what adds to it. */

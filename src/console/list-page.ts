@@ -59,8 +59,6 @@ export function listPage<Row, Status extends string = never>({
   return definePage({
     path,
     title,
-    isInNavigation: true,
-    tier: 'standard',
     async load(context, query) {
       const text = (parameter: string) => textIn(query, parameter) || undefined;
       const status = statuses.find((each) => each === text('status'));

@@ -1,5 +1,4 @@
 /** Pages of the console. */
-import type { OperatorTier } from '../client/operator-client.ts';
 import type { Html } from '../pages/html.ts';
 import type { Action } from './action.ts';
 import type { Context } from './context.ts';
@@ -29,9 +28,8 @@ export interface PageDefinition<Model> {
   /** One segment, such as `/nodes`: links between pages are relative. */
   readonly path: string;
   readonly title: string;
-  readonly isInNavigation: boolean;
-  /** The tier that the authority demands for what the page reads. */
-  readonly tier: OperatorTier;
+  /** True unless given. */
+  readonly isInNavigation?: boolean;
   /** Reads from the authority; an error becomes one line on the page. */
   load(context: Context, query: URLSearchParams): Promise<Model>;
   render(model: Model, context: Context, query: URLSearchParams): PageContent;
@@ -40,12 +38,14 @@ export interface PageDefinition<Model> {
 }
 
 export interface Page extends Omit<PageDefinition<never>, 'load' | 'render'> {
+  readonly isInNavigation: boolean;
   show(context: Context, query: URLSearchParams): Promise<PageContent>;
 }
 
 export function definePage<Model>(definition: PageDefinition<Model>): Page {
   const { load, render, ...page } = definition;
   return {
+    isInNavigation: true,
     ...page,
     show: async (context, query) => render(await load(context, query), context, query),
   };

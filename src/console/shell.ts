@@ -30,9 +30,7 @@ export function consolePage(
   { networkName, keyId, tier, isReadOnly, url }: Context,
   look: Look,
 ): string {
-  const shown = pages.filter(
-    (page) => page.isInNavigation && (page.tier === 'standard' || tier === 'privileged'),
-  );
+  const shown = pages.filter((page) => page.isInNavigation);
   const own = pages.find(({ path }) => path === parts.path);
   // Other pages are reached from the nodes, and belong to them.
   const path = own === undefined || own.isInNavigation ? parts.path : '/nodes';

@@ -8,9 +8,8 @@ import { idText, timeText } from '../../pages/values.ts';
 import { issueAttestation, revokeAttestation } from '../../protocol/api/attestations.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import type { AttestationRow } from '../../protocol/rows/attestation.ts';
-import { isOffered } from '../action.ts';
 import { twoLines } from '../cells.ts';
-import { actionLink } from '../form-view.ts';
+import { actionColumn, actionLink } from '../form-view.ts';
 import { listPage } from '../list-page.ts';
 import { routeAction } from '../route-action.ts';
 
@@ -98,17 +97,14 @@ export const ATTESTATIONS = listPage<AttestationRow>({
         ),
     },
     { head: 'Expires', cell: ({ attestation }) => timeText(attestation.expires_at) },
-    ...(isOffered(REVOKE, context)
-      ? [
-          {
-            head: 'Action',
-            cell: (row: AttestationRow): Html =>
-              mayStillBeAccepted(row, context.now())
-                ? actionLink(REVOKE, { attestation_id: row.attestation.attestation_id })
-                : NO_HTML,
-          },
-        ]
-      : []),
+    ...actionColumn(
+      REVOKE,
+      context,
+      (row: AttestationRow): Html =>
+        mayStillBeAccepted(row, context.now())
+          ? actionLink(REVOKE, { attestation_id: row.attestation.attestation_id })
+          : NO_HTML,
+    ),
   ],
   actions: [ISSUE, REVOKE],
 });

@@ -27,8 +27,6 @@ const PROGRESS_EVERY = 10_000;
 export const AUDIT = definePage({
   path: '/audit',
   title: 'Audit',
-  isInNavigation: true,
-  tier: 'standard',
   async load(context, given) {
     const query = auditQuery(given);
     return { query, ...(await entriesFor(context, query)) };

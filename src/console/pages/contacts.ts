@@ -51,7 +51,6 @@ export const CONTACTS = definePage({
   path: '/contacts',
   title: 'Last contact',
   isInNavigation: false,
-  tier: 'standard',
   async load(context, given) {
     // Other certificates are not expected to be in contact.
     const query: NodeQuery = { ...nodeQuery(given), status: 'in_use' };

@@ -44,8 +44,6 @@ const TONES = { none: 'neutral', fresh: 'ok', watch: 'warn', stale: 'danger' } a
 export const FEEDS = definePage({
   path: '/feeds',
   title: 'Feeds',
-  isInNavigation: true,
-  tier: 'standard',
   load: ({ publicCalls }) => publicCalls.get(Dashboard, '/dashboard.json'),
   render({ revocation_feeds: rows }, context) {
     const listing =

@@ -17,8 +17,6 @@ import { definePage } from '../page.ts';
 export const HEALTH = definePage({
   path: '/health',
   title: 'Health',
-  isInNavigation: true,
-  tier: 'standard',
   async load(context) {
     const { checks, publicCalls } = context;
     const [found, dashboard, history] = await Promise.all([

@@ -11,8 +11,6 @@ import { definePage } from '../page.ts';
 export const HORIZON = definePage({
   path: '/horizon',
   title: 'Horizon',
-  isInNavigation: true,
-  tier: 'standard',
   load: ({ client }) => client.readHorizon(),
   render({ as_of, lapsing }) {
     if (lapsing.length === 0) return { body: emptyState('Nothing lapses.') };

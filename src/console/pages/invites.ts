@@ -8,7 +8,7 @@ import { labelTexts } from '../../protocol/rows/node-description.ts';
 import { isOffered } from '../action.ts';
 import { stateWith, twoLines } from '../cells.ts';
 import type { Context } from '../context.ts';
-import { actionLink } from '../form-view.ts';
+import { actionColumn, actionLink } from '../form-view.ts';
 import { listPage } from '../list-page.ts';
 import { CREATE_INVITES, WITHDRAW_BATCH, WITHDRAW_INVITE } from './invite-actions.ts';
 import { nodeAddress, nodeTitle } from './node-rows.ts';
@@ -44,7 +44,6 @@ export const INVITES = listPage<InviteRow, InviteRow['status']>({
 });
 
 function columns(context: Context) {
-  const mayWithdraw = isOffered(WITHDRAW_INVITE, context);
   return [
     {
       head: 'Invite',
@@ -69,15 +68,12 @@ function columns(context: Context) {
       cell: ({ status, expires_at: end }: InviteRow) =>
         status === 'consumed' || status === 'withdrawn' ? '' : timeText(end),
     },
-    ...(mayWithdraw
-      ? [
-          {
-            head: 'Action',
-            cell: ({ status, token_fingerprint: fingerprint }: InviteRow) =>
-              status === 'unused' ? actionLink(WITHDRAW_INVITE, { fingerprint }) : '',
-          },
-        ]
-      : []),
+    ...actionColumn(
+      WITHDRAW_INVITE,
+      context,
+      ({ status, token_fingerprint: fingerprint }: InviteRow) =>
+        status === 'unused' ? actionLink(WITHDRAW_INVITE, { fingerprint }) : '',
+    ),
   ];
 }
 

@@ -13,7 +13,7 @@ import { isOffered } from '../action.ts';
 import { twoLines } from '../cells.ts';
 import type { Context } from '../context.ts';
 import { ENTRIES_LOOKED_AT, entriesTable, recentEntriesOf } from '../entries.ts';
-import { actionForm, actionLink } from '../form-view.ts';
+import { actionColumn, actionForm, actionLink } from '../form-view.ts';
 import { definePage } from '../page.ts';
 import { DESCRIBE_NODE, effectsOf, REVOKE_CERTIFICATE, REVOKE_NODE } from './node-actions.ts';
 import { agentOf, certificatesOf } from './node-facts.ts';
@@ -23,7 +23,6 @@ export const NODE = definePage({
   path: '/node',
   title: 'Node',
   isInNavigation: false,
-  tier: 'standard',
   async load(context, query) {
     const key = query.get('key') ?? '';
     const rows = await certificatesOf(context, key);
@@ -80,7 +79,6 @@ function nodeFacts(row: CertificateRow): Html {
 
 /** The newest first; each names the one that it succeeds. */
 function chain(rows: readonly CertificateRow[], context: Context): Html {
-  const mayRevoke = isOffered(REVOKE_CERTIFICATE, context);
   return table({
     id: 'certificates',
     caption: 'Newest first',
@@ -98,17 +96,9 @@ function chain(rows: readonly CertificateRow[], context: Context): Html {
       { head: 'Issued', cell: (row) => timeText(row.issued_at) },
       { head: 'Expires', cell: (row) => timeText(row.expires_at) },
       { head: 'Last contact', cell: (row) => timeText(row.last_contact) },
-      ...(mayRevoke
-        ? [
-            {
-              head: 'Action',
-              cell: (row: CertificateRow) =>
-                isAccepted(row.status)
-                  ? actionLink(REVOKE_CERTIFICATE, { cert_id: row.cert_id })
-                  : '',
-            },
-          ]
-        : []),
+      ...actionColumn(REVOKE_CERTIFICATE, context, (row: CertificateRow) =>
+        isAccepted(row.status) ? actionLink(REVOKE_CERTIFICATE, { cert_id: row.cert_id }) : '',
+      ),
     ],
   });
 }

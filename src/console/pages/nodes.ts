@@ -32,8 +32,6 @@ import { REVOKE_MATCHING } from './revoke-matching.ts';
 export const NODES = definePage({
   path: '/nodes',
   title: 'Nodes',
-  isInNavigation: true,
-  tier: 'standard',
   async load(context, given) {
     const query = nodeQuery(given);
     const found = await findNodes(context, query).catch((error: unknown) => {

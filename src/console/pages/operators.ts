@@ -15,7 +15,7 @@ import { stateWith, twoLines } from '../cells.ts';
 import type { Context } from '../context.ts';
 import { ENTRIES_LOOKED_AT, lastActs } from '../entries.ts';
 import type { AskedField } from '../fields.ts';
-import { actionForm, actionLink } from '../form-view.ts';
+import { actionColumn, actionForm, actionLink } from '../form-view.ts';
 import { definePage } from '../page.ts';
 import { routeAction } from '../route-action.ts';
 
@@ -96,8 +96,6 @@ const SET_TIER = routeAction(setOperatorKeyTier, {
 export const OPERATORS = definePage({
   path: '/operators',
   title: 'Operators',
-  isInNavigation: true,
-  tier: 'standard',
   async load(context) {
     const [list, acts] = await Promise.all([context.client.listOperatorKeys(), lastActs(context)]);
     return { keys: list.operator_keys, acts };
@@ -124,7 +122,6 @@ export const OPERATORS = definePage({
 });
 
 function columns(acts: ReadonlyMap<string, string>, context: Context): Column<OperatorKeyRow>[] {
-  const mayChange = isOffered(REVOKE_KEY, context);
   return [
     {
       head: 'Key',
@@ -156,19 +153,12 @@ function columns(acts: ReadonlyMap<string, string>, context: Context): Column<Op
       cell: ({ public_key: key }) => (key === null ? '' : idText(key)),
       kind: 'id',
     },
-    ...(mayChange
-      ? [
-          {
-            head: 'Action',
-            cell: ({ key_id, status, tier, source }: OperatorKeyRow) => {
-              if (status === 'revoked') return '';
-              const other = tier === 'standard' ? 'privileged' : 'standard';
-              const change =
-                source === 'operator' ? actionLink(SET_TIER, { key_id, tier: other }) : NO_HTML;
-              return html`<span class="actions">${actionLink(REVOKE_KEY, { key_id })}${change}</span>`;
-            },
-          },
-        ]
-      : []),
+    ...actionColumn(REVOKE_KEY, context, ({ key_id, status, tier, source }: OperatorKeyRow) => {
+      if (status === 'revoked') return '';
+      const other = tier === 'standard' ? 'privileged' : 'standard';
+      const change =
+        source === 'operator' ? actionLink(SET_TIER, { key_id, tier: other }) : NO_HTML;
+      return html`<span class="actions">${actionLink(REVOKE_KEY, { key_id })}${change}</span>`;
+    }),
   ];
 }

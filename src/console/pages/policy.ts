@@ -23,8 +23,6 @@ const VERSIONS_OF_PAGE = 20;
 export const POLICY = definePage({
   path: '/policy',
   title: 'Policy',
-  isInNavigation: true,
-  tier: 'standard',
   async load({ client, publicClient }, query) {
     const cursor = query.get('cursor') ?? '';
     const page = { limit: VERSIONS_OF_PAGE, ...(cursor !== '' && { cursor }) };

@@ -25,8 +25,6 @@ import { ACTIVATE, CANCEL, FINISH, ROLL_BACK, STAGE } from './succession-actions
 export const SUCCESSION = definePage({
   path: '/succession',
   title: 'Succession',
-  isInNavigation: true,
-  tier: 'standard',
   async load({ client, publicClient }) {
     const [adoption, chain] = await Promise.all([
       client.readAdoption(),

@@ -6,9 +6,8 @@ import { html } from '../../pages/html.ts';
 import { idText, timeText } from '../../pages/values.ts';
 import type { TreatyRow } from '../../protocol/rows/treaty.ts';
 import { TreatyStatus } from '../../protocol/rows/treaty.ts';
-import { isOffered } from '../action.ts';
 import { twoLines } from '../cells.ts';
-import { actionLink } from '../form-view.ts';
+import { actionColumn, actionLink } from '../form-view.ts';
 import { listPage } from '../list-page.ts';
 import { FOLLOW_TREATY, ISSUE_TREATY, REVOKE_TREATY } from './treaty-actions.ts';
 
@@ -50,19 +49,16 @@ export const TREATIES = listPage<TreatyRow, TreatyRow['status']>({
       cell: ({ treaty }) => treaty.scope.allowed_roles.join(', ') || 'any',
     },
     { head: 'Ends', cell: ({ treaty }) => timeText(treaty.expires_at) },
-    ...(isOffered(REVOKE_TREATY, context)
-      ? [
-          {
-            head: 'Action',
-            cell: ({ treaty: { treaty_id }, status, lifecycle }: TreatyRow) => {
-              if (status !== 'active') return '';
-              const follow =
-                lifecycle.state === 'expired' ? '' : actionLink(FOLLOW_TREATY, { treaty_id });
-              return html`<span class="actions">${follow} ${actionLink(REVOKE_TREATY, { treaty_id })}</span>`;
-            },
-          },
-        ]
-      : []),
+    ...actionColumn(
+      REVOKE_TREATY,
+      context,
+      ({ treaty: { treaty_id }, status, lifecycle }: TreatyRow) => {
+        if (status !== 'active') return '';
+        const follow =
+          lifecycle.state === 'expired' ? '' : actionLink(FOLLOW_TREATY, { treaty_id });
+        return html`<span class="actions">${follow} ${actionLink(REVOKE_TREATY, { treaty_id })}</span>`;
+      },
+    ),
   ],
   actions: [ISSUE_TREATY, REVOKE_TREATY, FOLLOW_TREATY],
 });
