@@ -1,7 +1,7 @@
 /** Actions that are an operation of the API: fields, checks, requests and command line follow from its declaration. */
 import { isJsonObject, type JsonObject, type JsonValue } from '../base/json/value.ts';
-import { REFUSALS } from '../base/refusal.ts';
 import type { Operation, SentOf } from '../protocol/api/define.ts';
+import { REFUSALS } from '../protocol/refusals.ts';
 import { type Action, type Field, FormProblem, type Plan } from './action.ts';
 import type { Context } from './context.ts';
 import { type AskedField, fieldFor, type Shape, textIn, valueIn } from './fields.ts';
