@@ -9,7 +9,7 @@ import { ROUTES } from '../src/edge/routes/table.ts';
 import { CALLS, type CallName } from '../src/protocol/contract/calls.ts';
 import { PROJECT_PATH } from './support/project.ts';
 
-const ROUTE_FILES = join(PROJECT_PATH, 'src/edge/routes');
+const EDGE_FILES = join(PROJECT_PATH, 'src/edge');
 
 test('a handler whose call declares no access prevents the start', () => {
   const unstated = { ...HANDLERS, unstated: () => null } as unknown as Handlers;
@@ -47,9 +47,9 @@ const BEHIND_AN_ADMITTED_CALL: ReadonlySet<string> = new Set([
 ]);
 
 test('no route makes a guarded call other than its own', () => {
-  const sources = readdirSync(ROUTE_FILES).map((file) =>
-    readFileSync(join(ROUTE_FILES, file), 'utf8'),
-  );
+  const sources = readdirSync(EDGE_FILES, { encoding: 'utf8', recursive: true })
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => readFileSync(join(EDGE_FILES, file), 'utf8'));
   const calls = sources.flatMap((text) => [...text.matchAll(/edge\.call\('(\w+)'/g)]);
   const names = new Set(calls.map(([, name = '']) => name as CallName));
   const stood = new Set(ROUTES.map(({ call }) => call));

@@ -13,7 +13,7 @@ import {
 import { parseJson } from '../src/base/json/parse.ts';
 import { JsonText, jsonText } from '../src/base/json/write.ts';
 import { withoutPause } from '../src/base/slices.ts';
-import { createSharedBuild } from '../src/edge/routes/shared-build.ts';
+import { createSharedBuild } from '../src/edge/documents/shared-build.ts';
 import { dashboardMain, MOST_URGENT } from '../src/pages/dashboard.ts';
 import { readDashboard, readGraph } from '../src/pages/document-reading.ts';
 import { type PublishedDocument, publishedDocument } from '../src/protocol/contract/documents.ts';

@@ -1,6 +1,5 @@
 /** Routes: declared operations with what answers them, and the requests that reach them. */
 
-import type { Input } from '../../protocol/api/input.ts';
 import type { OperationName } from '../../protocol/api/table.ts';
 import type { CallName } from '../../protocol/contract/calls.ts';
 import type { NodeClaim, OperatorClaim } from '../../protocol/contract/claims.ts';
@@ -92,6 +91,3 @@ export function operatorOf(request: RouteRequest): OperatorClaim {
   if (request.operator === null) throw new Error('An operator route was reached without a claim');
   return request.operator;
 }
-
-/** The input of a call without input. */
-export const NOTHING: Input<null> = { ok: true, value: null };

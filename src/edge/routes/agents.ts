@@ -7,11 +7,11 @@ import { isSignedByAny } from '../../protocol/records/signed-record.ts';
 import { Refusal } from '../../protocol/refusals.ts';
 import { judgeTimestamp } from '../auth/signed-request.ts';
 import type { Edge } from '../edge.ts';
+import { listReply, openPage } from '../operations/listing.ts';
+import type { EdgeParts } from '../operations/operations.ts';
 import { answerReply, type Reply, refusalReply } from '../reply.ts';
 import { withProof } from '../request/limited.ts';
 import type { RouteRequest } from '../request/route.ts';
-import { listReply, openPage } from './listing.ts';
-import type { EdgeParts } from './operations.ts';
 
 export const agentParts = {
   registerAgent: {

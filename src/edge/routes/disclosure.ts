@@ -3,8 +3,8 @@ import { SHA256 } from '../../base/crypto/digest.ts';
 import { jsonText } from '../../base/json/write.ts';
 import { proveMembership } from '../../protocol/records/capability-disclosure.ts';
 import { refuse } from '../../protocol/refusals.ts';
+import type { EdgeParts } from '../operations/operations.ts';
 import { jsonReply } from '../reply.ts';
-import type { EdgeParts } from './operations.ts';
 
 export const disclosureParts = {
   proveMembership: {

@@ -2,13 +2,13 @@
 import { jsonText } from '../../base/json/write.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import { documentText, type PublishedDocument } from '../../protocol/contract/documents.ts';
+import { cachedBySource } from '../documents/shared-build.ts';
 import type { Edge } from '../edge.ts';
+import type { EdgeParts } from '../operations/operations.ts';
 import { answerReply } from '../reply.ts';
 import { countedFailure } from '../request/limited.ts';
 import { addressBlock } from '../request/request-head.ts';
 import type { RouteRequest } from '../request/route.ts';
-import type { EdgeParts } from './operations.ts';
-import { cachedBySource } from './shared-build.ts';
 
 type Accepted = Extract<Answer, { readonly ok: true }>;
 

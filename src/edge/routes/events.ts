@@ -1,7 +1,8 @@
 /** The entries of the audit log as a stream of events [events-1]. */
+
+import type { EdgeParts } from '../operations/operations.ts';
 import { answerReply, refusalReply, streamReply } from '../reply.ts';
 import { operatorOf } from '../request/route.ts';
-import type { EdgeParts } from './operations.ts';
 
 /** For clients refused because there are too many readers. */
 const RETRY_AFTER_SECONDS = 5;

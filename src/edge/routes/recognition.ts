@@ -5,7 +5,7 @@ import {
   keyOfFeed,
 } from '../../protocol/records/revocation-feed.ts';
 import type { Edge } from '../edge.ts';
-import type { EdgeParts, Preparation } from './operations.ts';
+import type { EdgeParts, Preparation } from '../operations/operations.ts';
 
 /** The search for a signature may take many checks. */
 const verifiedFeed: Preparation<'importFeed'> = async ({ feed, ...sent }, _request, edge) => {

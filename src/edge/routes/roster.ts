@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { OperatorClaim } from '../../protocol/contract/claims.ts';
 import type { Edge } from '../edge.ts';
+import type { EdgeParts } from '../operations/operations.ts';
 import {
   answerReply,
   jsonReply,
@@ -9,8 +10,6 @@ import {
   piecewiseReply,
   type Reply,
 } from '../reply.ts';
-import { NOTHING } from '../request/route.ts';
-import type { EdgeParts } from './operations.ts';
 
 export const rosterParts = {
   countNodes: {
@@ -28,7 +27,7 @@ const LONGEST_REST_MS = 20;
 
 /** Answers a roster of one piece at once; a longer one is sent while it is read. */
 async function rosterReply(operator: OperatorClaim, edge: Edge): Promise<Reply> {
-  const opened = await edge.call('openRoster', { operator, input: NOTHING });
+  const opened = await edge.call('openRoster', { operator, input: { ok: true, value: null } });
   if (!opened.ok) return answerReply(opened);
   const { roster, count } = JSON.parse(opened.json) as { roster: number; count: number };
   const first = await readPiece(roster, edge);

@@ -1,23 +1,23 @@
 /** The complete HTTP API: every declared operation is a route. */
 import type { Operation } from '../../protocol/api/define.ts';
 import { API, type Api, type OperationName } from '../../protocol/api/table.ts';
+import { documentParts } from '../documents/documents.ts';
+import { healthParts } from '../documents/health.ts';
+import { type EdgePart, type EdgeParts, routeOf } from '../operations/operations.ts';
+import { trustQuestionParts } from '../operations/trust-question.ts';
+import { dashboardParts } from '../pages/dashboard.ts';
+import { detailsPageParts } from '../pages/details-pages.ts';
+import { graphPageParts } from '../pages/graph-pages.ts';
+import { pageParts } from '../pages/pages.ts';
+import { trustPageParts } from '../pages/trust-page.ts';
 import type { Route } from '../request/route.ts';
 import { agentParts } from './agents.ts';
-import { dashboardParts } from './dashboard.ts';
-import { detailsPageParts } from './details-pages.ts';
 import { disclosureParts } from './disclosure.ts';
-import { documentParts } from './documents.ts';
 import { enrollmentParts } from './enrollment.ts';
 import { eventParts } from './events.ts';
-import { graphPageParts } from './graph-pages.ts';
-import { healthParts } from './health.ts';
-import { type EdgePart, type EdgeParts, routeOf } from './operations.ts';
-import { pageParts } from './pages.ts';
 import { recognitionParts } from './recognition.ts';
 import { rosterParts } from './roster.ts';
 import { treatyParts } from './treaties.ts';
-import { trustPageParts } from './trust-page.ts';
-import { trustQuestionParts } from './trust-question.ts';
 
 /** The operations that nobody but the edge answers. */
 type Own = {

@@ -3,7 +3,7 @@ import { SHA256 } from '../../base/crypto/digest.ts';
 import { verifySignature } from '../../base/crypto/ed25519.ts';
 import { NO_CHAIN, receivedChain } from '../../protocol/records/authority-chain.ts';
 import { followForTreaty, type TreatyPin } from '../../protocol/records/treaty-chain.ts';
-import type { EdgeParts, Preparation } from './operations.ts';
+import type { EdgeParts, Preparation } from '../operations/operations.ts';
 
 /** Following a chain may take hundreds of signature checks. */
 const followTreaty: Preparation<'followTreaty'> = async (

@@ -13,8 +13,8 @@ import {
   publishedAuthorityKeys,
 } from '../../../src/edge/auth/known-keys.ts';
 import { createHeartbeatSessions, type HeartbeatSessions } from '../../../src/edge/auth/session.ts';
+import { currentDocument } from '../../../src/edge/documents/documents.ts';
 import { createRateLimits, type RateLimitSettings } from '../../../src/edge/limits/rate-limit.ts';
-import { currentDocument } from '../../../src/edge/routes/documents.ts';
 import { type Call, onceConfirmed, whileHeld } from '../../../src/protocol/contract/calls.ts';
 import { documentText, publishedDocument } from '../../../src/protocol/contract/documents.ts';
 import {

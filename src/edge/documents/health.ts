@@ -5,8 +5,8 @@ import { EXPOSITION_TYPE } from '../../protocol/api/health.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import type { InstanceStatus } from '../../protocol/contract/instance-status.ts';
 import { type Edge, keyFingerprint } from '../edge.ts';
+import type { EdgeParts } from '../operations/operations.ts';
 import { jsonReply, type Reply, refusalReply, textReply } from '../reply.ts';
-import type { EdgeParts } from './operations.ts';
 import { cachedBySource, oncePerTurn } from './shared-build.ts';
 
 export const healthParts = {

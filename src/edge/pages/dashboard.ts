@@ -12,11 +12,11 @@ import { historyQuestion } from '../../protocol/api/history.ts';
 import { HISTORY_RANGE_NAMES } from '../../protocol/api/pages.ts';
 import type { PublishedDocument } from '../../protocol/contract/documents.ts';
 import type { History } from '../../protocol/rows/history.ts';
+import { cachedBySource } from '../documents/shared-build.ts';
 import type { Edge } from '../edge.ts';
+import type { EdgeParts } from '../operations/operations.ts';
 import { htmlReply } from '../reply.ts';
-import type { EdgeParts } from './operations.ts';
 import { dashboardContent, networkOf, withDocument } from './published-content.ts';
-import { cachedBySource } from './shared-build.ts';
 
 const HOUR_MS = 3_600_000;
 /** How old a drawn history may be, in milliseconds. */

@@ -11,9 +11,9 @@ import {
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { Refusal, type RefusalName } from '../../protocol/refusals.ts';
 import { type Edge, inTurn, withAnswer } from '../edge.ts';
+import type { EdgeParts } from '../operations/operations.ts';
 import { documentReply, type Reply, refusalReply, staleDocumentReply } from '../reply.ts';
 import type { RouteRequest } from '../request/route.ts';
-import type { EdgeParts } from './operations.ts';
 import { deltaReply } from './revocation-list-delta.ts';
 import { cachedBySource, oncePerTurn } from './shared-build.ts';
 

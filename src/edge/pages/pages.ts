@@ -9,12 +9,12 @@ import { searchEntries, searchPage } from '../../pages/search.ts';
 import { Refusal } from '../../protocol/refusals.ts';
 import type { Dashboard } from '../../protocol/rows/dashboard.ts';
 import { addressedDocument } from '../addressed-document.ts';
+import { currentDocument } from '../documents/documents.ts';
+import { cachedBySource } from '../documents/shared-build.ts';
 import { type Edge, keyFingerprint, withAnswer } from '../edge.ts';
+import type { EdgeParts } from '../operations/operations.ts';
 import { addressedReply, htmlReply, refusalReply } from '../reply.ts';
-import { currentDocument } from './documents.ts';
-import type { EdgeParts } from './operations.ts';
 import { dashboardIn, keptByEtag, withGraph } from './published-content.ts';
-import { cachedBySource } from './shared-build.ts';
 
 export const pageParts = {
   showHome: {

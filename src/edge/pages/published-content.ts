@@ -7,11 +7,11 @@ import { type DrawnGraph, drawnGraph } from '../../pages/graph-drawing.ts';
 import { graphModel } from '../../pages/graph-model.ts';
 import { liveContent } from '../../pages/live-content.ts';
 import type { DocumentName, PublishedDocument } from '../../protocol/contract/documents.ts';
+import { currentDocument } from '../documents/documents.ts';
+import { builtOnce, cachedBySource } from '../documents/shared-build.ts';
 import { type Edge, inTurn, type LiveRenderers, withAnswer } from '../edge.ts';
 import { type Reply, refusalReply } from '../reply.ts';
 import type { RouteRequest } from '../request/route.ts';
-import { currentDocument } from './documents.ts';
-import { builtOnce, cachedBySource } from './shared-build.ts';
 
 export function withDocument(
   name: DocumentName,

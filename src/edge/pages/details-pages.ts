@@ -20,10 +20,10 @@ import { REFUSALS } from '../../protocol/refusals.ts';
 import type { AttestationRow } from '../../protocol/rows/attestation.ts';
 import type { TreatyRow } from '../../protocol/rows/treaty.ts';
 import type { Edge } from '../edge.ts';
+import { listedRows, openPage } from '../operations/listing.ts';
+import type { EdgeParts } from '../operations/operations.ts';
 import { errorPageReply, htmlReply, type Reply, refusalReply } from '../reply.ts';
 import type { RouteRequest } from '../request/route.ts';
-import { listedRows, openPage } from './listing.ts';
-import type { EdgeParts } from './operations.ts';
 import {
   dashboardIn,
   keptByEtag,

@@ -15,13 +15,13 @@ import type { InputOf } from '../../protocol/api/define.ts';
 import type { Api } from '../../protocol/api/table.ts';
 import type { TrustPath } from '../../protocol/rows/graph.ts';
 import { LIFECYCLE_STATES } from '../../protocol/rows/treaty.ts';
+import { cachedBySource } from '../documents/shared-build.ts';
 import { type Edge, inTurn, withAnswer } from '../edge.ts';
+import type { EdgeParts } from '../operations/operations.ts';
+import { tooManyPaths } from '../operations/trust-question.ts';
 import { htmlReply, type Reply, refusalReply } from '../reply.ts';
 import type { RouteRequest } from '../request/route.ts';
-import type { EdgeParts } from './operations.ts';
 import { connectomeContent, type PublishedGraph, withGraph } from './published-content.ts';
-import { cachedBySource } from './shared-build.ts';
-import { tooManyPaths } from './trust-question.ts';
 
 export const graphPageParts = {
   showConnectome: {

@@ -8,10 +8,10 @@ import type { Answer } from '../../protocol/contract/answers.ts';
 import { REFUSALS } from '../../protocol/refusals.ts';
 import type { ExplainedTrust } from '../../protocol/rows/graph.ts';
 import type { Edge } from '../edge.ts';
+import { contextOf, type EdgeParts } from '../operations/operations.ts';
+import { considered, tooManyReply } from '../operations/trust-question.ts';
 import { errorPageReply, htmlReply, type Reply, refusalReply } from '../reply.ts';
 import type { RouteRequest } from '../request/route.ts';
-import { contextOf, type EdgeParts } from './operations.ts';
-import { considered, tooManyReply } from './trust-question.ts';
 
 export const trustPageParts = {
   showTrust: {
