@@ -10,7 +10,7 @@ import {
 } from '../../protocol/contract/documents.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { Refusal, type RefusalName } from '../../protocol/refusals.ts';
-import { type Edge, inTurn, withAnswer } from '../edge.ts';
+import { type Edge, inTurn } from '../edge.ts';
 import type { EdgeParts } from '../operations/operations.ts';
 import { documentReply, type Reply, refusalReply, staleDocumentReply } from '../reply.ts';
 import type { RouteRequest } from '../request/route.ts';
@@ -30,7 +30,7 @@ export const documentParts = {
   readRevocationList: {
     answer({ since }, request, edge) {
       if (since === null) return serveDocument('crl', request, edge);
-      return withAnswer(currentDocument('crl', request.now, edge), () =>
+      return inTurn(edge, currentDocument('crl', request.now, edge), () =>
         deltaReply(since, request, edge),
       );
     },

@@ -11,7 +11,7 @@ import type { Dashboard } from '../../protocol/rows/dashboard.ts';
 import { addressedDocument } from '../addressed-document.ts';
 import { currentDocument } from '../documents/documents.ts';
 import { cachedBySource } from '../documents/shared-build.ts';
-import { type Edge, keyFingerprint, withAnswer } from '../edge.ts';
+import { type Edge, inTurn, keyFingerprint } from '../edge.ts';
 import type { EdgeParts } from '../operations/operations.ts';
 import { addressedReply, htmlReply, refusalReply } from '../reply.ts';
 import { dashboardIn, keptByEtag, withGraph } from './published-content.ts';
@@ -19,13 +19,13 @@ import { dashboardIn, keptByEtag, withGraph } from './published-content.ts';
 export const pageParts = {
   showHome: {
     answer: (_asked, request, edge) =>
-      withAnswer(knownDashboard(request.now, edge), (dashboard) =>
+      inTurn(edge, knownDashboard(request.now, edge), (dashboard) =>
         htmlReply(dashboard === undefined ? homeOf(edge, null) : home(edge, dashboard), request),
       ),
   },
   showApiReference: {
     answer: (_asked, request, edge) =>
-      withAnswer(apiReference(edge), (page) => htmlReply(page, request)),
+      inTurn(edge, apiReference(edge), (page) => htmlReply(page, request)),
   },
   showCliReference: {
     answer: (_asked, request, edge) => htmlReply(cliReference(edge), request),

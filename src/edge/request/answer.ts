@@ -94,7 +94,6 @@ async function admitWithNewKey(edge: Edge, request: Request, route: Route): Prom
   if (!published.ok && published.refusal === 'authority_unavailable') {
     return refusalReply(published.refusal);
   }
-  await sliceFor(request, edge);
   return count(edge, request, route);
 }
 

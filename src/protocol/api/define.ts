@@ -17,7 +17,7 @@ import type { RefusalName } from '../refusals.ts';
 import type { Access, RateBucket, RouteDescription } from '../route-description.ts';
 import type { Input } from './input.ts';
 import type { Body, Member, ReadBody, ReadContext } from './members.ts';
-import type { Query } from './parameters.ts';
+import type { Parameter, Query } from './parameters.ts';
 import { bodyReader, ownReader, queryReader, type Unread } from './read.ts';
 import { NodeProofMembers } from './scalars.ts';
 
@@ -272,7 +272,9 @@ function queries<Allowed extends Access, Kind extends 'query' | 'list' | 'docume
       ...shared,
       ...others,
       ...routeIn(route),
-      ...((query !== undefined || isList) && { query: querySchema(parameters, isList) }),
+      ...((query !== undefined || isList) && {
+        query: schemaOf(parameters, isList ? PAGE_QUERY : {}),
+      }),
       refusals: [
         ...new Set([
           ...(isList ? PAGE_REFUSALS : []),
@@ -334,7 +336,7 @@ function bodyOf<Given>(
   readonly read: Operation<Given>['read'];
 } {
   if (isReadBody(body)) return { ...body, read: ownReader(body.read) };
-  const schema = bodySchema(body, furtherMembers);
+  const schema = schemaOf(body, furtherMembers);
   return { schema, refusals: refusalsOf(body), read: bodyReader(schema, body) };
 }
 
@@ -347,8 +349,12 @@ function routeIn<Method extends RouteDescription['method']>(route: `${Method} ${
   return { method, path };
 }
 
-function bodySchema(members: Body, further: TObject['properties']): TObject {
-  const entries = Object.entries(members).map(
+/** The schema of what may be sent, with further properties after it. */
+function schemaOf(
+  declared: { readonly [name: string]: Pick<Parameter, 'schema'> & { isRequired?: boolean } },
+  further: TObject['properties'],
+): TObject {
+  const entries = Object.entries(declared).map(
     ([name, { schema, isRequired }]) =>
       [name, isRequired ? schema : Type.Optional(schema)] as const,
   );
@@ -371,14 +377,6 @@ const PAGE_QUERY = {
 };
 
 const PAGE_REFUSALS = ['invalid_limit', 'invalid_cursor'] as const;
-
-function querySchema(parameters: Query, isList: boolean): TObject {
-  const own = Object.entries(parameters).map(
-    ([name, { schema, isRequired }]) =>
-      [name, isRequired ? schema : Type.Optional(schema)] as const,
-  );
-  return Type.Object({ ...Object.fromEntries(own), ...(isList && PAGE_QUERY) });
-}
 
 function refusalsOf(members: Body): RefusalName[] {
   return Object.values(members).flatMap(({ refusal, checks: { before = [], after = [] } }) => [
