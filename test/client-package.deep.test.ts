@@ -227,7 +227,7 @@ async function samples(): Promise<string[]> {
 }
 
 const USER = `
-import { createPublicClient, createVerifier, type AuthorityError, type Roster } from '${CLIENT_NAME}';
+import { createPublicClient, createVerifier, type AuthorityError, type NodeCount } from '${CLIENT_NAME}';
 import { canonicalJson } from '${CLIENT_NAME}/json';
 import { type JoinCertificate, readJoinCertificate } from '${CLIENT_NAME}/records';
 import { parseDatetime } from '${CLIENT_NAME}/timestamps';
@@ -239,10 +239,10 @@ export const certificate: JoinCertificate | null = readJoinCertificate({});
 export const reason: 'expired' | 'revoked' | string = createVerifier().agent('{}');
 export const text: string = canonicalJson({ a: [1] });
 export const instant: number | undefined = parseDatetime('')?.instant;
-export function explain(error: AuthorityError, roster: Roster): string {
+export function explain(error: AuthorityError, { nodes = {} }: NodeCount): string {
   // @ts-expect-error: no such code
   if (error.code === 'no_such_code') return '';
-  return error.retryable ? Object.keys(roster.nodes).join() : error.code;
+  return error.retryable ? Object.keys(nodes).join() : error.code;
 }
 `;
 

@@ -5,7 +5,8 @@ import { systemRuntime } from '../base/runtime.ts';
 import { type CertificateFilters, certificatePages } from '../client/certificate-search.ts';
 import { verifyText } from '../client/keys.ts';
 import { CERTIFICATE_PROBLEMS, certificateReason } from '../client/network-trust.ts';
-import type { OperatorClient, Roster } from '../client/operator-client.ts';
+import type { OperatorClient } from '../client/operator-client.ts';
+import type { NodeCount } from '../protocol/answers/operators.ts';
 import { instantOf } from '../protocol/records/record.ts';
 import { isSignedByAny } from '../protocol/records/signed-record.ts';
 import { certificateFilters } from './certificate-rows.ts';
@@ -246,19 +247,23 @@ async function runList(
 ): Promise<void> {
   const client = operatorClient(options);
   const isPartial = Object.keys(filters).length > 0 || options.limit !== undefined;
-  const roster = isPartial ? await filteredRoster(client, filters, options) : await client.nodes();
+  const { nodes = {} } = isPartial
+    ? await filteredRoster(client, filters, options)
+    : await client.countNodes();
   const none = isPartial ? 'No node matches.' : 'No node is active.';
-  const rows = orderedRows(Object.entries(roster.nodes), COLUMNS, options);
+  const rows = orderedRows(Object.entries(nodes), COLUMNS, options);
   const shown = { count: rows.length, nodes: Object.fromEntries(rows) };
   printResult(options, asJson(shown), rows.length === 0 ? [none] : tableOf(COLUMNS, rows, options));
 }
+
+type Nodes = NonNullable<NodeCount['nodes']>;
 
 /** Filters the list of certificates, because the roster has only active nodes. */
 async function filteredRoster(
   client: OperatorClient,
   filters: CertificateFilters,
   { sort, limit }: ListOptions,
-): Promise<Roster> {
+): Promise<NodeCount> {
   const pages = certificatePages(client, {
     ...filters,
     ...(filters.silent_since === undefined && { status: 'active' }),
@@ -266,7 +271,7 @@ async function filteredRoster(
   // A list that is not sorted is read only as far as needed.
   const most = sort === undefined && limit !== undefined ? { limit } : {};
   const rows = await rowsOf('Certificates', ordered(pages, [], most));
-  const nodes: Roster['nodes'] = Object.fromEntries(
+  const nodes: Nodes = Object.fromEntries(
     rows.map((row) => [
       row.cert_id,
       {
@@ -283,9 +288,9 @@ async function filteredRoster(
   return { count: Object.keys(nodes).length, nodes };
 }
 
-const COLUMNS: readonly Column<[string, Roster['nodes'][string]]>[] = [
+const COLUMNS: readonly Column<[string, Nodes[string]]>[] = [
   idColumn('CERTIFICATE', ([certId]) => certId),
-  ...descriptionColumns<[string, Roster['nodes'][string]]>(([, node]) => node),
+  ...descriptionColumns<[string, Nodes[string]]>(([, node]) => node),
   idColumn('KEY', ([, node]) => node.node_public_key, 1),
   column('ROLES', ([, node]) => node.roles.join(','), 3),
   column('STATUS', ([, node]) => node.status, 4),

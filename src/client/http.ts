@@ -3,6 +3,8 @@ import type { Static, TSchema } from 'typebox';
 import { Value } from 'typebox/value';
 import { MOST_BYTES, sizeText } from '../base/byte-bounds.ts';
 import { isJsonObject, type JsonObject } from '../base/json/value.ts';
+import type { Operation } from '../protocol/api/define.ts';
+import { API } from '../protocol/api/table.ts';
 import { AddressError, AuthorityError } from './authority-error.ts';
 import { LongAnswer, textOf } from './body.ts';
 import type { CallOptions, FetchAnswer, Headers, ServerOptions } from './options.ts';
@@ -77,24 +79,15 @@ async function exchange<Answer extends TSchema>(
   }
 }
 
-/** Routes whose answers grow with the network, unless they are asked for one page. */
-const LISTS: ReadonlySet<string> = new Set([
-  '/admin/certificates',
-  '/admin/invites',
-  '/admin/policy/history',
-  '/agents',
-  '/atlas.json',
-  '/attestations',
-  '/connectome.json',
-  '/crl',
-  '/nodes',
-  '/recognition-graph',
-  '/recognition-treaties',
-  '/sovereign-revocation-feed',
-]);
+/** The paths of answers that grow with the network. */
+const LONG: ReadonlySet<string> = new Set(
+  Object.values<Operation>(API)
+    .filter(({ kind, growsWithNetwork }) => kind === 'list' || growsWithNetwork === true)
+    .map(({ path }) => path),
+);
 
 function mostBytesOf({ path, query = {} }: Pick<HttpRequest<TSchema>, 'path' | 'query'>): number {
-  return LISTS.has(path) && query.limit === undefined ? MOST_BYTES.list : MOST_BYTES.record;
+  return LONG.has(path) && query.limit === undefined ? MOST_BYTES.list : MOST_BYTES.record;
 }
 
 async function textIn(

@@ -1,22 +1,24 @@
 /** A node's requests, with proof of its key [core-4-3] to [core-4-6]. */
-import type { Static, TSchema } from 'typebox';
-import type { JsonObject } from '../base/json/value.ts';
+import type { TSchema } from 'typebox';
 import { jsonText } from '../base/json/write.ts';
 import {
-  Acknowledgement,
+  type Acknowledgement,
   AgentRegistered,
   AgentUnregistered,
 } from '../protocol/answers/enrollment.ts';
+import type { AnswerOf } from '../protocol/api/define.ts';
+import { API, type Api } from '../protocol/api/table.ts';
 import { SESSION_HEADER } from '../protocol/heartbeat-session.ts';
-import { JoinCertificate } from '../protocol/records/join-certificate.ts';
+import type { JoinCertificate } from '../protocol/records/join-certificate.ts';
 import { audienceSource } from './audience.ts';
 import { AuthorityError } from './authority-error.ts';
-import { pathOf } from './calls.ts';
+import { pathOf, type SentObject } from './calls.ts';
 import type { HeartbeatSessions } from './heartbeat-sessions.ts';
 import { type Prepared, send } from './http.ts';
 import type { SigningKey } from './keys.ts';
+import type { Sent } from './operations.ts';
 import { type CallOptions, newStamp, type SigningOptions } from './options.ts';
-import type { Repeatable } from './retry.ts';
+import { asRead } from './received.ts';
 import { type Agent, signAgentDescriptor, signDeleteEnvelope } from './sign-agent.ts';
 import { NODE_PROOF_HEADER, nodeProofHeader, signNodeBody } from './sign-node.ts';
 
@@ -30,29 +32,13 @@ export interface NodeClientOptions extends SigningOptions {
   readonly sessions?: HeartbeatSessions;
 }
 
-export type JoinRequest = {
-  readonly invite_token: string;
-  readonly validity_hours?: number;
-  /** What the machine calls itself, for the operators of the network. */
-  readonly hostname?: string;
-};
-
-/** Without a status the authority records `unknown`. */
-export type HeartbeatRequest = {
-  readonly cert_id: string;
-  readonly status?: string;
-  /** Requests the bulletin, and advice for this node. */
-  readonly bulletin?: boolean;
-  /** Which succession statements the node has followed. */
-  readonly authority_keys_digest?: string;
-};
-
+type ProvenName = 'join' | 'heartbeat' | 'renew';
+/** What a node sends besides its key and its proof. */
+type Proven<Name extends ProvenName> = Omit<Sent<Name>, 'node_public_key'>;
+export type JoinRequest = Proven<'join'>;
+export type HeartbeatRequest = Proven<'heartbeat'>;
 /** `roles`, if present, must match the certificate: renewal does not change them. */
-export type RenewRequest = {
-  readonly cert_id: string;
-  readonly validity_hours?: number;
-  readonly roles?: readonly string[];
-};
+export type RenewRequest = Proven<'renew'> & { readonly roles?: readonly string[] };
 
 export interface NodeClient {
   join(request: JoinRequest, call?: CallOptions): Promise<JoinCertificate>;
@@ -64,17 +50,14 @@ export interface NodeClient {
   unregisterAgent(call?: CallOptions): Promise<AgentUnregistered>;
 }
 
-const REPEATABLE: Repeatable = { repeatable: true };
-const KEPT: Repeatable = { repeatable: false, answerIsKept: true };
-
 export function createNodeClient(options: NodeClientOptions): NodeClient {
   const { key, proof = 'body', now = Date.now } = options;
   const audienceOf = audienceSource(options);
 
-  async function prove(path: string, members: JsonObject): Promise<Prepared> {
+  async function prove(path: string, members: SentObject): Promise<Prepared> {
     const unsigned = { node_public_key: key.publicKey, ...members };
     if (proof === 'body') {
-      return { body: jsonText(await signNodeBody(unsigned, key, newStamp(options))) };
+      return { body: jsonText(await signNodeBody(asRead(unsigned), key, newStamp(options))) };
     }
     const body = jsonText(unsigned);
     const audience = await audienceOf();
@@ -83,15 +66,16 @@ export function createNodeClient(options: NodeClientOptions): NodeClient {
     return { body, headers: { [NODE_PROOF_HEADER]: header } };
   }
 
-  function post<Answer extends TSchema>(
-    answer: Answer,
-    path: string,
-    members: JsonObject,
+  function post<Name extends ProvenName>(
+    name: Name,
+    members: Proven<Name> & SentObject,
     call: CallOptions | undefined,
-    repeat: Repeatable,
-  ): Promise<Static<Answer>> {
-    const prepare = () => prove(path, members);
-    return send(options, { method: 'POST', path, answer, ...repeat, prepare }, call);
+    prepare: () => Prepared | Promise<Prepared> = () => prove(API[name].path, members),
+  ): Promise<AnswerOf<Api[Name]>> {
+    const { method, path, answer, keepsAnswer } = API[name];
+    const repeat = { repeatable: !keepsAnswer, answerIsKept: keepsAnswer };
+    const request = { method, path, answer: answer as TSchema, ...repeat, prepare };
+    return send(options, request, call) as Promise<AnswerOf<Api[Name]>>;
   }
 
   async function heartbeat(
@@ -110,7 +94,7 @@ export function createNodeClient(options: NodeClientOptions): NodeClient {
     }
     const sessionKey = sessions.ask(now());
     const members = sessionKey === null ? request : { ...request, session_public_key: sessionKey };
-    const answer = await post(Acknowledgement, '/heartbeat', members, call, REPEATABLE);
+    const answer = await post('heartbeat', members, call);
     if (answer.session !== undefined) {
       const node = { nodePublicKey: key.publicKey, certId };
       sessions.begin(answer.session, node, await audienceOf(), now());
@@ -128,17 +112,16 @@ export function createNodeClient(options: NodeClientOptions): NodeClient {
       body,
       headers: { [SESSION_HEADER]: sessions.proof(body, now()) },
     });
-    const beat = { method: 'POST', path: '/heartbeat', answer: Acknowledgement } as const;
-    return send(options, { ...beat, ...REPEATABLE, prepare }, call);
+    return post('heartbeat', request, call, prepare);
   }
 
   return {
-    join: (request, call) => post(JoinCertificate, '/join', request, call, KEPT),
+    join: (request, call) => post('join', request, call),
     heartbeat: (request, call) =>
       options.sessions === undefined
-        ? post(Acknowledgement, '/heartbeat', request, call, REPEATABLE)
+        ? post('heartbeat', request, call)
         : heartbeat(request, call, options.sessions),
-    renew: (request, call) => post(JoinCertificate, '/renew', request, call, KEPT),
+    renew: (request, call) => post('renew', request, call),
     registerAgent(agent, call) {
       const prepare = async () => ({
         body: jsonText(await signAgentDescriptor(agent, key, now())),

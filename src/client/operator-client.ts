@@ -1,8 +1,8 @@
-/** An operator's signed requests: the operations of the API, the roster of [core-4-15] and the events. */
+/** An operator's signed requests: the operations of the API and the events. */
 import type { Static, TSchema } from 'typebox';
 import type { JsonObject } from '../base/json/value.ts';
 import { jsonText } from '../base/json/write.ts';
-import { NodeCount, type OperatorKeyTier } from '../protocol/answers/operators.ts';
+import type { OperatorKeyTier } from '../protocol/answers/operators.ts';
 import { Whole } from '../protocol/records/record.ts';
 import { audienceSource } from './audience.ts';
 import { type Calls, queryOf, type SentObject } from './calls.ts';
@@ -20,9 +20,6 @@ export interface OperatorClientOptions extends SigningOptions {
   readonly key: SigningKey;
 }
 
-/** The active nodes, keyed by certificate id. */
-export type Roster = Required<NodeCount>;
-
 export type OperatorTier = OperatorKeyTier['tier'];
 
 export interface OperatorCall {
@@ -33,8 +30,9 @@ export interface OperatorCall {
   readonly body?: SentObject;
 }
 
-export interface OperatorClient extends Operations<'operator' | 'operator-privileged'> {
-  nodes(call?: CallOptions): Promise<Roster>;
+type OperatorAccess = 'operator' | 'operator-privileged' | 'public-or-operator';
+
+export interface OperatorClient extends Operations<OperatorAccess> {
   /** Verified audit log entries, from any position on and as they happen. */
   events(options?: EventOptions): AsyncGenerator<LoggedEvent, void>;
   /** Any other operator route. */
@@ -77,14 +75,9 @@ export function createOperatorClient(options: OperatorClientOptions): OperatorCl
       request(answer, { method: 'GET', path, query: queryOf(parameters) }, call),
     post: (answer, path, body, call) => request(answer, { method: 'POST', path, body }, call),
   };
-  const { get } = calls;
 
   return {
-    ...operations(calls, 'operator', 'operator-privileged'),
-    async nodes(call) {
-      const { count, nodes = {} } = await get(NodeCount, '/nodes', {}, call);
-      return { count, nodes };
-    },
+    ...operations<OperatorAccess>(calls, 'operator', 'operator-privileged', 'public-or-operator'),
     events: (wanted = {}) =>
       readEvents(options, (query) => sign({ method: 'GET', path: '/events', query }), wanted),
     request: (operatorCall, call) => request(Whole, operatorCall, call),

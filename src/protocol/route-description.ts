@@ -50,6 +50,8 @@ export interface RouteDescription {
   readonly query?: TObject;
   /** For clients that prefer HTML, a page instead of the error envelope reports a missing item or a rate limit. */
   readonly hasErrorPage?: true;
+  /** The answer is as long as the network is large; a list is, too, unless one page of it is requested. */
+  readonly growsWithNetwork?: true;
   /** The answer has an `ETag`, and a client that sends it back gets a 304. */
   readonly hasEtag?: true;
   /** While no writer is known, its last answer is repeated, marked as possibly outdated [link-6]. */

@@ -142,6 +142,7 @@ interface Terms<Form extends AnswerForm>
     | 'description'
     | 'example'
     | 'exampleNeeds'
+    | 'growsWithNetwork'
     | 'hasErrorPage'
     | 'hasEtag'
     | 'hasLastCopy'

@@ -29,6 +29,7 @@ export const readPolicy = publicDocument('GET /policy', {
 });
 
 export const readRevocationList = publicDocument('GET /crl', {
+  growsWithNetwork: true,
   hasLastCopy: true,
   summary: 'Active signed certificate revocation list, or what it gained since a version',
   query: {

@@ -121,6 +121,7 @@ export const renew = nodeCommand('POST /renew', {
 });
 
 export const countNodes = openQuery('GET /nodes', {
+  growsWithNetwork: true,
   summary: 'Count of active nodes; with operator headers, their roster',
   description:
     'Operator headers that fail verification give 401, never the public form. A long roster is sent while it is read.',

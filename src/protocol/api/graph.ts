@@ -6,11 +6,13 @@ import { publicDocument, publicQuery } from './define.ts';
 import { choice, instant, needed, type Parameter } from './parameters.ts';
 
 export const readRecognitionGraph = publicDocument('GET /recognition-graph', {
+  growsWithNetwork: true,
   summary: 'The recognition graph as it is',
   answer: RecognitionGraph,
 });
 
 export const readConnectome = publicDocument('GET /connectome.json', {
+  growsWithNetwork: true,
   summary: 'The graph sorted and counted, and whom each imported revocation affects',
   answer: Connectome,
 });
@@ -84,6 +86,7 @@ EXPLAIN, per address.`,
 });
 
 export const readAtlas = publicDocument('GET /atlas.json', {
+  growsWithNetwork: true,
   summary: 'Summary of the graph with the digest of its canonical form',
   answer: Atlas,
 });

@@ -45,6 +45,7 @@ export const readRecognitionPolicy = publicQuery('GET /recognition-policy', {
 });
 
 export const readRevocationFeed = publicDocument('GET /sovereign-revocation-feed', {
+  growsWithNetwork: true,
   hasLastCopy: true,
   summary: 'Signed feed of the attestations revoked here',
   query: {
