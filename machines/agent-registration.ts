@@ -8,8 +8,8 @@
  * the same instant; those are refused only if their content was superseded at that instant. An ended registration keeps
  * the data these checks need.
  */
-import { emit, setup } from 'xstate';
-import type { Refused } from './refused.ts';
+import { assertEvent, assign, emit, setup } from 'xstate';
+import { type Refused, refused } from './refused.ts';
 
 /**
  * How many superseded contents are remembered per instant; beyond this limit, a descriptor with an equal instant is
@@ -70,7 +70,7 @@ const none: AgentRegistration = {
   heldUntil: 0,
 };
 
-const machine = setup({
+export const agentRegistrationMachine = setup({
   types: {} as {
     context: AgentRegistration;
     events: AgentRegistrationEvent;
@@ -79,60 +79,113 @@ const machine = setup({
       | { readonly type: 'registered' | 'unchanged' | 'removed' | 'evicted' | 'current' };
   },
   guards: {
-    noActiveCertificate: ({ event }) => event.type === 'register' && !event.hasActiveCertificate,
-    keyCompromised: ({ event }) => event.type === 'register' && event.keyCompromised,
-    signatureFails: ({ event }) => event.type === 'register' && !event.signatureValid,
-    repeated: ({ context, event }) =>
-      event.type === 'register' && event.registration.content === context.content,
-    superseded: ({ context, event }) =>
-      event.type === 'register' && isSuperseded(event.registration, context),
-    proofFails: ({ event }) => event.type === 'remove' && !event.signatureValid,
-    replayed: ({ event }) => event.type === 'remove' && event.replayed,
-    pastExpiry: ({ context, event }) => event.type === 'evict' && context.expiresAt <= event.at,
+    noActiveCertificate: ({ event }) => {
+      assertEvent(event, 'register');
+      return !event.hasActiveCertificate;
+    },
+    keyCompromised: ({ event }) => {
+      assertEvent(event, 'register');
+      return event.keyCompromised;
+    },
+    signatureFails: ({ event }) => {
+      assertEvent(event, ['register', 'remove']);
+      return !event.signatureValid;
+    },
+    repeated: ({ context, event }) => {
+      assertEvent(event, 'register');
+      return event.registration.content === context.content;
+    },
+    superseded: ({ context, event }) => {
+      assertEvent(event, 'register');
+      const { registeredAt, content } = event.registration;
+      if (registeredAt !== context.registeredAt) return registeredAt < context.registeredAt;
+      const { superseded } = context;
+      return superseded.length >= MAX_SUPERSEDED || superseded.includes(content);
+    },
+    replayed: ({ event }) => {
+      assertEvent(event, 'remove');
+      return event.replayed;
+    },
+    pastExpiry: ({ context, event }) => {
+      assertEvent(event, 'evict');
+      return context.expiresAt <= event.at;
+    },
+  },
+  actions: {
+    register: assign(({ context, event }) => {
+      assertEvent(event, 'register');
+      const { registration } = event;
+      return {
+        ...registration,
+        superseded: supersededAt(registration.registeredAt, context),
+        heldUntil: Math.max(context.heldUntil, registration.expiresAt),
+      };
+    }),
+  },
+}).createMachine({
+  id: 'agent-registration',
+  initial: 'absent',
+  context: none,
+  on: {
+    register: [
+      { guard: 'keyCompromised', actions: emit(refused('node_key_revoked')) },
+      { guard: 'noActiveCertificate', actions: emit(refused('node_has_no_active_certificate')) },
+      { guard: 'signatureFails', actions: emit(refused('invalid_agent_signature')) },
+      { guard: 'superseded', actions: emit(refused('descriptor_superseded')) },
+      { target: '.registered', actions: ['register', emit({ type: 'registered' })] },
+    ],
+    remove: [
+      { guard: 'signatureFails', actions: emit(refused('invalid_agent_signature')) },
+      { actions: emit(refused('agent_not_registered')) },
+    ],
+  },
+  states: {
+    absent: {},
+    registered: {
+      on: {
+        register: [
+          { guard: 'keyCompromised', actions: emit(refused('node_key_revoked')) },
+          {
+            guard: 'noActiveCertificate',
+            actions: emit(refused('node_has_no_active_certificate')),
+          },
+          { guard: 'signatureFails', actions: emit(refused('invalid_agent_signature')) },
+          { guard: 'repeated', actions: emit({ type: 'unchanged' }) },
+          { guard: 'superseded', actions: emit(refused('descriptor_superseded')) },
+          { actions: ['register', emit({ type: 'registered' })] },
+        ],
+        remove: [
+          { guard: 'signatureFails', actions: emit(refused('invalid_agent_signature')) },
+          { guard: 'replayed', actions: emit(refused('invalid_agent_signature')) },
+          {
+            target: 'removed',
+            actions: [
+              assign(({ context, event }) => endedAt(event.signedAt, context)),
+              emit({ type: 'removed' }),
+            ],
+          },
+        ],
+        evict: [
+          {
+            guard: 'pastExpiry',
+            target: 'evicted',
+            actions: [assign(({ context }) => endedAt(0, context)), emit({ type: 'evicted' })],
+          },
+          { actions: emit({ type: 'current' }) },
+        ],
+        certificate_revoked: {
+          target: 'evicted',
+          actions: [
+            assign(({ context, event }) => endedAt(event.at, context)),
+            emit({ type: 'evicted' }),
+          ],
+        },
+      },
+    },
+    removed: {},
+    evicted: {},
   },
 });
-
-function refuse(refusal: AgentRegistrationRefusal) {
-  return machine.emit({ type: 'refused', refusal });
-}
-
-const registerChecks = [
-  { guard: 'keyCompromised' as const, actions: refuse('node_key_revoked') },
-  { guard: 'noActiveCertificate' as const, actions: refuse('node_has_no_active_certificate') },
-  { guard: 'signatureFails' as const, actions: refuse('invalid_agent_signature') },
-];
-
-const accept = {
-  target: 'registered',
-  actions: [
-    machine.assign(({ context, event }) =>
-      event.type === 'register'
-        ? {
-            ...event.registration,
-            superseded: supersededAt(event.registration.registeredAt, context),
-            heldUntil: Math.max(context.heldUntil, event.registration.expiresAt),
-          }
-        : {},
-    ),
-    machine.emit({ type: 'registered' }),
-  ],
-};
-
-const refuseSuperseded = {
-  guard: 'superseded' as const,
-  actions: refuse('descriptor_superseded'),
-};
-
-const refuseProof = { guard: 'proofFails' as const, actions: refuse('invalid_agent_signature') };
-
-function isSuperseded(
-  { registeredAt, content }: Pick<AgentRegistration, 'registeredAt' | 'content'>,
-  context: AgentRegistration,
-): boolean {
-  if (registeredAt !== context.registeredAt) return registeredAt < context.registeredAt;
-  const { superseded } = context;
-  return superseded.length >= MAX_SUPERSEDED || superseded.includes(content);
-}
 
 /** Contents that must not be registered again at this instant: the one registered then, and those it superseded. */
 function supersededAt(instant: number, context: AgentRegistration): readonly string[] {
@@ -142,10 +195,8 @@ function supersededAt(instant: number, context: AgentRegistration): readonly str
 }
 
 /** An ended registration keeps its key and the data needed to refuse its descriptors. */
-const end = machine.assign(({ context, event }) => {
-  const endedAt =
-    event.type === 'remove' ? event.signedAt : event.type === 'certificate_revoked' ? event.at : 0;
-  const registeredAt = Math.max(context.registeredAt, endedAt);
+function endedAt(instant: number, context: AgentRegistration): AgentRegistration {
+  const registeredAt = Math.max(context.registeredAt, instant);
   return {
     ...none,
     registeredAt,
@@ -153,38 +204,4 @@ const end = machine.assign(({ context, event }) => {
     expiresAt: context.heldUntil,
     heldUntil: context.heldUntil,
   };
-});
-
-const remove = [refuseProof, { actions: refuse('agent_not_registered') }];
-const gone = { on: { register: [...registerChecks, refuseSuperseded, accept], remove } };
-
-export const agentRegistrationMachine = machine.createMachine({
-  id: 'agent-registration',
-  initial: 'absent',
-  context: none,
-  states: {
-    absent: { on: { register: [...registerChecks, accept], remove } },
-    registered: {
-      on: {
-        register: [
-          ...registerChecks,
-          { guard: 'repeated', actions: emit({ type: 'unchanged' }) },
-          refuseSuperseded,
-          accept,
-        ],
-        remove: [
-          refuseProof,
-          { guard: 'replayed', actions: refuse('invalid_agent_signature') },
-          { target: 'removed', actions: [end, emit({ type: 'removed' })] },
-        ],
-        evict: [
-          { guard: 'pastExpiry', target: 'evicted', actions: [end, emit({ type: 'evicted' })] },
-          { actions: emit({ type: 'current' }) },
-        ],
-        certificate_revoked: { target: 'evicted', actions: [end, emit({ type: 'evicted' })] },
-      },
-    },
-    removed: gone,
-    evicted: gone,
-  },
-});
+}

@@ -1,6 +1,6 @@
 /** A membership attestation issued by this authority [service-states-attestation]: the first revocation is final. */
 import { assign, emit, setup } from 'xstate';
-import type { Refused } from './refused.ts';
+import { type Refused, refused } from './refused.ts';
 
 /** Instants are milliseconds since the epoch. */
 export interface Attestation {
@@ -35,6 +35,7 @@ export const attestationMachine = setup({
     emitted:
       | Refused<AttestationRefusal>
       | { readonly type: 'issued' | 'revoked' | 'already_revoked' };
+    tags: 'terminal';
   },
 }).createMachine({
   id: 'attestation',
@@ -47,7 +48,7 @@ export const attestationMachine = setup({
           target: 'active',
           actions: [assign(({ event }) => event.attestation), emit({ type: 'issued' })],
         },
-        revoke: { actions: emit({ type: 'refused', refusal: 'attestation_not_found' }) },
+        revoke: { actions: emit(refused('attestation_not_found')) },
       },
     },
     active: {
@@ -61,6 +62,6 @@ export const attestationMachine = setup({
         },
       },
     },
-    revoked: { on: { revoke: { actions: emit({ type: 'already_revoked' }) } } },
+    revoked: { tags: 'terminal', on: { revoke: { actions: emit({ type: 'already_revoked' }) } } },
   },
 });

@@ -3,10 +3,10 @@
  * replaces keeps signing as well until the overlap ends, unless it was stolen. A key never becomes the authority's a second
  * time, except by the rollback that came with its replacement.
  */
-import { assign, emit, setup } from 'xstate';
+import { assertEvent, assign, emit, setup } from 'xstate';
 import type { AuthoritySuccession } from '../src/protocol/records/authority-succession.ts';
 import type { GenesisBlock } from '../src/protocol/records/genesis.ts';
-import type { Refused } from './refused.ts';
+import { type Refused, refused } from './refused.ts';
 
 /** A statement with the genesis block that takes effect with it. */
 interface KeyChange {
@@ -100,7 +100,7 @@ const none: AuthorityKey = {
   until: null,
 };
 
-const machine = setup({
+export const authorityKeyMachine = setup({
   types: {} as {
     context: AuthorityKey;
     events: AuthorityKeyEvent;
@@ -118,41 +118,49 @@ const machine = setup({
             | 'retired'
             | 'settled';
         };
+    tags: 'terminal';
   },
   guards: {
-    otherStaged: ({ event }) => event.type === 'stage' && event.isOtherStaged,
-    notInOrder: ({ event }) => event.type === 'stage' && event.problem !== null,
-    early: ({ event }) => event.type === 'activate' && !event.isDue,
-    notHeld: ({ event }) => 'isHeld' in event && !event.isHeld,
-    stolen: ({ event }) => event.type === 'replace' && event.kind === 'compromise',
-    rolledBack: ({ event }) => event.type === 'roll_back' && event.isRolledBack,
+    otherStaged: ({ event }) => {
+      assertEvent(event, 'stage');
+      return event.isOtherStaged;
+    },
+    notInOrder: ({ event }) => {
+      assertEvent(event, 'stage');
+      return event.problem !== null;
+    },
+    early: ({ event }) => {
+      assertEvent(event, 'activate');
+      return !event.isDue;
+    },
+    notHeld: ({ event }) => {
+      assertEvent(event, ['activate', 'roll_back']);
+      return !event.isHeld;
+    },
+    stolen: ({ event }) => {
+      assertEvent(event, 'replace');
+      return event.kind === 'compromise';
+    },
+    rolledBack: ({ event }) => {
+      assertEvent(event, 'roll_back');
+      return event.isRolledBack;
+    },
     first: ({ context }) => context.statement === null,
     replacedStolen: ({ context }) => context.statement?.kind === 'compromise',
-    overlapOver: ({ context, event }) =>
-      event.type === 'roll_back' && (event.isOver || context.rollBack === null),
-    nodesBehind: ({ event }) =>
-      event.type === 'finish' && event.behind !== null && event.behind !== event.despite,
+    overlapOver: ({ context, event }) => {
+      assertEvent(event, 'roll_back');
+      return event.isOver || context.rollBack === null;
+    },
+    nodesBehind: ({ event: end }) => {
+      assertEvent(end, 'finish');
+      return end.behind !== null && end.behind !== end.despite;
+    },
   },
-});
-
-function refuse(refusal: AuthorityKeyRefusal, reason?: string) {
-  return machine.emit({
-    type: 'refused' as const,
-    refusal,
-    ...(reason !== undefined && { reason }),
-  });
-}
-
-const refuseStaged = refuse('succession_staged');
-const refuseUsed = refuse('succession_rejected', 'key_used_before');
-const refuseNotHeld = { guard: 'notHeld' as const, actions: refuse('authority_key_not_held') };
-const refuseNotStaged = refuse('succession_not_staged');
-const dropRollBack = machine.assign({ rollBack: null });
-
-export const authorityKeyMachine = machine.createMachine({
+}).createMachine({
   id: 'authority-key',
   initial: 'absent',
   context: none,
+  on: { stage: { actions: emit(refused('succession_rejected', 'key_used_before')) } },
   states: {
     absent: {
       on: {
@@ -161,14 +169,10 @@ export const authorityKeyMachine = machine.createMachine({
           actions: [assign(({ event }) => ({ genesis: event.genesis })), emit({ type: 'founded' })],
         },
         stage: [
-          { guard: 'otherStaged', actions: refuseStaged },
+          { guard: 'otherStaged', actions: emit(refused('succession_staged')) },
           {
             guard: 'notInOrder',
-            actions: emit(({ event }) => ({
-              type: 'refused' as const,
-              refusal: 'succession_rejected' as const,
-              reason: event.problem ?? '',
-            })),
+            actions: emit(({ event }) => refused('succession_rejected', event.problem ?? '')),
           },
           {
             target: 'staged',
@@ -182,19 +186,19 @@ export const authorityKeyMachine = machine.createMachine({
             ],
           },
         ],
-        cancel: { actions: refuseNotStaged },
-        activate: { actions: refuseNotStaged },
-        roll_back: { actions: refuse('roll_back_impossible', 'no_succession') },
-        finish: { actions: refuse('no_overlap') },
+        cancel: { actions: emit(refused('succession_not_staged')) },
+        activate: { actions: emit(refused('succession_not_staged')) },
+        roll_back: { actions: emit(refused('roll_back_impossible', 'no_succession')) },
+        finish: { actions: emit(refused('no_overlap')) },
       },
     },
     staged: {
       on: {
-        stage: { actions: refuseStaged },
+        stage: { actions: emit(refused('succession_staged')) },
         cancel: { actions: emit({ type: 'canceled' }) },
         activate: [
-          { guard: 'early', actions: refuse('activation_too_early') },
-          refuseNotHeld,
+          { guard: 'early', actions: emit(refused('activation_too_early')) },
+          { guard: 'notHeld', actions: emit(refused('authority_key_not_held')) },
           {
             target: 'current',
             actions: [
@@ -207,7 +211,6 @@ export const authorityKeyMachine = machine.createMachine({
     },
     current: {
       on: {
-        stage: { actions: refuseUsed },
         replace: [
           {
             guard: 'stolen',
@@ -217,14 +220,17 @@ export const authorityKeyMachine = machine.createMachine({
               emit({ type: 'replaced' }),
             ],
           },
-          { target: 'previous', actions: [dropRollBack, emit({ type: 'replaced' })] },
+          {
+            target: 'previous',
+            actions: [assign({ rollBack: null }), emit({ type: 'replaced' })],
+          },
         ],
         roll_back: [
-          { guard: 'rolledBack', actions: refuse('roll_back_impossible', 'rolled_back') },
-          { guard: 'first', actions: refuse('roll_back_impossible', 'no_succession') },
-          { guard: 'replacedStolen', actions: refuse('roll_back_impossible', 'compromise') },
-          { guard: 'overlapOver', actions: refuse('roll_back_impossible', 'overlap_ended') },
-          refuseNotHeld,
+          { guard: 'rolledBack', actions: emit(refused('roll_back_impossible', 'rolled_back')) },
+          { guard: 'first', actions: emit(refused('roll_back_impossible', 'no_succession')) },
+          { guard: 'replacedStolen', actions: emit(refused('roll_back_impossible', 'compromise')) },
+          { guard: 'overlapOver', actions: emit(refused('roll_back_impossible', 'overlap_ended')) },
+          { guard: 'notHeld', actions: emit(refused('authority_key_not_held')) },
           {
             target: 'previous',
             actions: [
@@ -236,15 +242,14 @@ export const authorityKeyMachine = machine.createMachine({
             ],
           },
         ],
-        settle: { actions: [dropRollBack, emit({ type: 'settled' })] },
+        settle: { actions: [assign({ rollBack: null }), emit({ type: 'settled' })] },
       },
     },
     previous: {
       on: {
-        stage: { actions: refuseUsed },
         return: { target: 'current', actions: emit({ type: 'returned' }) },
         finish: [
-          { guard: 'nodesBehind', actions: refuse('nodes_have_not_followed') },
+          { guard: 'nodesBehind', actions: emit(refused('nodes_have_not_followed')) },
           {
             target: 'retired',
             actions: [assign(({ event }) => ({ until: event.at })), emit({ type: 'retired' })],
@@ -252,7 +257,7 @@ export const authorityKeyMachine = machine.createMachine({
         ],
       },
     },
-    distrusted: { on: { stage: { actions: refuseUsed } } },
-    retired: { on: { stage: { actions: refuseUsed } } },
+    distrusted: { tags: 'terminal' },
+    retired: { tags: 'terminal' },
   },
 });

@@ -2,8 +2,8 @@
  * One use of a capability proof [trust-4-5]: a proof id is nullified at most once, no matter what a later proof with
  * the same id contains.
  */
-import { setup } from 'xstate';
-import type { Refused } from './refused.ts';
+import { assign, emit, setup } from 'xstate';
+import { type Refused, refused } from './refused.ts';
 
 export interface Nullifier {
   /** Hex SHA-256 of the canonical proof. */
@@ -22,41 +22,37 @@ type NullifierEvent = {
   readonly leafMatches: boolean;
 };
 
-/** The reason becomes the cause of the refusal. */
-type NullifierCause = 'already_issued' | 'leaf_hash_mismatch';
-
-const machine = setup({
+export const nullifierMachine = setup({
   types: {} as {
     context: Nullifier;
     events: NullifierEvent;
     emitted: Refused<'nullifier_failed'> | { readonly type: 'issued' };
+    tags: 'terminal';
   },
   guards: { leafDiffers: ({ event }) => !event.leafMatches },
-});
-
-function refuse(cause: NullifierCause) {
-  return machine.emit({ type: 'refused', refusal: 'nullifier_failed', reason: cause });
-}
-
-export const nullifierMachine = machine.createMachine({
+}).createMachine({
   id: 'capability-nullifier',
   initial: 'absent',
   context: { proofDigest: '', commitmentId: '', nullifierId: '', issuedAt: 0, expiresAt: 0 },
   states: {
     absent: {
       on: {
+        // The reason becomes the cause of the refusal.
         issue: [
-          { guard: 'leafDiffers', actions: refuse('leaf_hash_mismatch') },
+          {
+            guard: 'leafDiffers',
+            actions: emit(refused('nullifier_failed', 'leaf_hash_mismatch')),
+          },
           {
             target: 'issued',
-            actions: [
-              machine.assign(({ event }) => event.nullifier),
-              machine.emit({ type: 'issued' }),
-            ],
+            actions: [assign(({ event }) => event.nullifier), emit({ type: 'issued' })],
           },
         ],
       },
     },
-    issued: { on: { issue: { actions: refuse('already_issued') } } },
+    issued: {
+      tags: 'terminal',
+      on: { issue: { actions: emit(refused('nullifier_failed', 'already_issued')) } },
+    },
   },
 });

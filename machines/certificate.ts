@@ -2,9 +2,9 @@
  * Node certificate ([service-states-certificate]; order of refusals from [core-4-4] and [core-4-5]). In state
  * `renewed`, a successor has been issued; the certificate stays usable until it expires or is superseded.
  */
-import { assign, emit, setup } from 'xstate';
+import { assertEvent, assign, emit, setup } from 'xstate';
 import { MAX_LIVE_CERTIFICATES, MAX_UNEXPIRED_CERTIFICATES } from './certificate-limit.ts';
-import type { Refused } from './refused.ts';
+import { type Refused, refused } from './refused.ts';
 
 /** What renewal and revocation record on a certificate. Instants are milliseconds since the epoch. */
 export interface RevocationAndRenewal {
@@ -93,128 +93,127 @@ const none: Certificate = {
   ...UNTOUCHED,
 };
 
-function isNodeRequest(event: CertificateEvent): event is CertificateEvent & NodeRequest {
-  return event.type === 'heartbeat' || event.type === 'renew';
-}
-
 function sameMultiset(a: readonly string[], b: readonly string[]): boolean {
   return JSON.stringify([...a].sort()) === JSON.stringify([...b].sort());
 }
 
-const machine = setup({
+const certificate = setup({
   types: {} as {
     context: Certificate;
     events: CertificateEvent;
     emitted:
       | Refused<CertificateRefusal>
       | { readonly type: 'alive' | 'renewed' | 'superseded' | 'revoked' | 'already_revoked' };
+    tags: 'terminal';
   },
   guards: {
-    keyDiffers: ({ context, event }) =>
-      isNodeRequest(event) && event.nodePublicKey !== context.nodePublicKey,
-    keyCompromised: ({ event }) => isNodeRequest(event) && event.keyCompromised,
-    proofFails: ({ event }) => isNodeRequest(event) && event.proof !== 'valid',
-    notYetValid: ({ context, event }) => isNodeRequest(event) && context.issuedAt > event.at,
-    expired: ({ context, event }) => isNodeRequest(event) && context.expiresAt <= event.at,
-    superseded: ({ context, event }) =>
-      isNodeRequest(event) && context.supersededFrom !== null && context.supersededFrom <= event.at,
-    rolesMalformed: ({ event }) => event.type === 'renew' && event.roles === 'malformed',
-    rolesChanged: ({ context, event }) =>
-      event.type === 'renew' &&
-      event.roles !== null &&
-      event.roles !== 'malformed' &&
-      !sameMultiset(event.roles, context.roles),
-    tooManyLive: ({ event }) =>
-      event.type === 'renew' &&
-      event.liveCertificates >= MAX_LIVE_CERTIFICATES &&
-      event.unexpiredCertificates >= MAX_UNEXPIRED_CERTIFICATES,
+    keyDiffers: ({ context, event }) => {
+      assertEvent(event, ['heartbeat', 'renew']);
+      return event.nodePublicKey !== context.nodePublicKey;
+    },
+    keyCompromised: ({ event }) => {
+      assertEvent(event, ['heartbeat', 'renew']);
+      return event.keyCompromised;
+    },
+    proofFails: ({ event }) => {
+      assertEvent(event, ['heartbeat', 'renew']);
+      return event.proof !== 'valid';
+    },
+    notYetValid: ({ context, event }) => {
+      assertEvent(event, ['heartbeat', 'renew']);
+      return context.issuedAt > event.at;
+    },
+    expired: ({ context, event }) => {
+      assertEvent(event, ['heartbeat', 'renew']);
+      return context.expiresAt <= event.at;
+    },
+    superseded: ({ context: { supersededFrom }, event }) => {
+      assertEvent(event, ['heartbeat', 'renew']);
+      return supersededFrom !== null && supersededFrom <= event.at;
+    },
+    rolesMalformed: ({ event }) => {
+      assertEvent(event, 'renew');
+      return event.roles === 'malformed';
+    },
+    rolesChanged: ({ context, event }) => {
+      assertEvent(event, 'renew');
+      const { roles } = event;
+      return roles !== null && roles !== 'malformed' && !sameMultiset(roles, context.roles);
+    },
+    tooManyLive: ({ event: renewal }) => {
+      assertEvent(renewal, 'renew');
+      return (
+        renewal.liveCertificates >= MAX_LIVE_CERTIFICATES &&
+        renewal.unexpiredCertificates >= MAX_UNEXPIRED_CERTIFICATES
+      );
+    },
+  },
+  actions: {
+    refuseProof: emit(({ event }) => {
+      assertEvent(event, ['heartbeat', 'renew']);
+      return refused('node_auth_failed', event.proof);
+    }),
+    refuseRevoked: emit(({ context }) =>
+      refused('certificate_revoked', context.revocationReason ?? 'unspecified'),
+    ),
   },
 });
 
-function refuse<Name extends CertificateRefusal>(refusal: Name) {
-  return machine.emit({ type: 'refused' as const, refusal });
-}
-
-/** Checks that heartbeat and renewal share, in order. */
-const nodeChecks = [
-  { guard: 'keyDiffers' as const, actions: refuse('certificate_key_mismatch') },
-  {
-    guard: 'keyCompromised' as const,
-    actions: machine.emit({
-      type: 'refused' as const,
-      refusal: 'certificate_revoked' as const,
-      reason: 'key_compromise',
-    }),
-  },
-  {
-    guard: 'proofFails' as const,
-    actions: machine.emit(({ event }) => ({
-      type: 'refused' as const,
-      refusal: 'node_auth_failed' as const,
-      reason: isNodeRequest(event) ? event.proof : '',
-    })),
-  },
-  { guard: 'notYetValid' as const, actions: refuse('certificate_not_yet_valid') },
-  { guard: 'expired' as const, actions: refuse('certificate_expired') },
-  { guard: 'superseded' as const, actions: refuse('certificate_superseded') },
-];
-
-const heartbeat = [...nodeChecks, { actions: machine.emit({ type: 'alive' as const }) }];
-
-const renew = [
-  ...nodeChecks,
-  { guard: 'rolesMalformed' as const, actions: refuse('malformed_roles') },
-  { guard: 'rolesChanged' as const, actions: refuse('renewal_role_change_forbidden') },
-  { guard: 'tooManyLive' as const, actions: refuse('too_many_live_certificates') },
-  {
-    target: 'renewed',
-    actions: [
-      machine.assign(({ context, event }) =>
-        event.type === 'renew'
-          ? {
-              renewedAt: event.at,
-              // The grace period starts at the first renewal.
-              supersededFrom: context.supersededFrom ?? event.supersededFrom,
-            }
-          : {},
-      ),
-      machine.emit({ type: 'renewed' as const }),
+/** What both states of a certificate in use answer: a renewed one is used until it expires or is superseded. */
+const inUse = certificate.createStateConfig({
+  on: {
+    heartbeat: [
+      { guard: 'keyDiffers', actions: emit(refused('certificate_key_mismatch')) },
+      { guard: 'keyCompromised', actions: emit(refused('certificate_revoked', 'key_compromise')) },
+      { guard: 'proofFails', actions: 'refuseProof' },
+      { guard: 'notYetValid', actions: emit(refused('certificate_not_yet_valid')) },
+      { guard: 'expired', actions: emit(refused('certificate_expired')) },
+      { guard: 'superseded', actions: emit(refused('certificate_superseded')) },
+      { actions: emit({ type: 'alive' }) },
     ],
+    renew: [
+      { guard: 'keyDiffers', actions: emit(refused('certificate_key_mismatch')) },
+      { guard: 'keyCompromised', actions: emit(refused('certificate_revoked', 'key_compromise')) },
+      { guard: 'proofFails', actions: 'refuseProof' },
+      { guard: 'notYetValid', actions: emit(refused('certificate_not_yet_valid')) },
+      { guard: 'expired', actions: emit(refused('certificate_expired')) },
+      { guard: 'superseded', actions: emit(refused('certificate_superseded')) },
+      { guard: 'rolesMalformed', actions: emit(refused('malformed_roles')) },
+      { guard: 'rolesChanged', actions: emit(refused('renewal_role_change_forbidden')) },
+      { guard: 'tooManyLive', actions: emit(refused('too_many_live_certificates')) },
+      {
+        target: 'renewed',
+        actions: [
+          assign(({ context, event }) => ({
+            renewedAt: event.at,
+            // The grace period starts at the first renewal.
+            supersededFrom: context.supersededFrom ?? event.supersededFrom,
+          })),
+          emit({ type: 'renewed' }),
+        ],
+      },
+    ],
+    supersede: {
+      actions: [
+        assign(({ event }) => ({ supersededFrom: event.at })),
+        emit({ type: 'superseded' }),
+      ],
+    },
+    revoke: {
+      target: 'revoked',
+      actions: [
+        assign(({ event: { at, reason, crlSequence } }) => ({
+          revokedAt: at,
+          revocationReason: reason,
+          crlSequence,
+        })),
+        emit({ type: 'revoked' }),
+      ],
+    },
   },
-];
+});
 
-const supersede = {
-  actions: [
-    machine.assign(({ event }) => (event.type === 'supersede' ? { supersededFrom: event.at } : {})),
-    machine.emit({ type: 'superseded' as const }),
-  ],
-};
-
-const revoke = {
-  target: 'revoked',
-  actions: [
-    machine.assign(({ event }) =>
-      event.type === 'revoke'
-        ? { revokedAt: event.at, revocationReason: event.reason, crlSequence: event.crlSequence }
-        : {},
-    ),
-    machine.emit({ type: 'revoked' as const }),
-  ],
-};
-
-/** A revoked certificate is refused before the proof is checked. */
-const refuseRevoked = [
-  { guard: 'keyDiffers' as const, actions: refuse('certificate_key_mismatch') },
-  {
-    actions: machine.emit(({ context }) => ({
-      type: 'refused' as const,
-      refusal: 'certificate_revoked' as const,
-      reason: context.revocationReason ?? 'unspecified',
-    })),
-  },
-];
-
-export const certificateMachine = machine.createMachine({
+export const certificateMachine = certificate.createMachine({
   id: 'certificate',
   initial: 'absent',
   context: none,
@@ -222,18 +221,26 @@ export const certificateMachine = machine.createMachine({
     absent: {
       on: {
         issue: { target: 'issued', actions: assign(({ event }) => event.certificate) },
-        heartbeat: { actions: refuse('unknown_certificate') },
-        renew: { actions: refuse('unknown_certificate') },
-        revoke: { actions: refuse('certificate_not_found') },
+        heartbeat: { actions: emit(refused('unknown_certificate')) },
+        renew: { actions: emit(refused('unknown_certificate')) },
+        revoke: { actions: emit(refused('certificate_not_found')) },
       },
     },
-    issued: { on: { heartbeat, renew, supersede, revoke } },
-    renewed: { on: { heartbeat, renew, supersede, revoke } },
+    issued: inUse,
+    renewed: inUse,
+    // Refused before the proof is checked.
     revoked: {
+      tags: 'terminal',
       on: {
-        heartbeat: refuseRevoked,
-        renew: refuseRevoked,
-        revoke: { actions: emit({ type: 'already_revoked' as const }) },
+        heartbeat: [
+          { guard: 'keyDiffers', actions: emit(refused('certificate_key_mismatch')) },
+          { actions: 'refuseRevoked' },
+        ],
+        renew: [
+          { guard: 'keyDiffers', actions: emit(refused('certificate_key_mismatch')) },
+          { actions: 'refuseRevoked' },
+        ],
+        revoke: { actions: emit({ type: 'already_revoked' }) },
       },
     },
   },

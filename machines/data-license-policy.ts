@@ -2,7 +2,7 @@
  * The data-license policy in force [service-states-other]: the last one created. It exists only in process memory and
  * is lost on restart.
  */
-import { setup } from 'xstate';
+import { oneRecordMachine } from './one-record.ts';
 
 export interface LicensePolicy {
   /** The signed record as JSON text. */
@@ -11,24 +11,9 @@ export interface LicensePolicy {
   readonly validUntil: number;
 }
 
-type LicensePolicyEvent = { readonly type: 'create'; readonly policy: LicensePolicy };
-
-const machine = setup({
-  types: {} as {
-    context: LicensePolicy;
-    events: LicensePolicyEvent;
-    emitted: { readonly type: 'created' };
-  },
-});
-
-const create = {
-  target: 'active',
-  actions: [machine.assign(({ event }) => event.policy), machine.emit({ type: 'created' })],
-};
-
-export const licensePolicyMachine = machine.createMachine({
+export const licensePolicyMachine = oneRecordMachine<LicensePolicy, 'active'>({
   id: 'data-license-policy',
-  initial: 'absent',
-  context: { json: '', validUntil: 0 },
-  states: { absent: { on: { create } }, active: { on: { create } } },
+  none: { json: '', validUntil: 0 },
+  state: 'active',
+  isFinal: false,
 });

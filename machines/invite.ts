@@ -2,9 +2,9 @@
  * Invite token: single use, bound to a lifetime and optionally to one node key; an operator may withdraw it
  * while it is unused [service-states-invite].
  */
-import { assign, emit, setup } from 'xstate';
+import { assertEvent, assign, emit, setup } from 'xstate';
 import { MAX_LIVE_CERTIFICATES } from './certificate-limit.ts';
-import type { Refused } from './refused.ts';
+import { type Refused, refused } from './refused.ts';
 
 /** Instants are milliseconds since the epoch. The token itself is not stored: the id is its hash. */
 export interface Invite {
@@ -61,75 +61,65 @@ const none: Invite = {
   usedBy: null,
 };
 
-const machine = setup({
+export const inviteMachine = setup({
   types: {} as {
     context: Invite;
     events: InviteEvent;
     emitted:
       | Refused<InviteRefusal>
       | { readonly type: 'consumed' | 'withdrawn' | 'already_withdrawn' };
+    tags: 'terminal';
   },
   guards: {
-    keyCompromised: ({ event }) => event.type === 'join' && event.keyCompromised,
-    expired: ({ context, event }) => event.type === 'join' && context.expiresAt < event.at,
-    boundToAnotherKey: ({ context, event }) =>
-      event.type === 'join' &&
-      context.recipient !== null &&
-      context.recipient !== event.nodePublicKey,
-    proofFails: ({ event }) => event.type === 'join' && event.proof !== 'valid',
-    tooManyLive: ({ event }) =>
-      event.type === 'join' && event.liveCertificates >= MAX_LIVE_CERTIFICATES,
+    keyCompromised: ({ event }) => {
+      assertEvent(event, 'join');
+      return event.keyCompromised;
+    },
+    expired: ({ context, event }) => {
+      assertEvent(event, 'join');
+      return context.expiresAt < event.at;
+    },
+    boundToAnotherKey: ({ context: { recipient }, event }) => {
+      assertEvent(event, 'join');
+      return recipient !== null && recipient !== event.nodePublicKey;
+    },
+    proofFails: ({ event }) => {
+      assertEvent(event, 'join');
+      return event.proof !== 'valid';
+    },
+    tooManyLive: ({ event }) => {
+      assertEvent(event, 'join');
+      return event.liveCertificates >= MAX_LIVE_CERTIFICATES;
+    },
   },
-});
-
-const refuseCompromised = {
-  guard: 'keyCompromised' as const,
-  actions: machine.emit({ type: 'refused' as const, refusal: 'node_key_compromised' as const }),
-};
-const refuseToken = {
-  actions: machine.emit({ type: 'refused' as const, refusal: 'invalid_invite_token' as const }),
-};
-
-export const inviteMachine = machine.createMachine({
+}).createMachine({
   id: 'invite',
   initial: 'absent',
   context: none,
+  on: {
+    join: [
+      { guard: 'keyCompromised', actions: emit(refused('node_key_compromised')) },
+      { actions: emit(refused('invalid_invite_token')) },
+    ],
+  },
   states: {
     absent: {
       on: {
         create: { target: 'unused', actions: assign(({ event }) => event.invite) },
-        join: [refuseCompromised, refuseToken],
-        withdraw: { actions: emit({ type: 'refused', refusal: 'invite_not_found' }) },
+        withdraw: { actions: emit(refused('invite_not_found')) },
       },
     },
     unused: {
       on: {
-        withdraw: {
-          target: 'withdrawn',
-          actions: [
-            assign(({ event }) => ({ withdrawnAt: event.at, withdrawnBy: event.by })),
-            emit({ type: 'withdrawn' }),
-          ],
-        },
         join: [
-          refuseCompromised,
-          { guard: 'expired', ...refuseToken },
-          { guard: 'boundToAnotherKey', ...refuseToken },
+          { guard: 'keyCompromised', actions: emit(refused('node_key_compromised')) },
+          { guard: 'expired', actions: emit(refused('invalid_invite_token')) },
+          { guard: 'boundToAnotherKey', actions: emit(refused('invalid_invite_token')) },
           {
             guard: 'proofFails',
-            actions: emit(({ event }) => ({
-              type: 'refused' as const,
-              refusal: 'node_auth_failed' as const,
-              reason: event.proof,
-            })),
+            actions: emit(({ event }) => refused('node_auth_failed', event.proof)),
           },
-          {
-            guard: 'tooManyLive',
-            actions: emit({
-              type: 'refused' as const,
-              refusal: 'too_many_live_certificates' as const,
-            }),
-          },
+          { guard: 'tooManyLive', actions: emit(refused('too_many_live_certificates')) },
           {
             target: 'consumed',
             actions: [
@@ -138,19 +128,22 @@ export const inviteMachine = machine.createMachine({
             ],
           },
         ],
+        withdraw: {
+          target: 'withdrawn',
+          actions: [
+            assign(({ event }) => ({ withdrawnAt: event.at, withdrawnBy: event.by })),
+            emit({ type: 'withdrawn' }),
+          ],
+        },
       },
     },
     consumed: {
-      on: {
-        join: [refuseCompromised, refuseToken],
-        withdraw: { actions: emit({ type: 'refused', refusal: 'invite_consumed' }) },
-      },
+      tags: 'terminal',
+      on: { withdraw: { actions: emit(refused('invite_consumed')) } },
     },
     withdrawn: {
-      on: {
-        join: [refuseCompromised, refuseToken],
-        withdraw: { actions: emit({ type: 'already_withdrawn' }) },
-      },
+      tags: 'terminal',
+      on: { withdraw: { actions: emit({ type: 'already_withdrawn' }) } },
     },
   },
 });

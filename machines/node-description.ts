@@ -2,8 +2,8 @@
  * What the operators of a network call a node, and what the node calls itself [core-4-21]. It belongs to the node key,
  * and no decision depends on it.
  */
-import { setup } from 'xstate';
-import type { Refused } from './refused.ts';
+import { assertEvent, assign, emit, setup } from 'xstate';
+import { type Refused, refused } from './refused.ts';
 
 export interface NodeDescription {
   readonly name: string | null;
@@ -37,51 +37,50 @@ type NodeDescriptionRefusal = 'node_not_found' | 'too_many_labels';
 
 const MAX_LABELS = 16;
 
-const machine = setup({
+export const nodeDescriptionMachine = setup({
   types: {} as {
     context: NodeDescription;
     events: NodeDescriptionEvent;
     emitted: Refused<NodeDescriptionRefusal> | { readonly type: 'described' | 'unchanged' };
   },
   guards: {
-    unknown: ({ event }) => event.type === 'change' && !event.isKnown,
+    unknown: ({ event }) => {
+      assertEvent(event, 'change');
+      return !event.isKnown;
+    },
     tooManyLabels: ({ context, event }) => after(context, event).labels.length > MAX_LABELS,
     sameAsBefore: ({ context, event }) =>
       JSON.stringify(after(context, event)) === JSON.stringify(context),
   },
-});
-
-const describe = [
-  { guard: 'sameAsBefore' as const, actions: machine.emit({ type: 'unchanged' as const }) },
-  {
-    target: 'described',
-    actions: [
-      machine.assign(({ context, event }) => after(context, event)),
-      machine.emit({ type: 'described' as const }),
-    ],
-  },
-];
-
-const on = {
-  join: describe,
-  change: [
-    {
-      guard: 'unknown' as const,
-      actions: machine.emit({ type: 'refused' as const, refusal: 'node_not_found' as const }),
-    },
-    {
-      guard: 'tooManyLabels' as const,
-      actions: machine.emit({ type: 'refused' as const, refusal: 'too_many_labels' as const }),
-    },
-    ...describe,
-  ],
-};
-
-export const nodeDescriptionMachine = machine.createMachine({
+}).createMachine({
   id: 'node-description',
   initial: 'absent',
   context: { name: null, labels: [], hostname: null },
-  states: { absent: { on }, described: { on } },
+  on: {
+    join: [
+      { guard: 'sameAsBefore', actions: emit({ type: 'unchanged' }) },
+      {
+        target: '.described',
+        actions: [
+          assign(({ context, event }) => after(context, event)),
+          emit({ type: 'described' }),
+        ],
+      },
+    ],
+    change: [
+      { guard: 'unknown', actions: emit(refused('node_not_found')) },
+      { guard: 'tooManyLabels', actions: emit(refused('too_many_labels')) },
+      { guard: 'sameAsBefore', actions: emit({ type: 'unchanged' }) },
+      {
+        target: '.described',
+        actions: [
+          assign(({ context, event }) => after(context, event)),
+          emit({ type: 'described' }),
+        ],
+      },
+    ],
+  },
+  states: { absent: {}, described: {} },
 });
 
 function after(before: NodeDescription, event: NodeDescriptionEvent): NodeDescription {

@@ -3,9 +3,9 @@
  * terminal; the last usable key cannot be revoked. A key comes from the configuration or is added by an operator; the
  * configuration sets the tier of a configured key.
  */
-import { assign, emit, setup } from 'xstate';
+import { assertEvent, assign, emit, setup } from 'xstate';
 import type { Tier } from '../src/protocol/contract/claims.ts';
-import type { Refused } from './refused.ts';
+import { type Refused, refused } from './refused.ts';
 
 /** Instants are milliseconds since the epoch. */
 export interface OperatorKey {
@@ -76,7 +76,7 @@ export type OperatorKeyRefusal =
 
 const none: OperatorKey = { tier: 'standard', revokedAt: null, reason: null, revokedBy: null };
 
-const machine = setup({
+export const operatorKeyMachine = setup({
   types: {} as {
     context: OperatorKey;
     events: OperatorKeyEvent;
@@ -91,57 +91,54 @@ const machine = setup({
             | 'revoked'
             | 'already_revoked';
         };
+    tags: 'terminal';
   },
   guards: {
-    headersFail: ({ event }) =>
-      event.type === 'authenticate' &&
-      (event.proof === 'missing_headers' || event.proof === 'oversized_headers'),
-    proofFails: ({ event }) => event.type === 'authenticate' && event.proof !== 'valid',
-    tierInsufficient: ({ context, event }) =>
-      event.type === 'authenticate' &&
-      event.requiredTier === 'privileged' &&
-      context.tier !== 'privileged',
-    taken: ({ event }) => event.type === 'add' && event.isTaken,
-    configured: ({ event }) => event.type === 'set_tier' && event.isConfigured,
-    sameTier: ({ context, event }) => event.type === 'set_tier' && event.tier === context.tier,
-    lastPrivileged: ({ context, event }) =>
-      context.tier === 'privileged' &&
-      (event.type === 'set_tier' || (event.type === 'revoke' && event.unlessLastPrivileged)) &&
-      event.otherPrivilegedKeys === 0,
-    lastUsable: ({ event }) => event.type === 'revoke' && event.otherUsableKeys === 0,
+    headersFail: ({ event }) => {
+      assertEvent(event, 'authenticate');
+      return event.proof === 'missing_headers' || event.proof === 'oversized_headers';
+    },
+    proofFails: ({ event }) => {
+      assertEvent(event, 'authenticate');
+      return event.proof !== 'valid';
+    },
+    tierInsufficient: ({ context, event }) => {
+      assertEvent(event, 'authenticate');
+      return event.requiredTier === 'privileged' && context.tier !== 'privileged';
+    },
+    taken: ({ event }) => {
+      assertEvent(event, 'add');
+      return event.isTaken;
+    },
+    configured: ({ event }) => {
+      assertEvent(event, 'set_tier');
+      return event.isConfigured;
+    },
+    sameTier: ({ context, event }) => {
+      assertEvent(event, 'set_tier');
+      return event.tier === context.tier;
+    },
+    lastPrivileged: ({ context, event }) => {
+      assertEvent(event, ['set_tier', 'revoke']);
+      const isAllowed = event.type === 'revoke' && !event.unlessLastPrivileged;
+      return context.tier === 'privileged' && !isAllowed && event.otherPrivilegedKeys === 0;
+    },
+    lastUsable: ({ event }) => {
+      assertEvent(event, 'revoke');
+      return event.otherUsableKeys === 0;
+    },
   },
-});
-
-const refuseProof = machine.emit(({ event }) => ({
-  type: 'refused' as const,
-  refusal: 'admin_auth_failed' as const,
-  reason: event.type === 'authenticate' ? event.proof : '',
-}));
-
-/**
- * A revoked key is answered exactly as an unknown one [service-operator-authentication-5]; only the
- * audit log distinguishes them.
- */
-function refuseKey(reason: 'unknown_key' | 'revoked_key') {
-  return machine.emit({ type: 'refused' as const, refusal: 'unknown_admin_key' as const, reason });
-}
-
-const refuseTaken = machine.emit({
-  type: 'refused' as const,
-  refusal: 'operator_key_exists' as const,
-});
-const refuseLastPrivileged = {
-  guard: 'lastPrivileged' as const,
-  actions: machine.emit({
-    type: 'refused' as const,
-    refusal: 'last_privileged_operator_key' as const,
-  }),
-};
-
-export const operatorKeyMachine = machine.createMachine({
+  actions: {
+    refuseProof: emit(({ event }) => {
+      assertEvent(event, 'authenticate');
+      return refused('admin_auth_failed', event.proof);
+    }),
+  },
+}).createMachine({
   id: 'operator-key',
   initial: 'absent',
   context: none,
+  on: { add: { actions: emit(refused('operator_key_exists')) } },
   states: {
     absent: {
       on: {
@@ -153,7 +150,7 @@ export const operatorKeyMachine = machine.createMachine({
           })),
         },
         add: [
-          { guard: 'taken', actions: refuseTaken },
+          { guard: 'taken', actions: emit(refused('operator_key_exists')) },
           {
             target: 'usable',
             actions: [
@@ -167,50 +164,34 @@ export const operatorKeyMachine = machine.createMachine({
             ],
           },
         ],
-        set_tier: { actions: emit({ type: 'refused', refusal: 'unknown_operator_key' }) },
+        set_tier: { actions: emit(refused('unknown_operator_key')) },
         authenticate: [
-          { guard: 'headersFail', actions: refuseProof },
-          { actions: refuseKey('unknown_key') },
+          { guard: 'headersFail', actions: 'refuseProof' },
+          { actions: emit(refused('unknown_admin_key', 'unknown_key')) },
         ],
-        revoke: { actions: emit({ type: 'refused', refusal: 'unknown_operator_key' }) },
+        revoke: { actions: emit(refused('unknown_operator_key')) },
       },
     },
     usable: {
       on: {
         authenticate: [
-          { guard: 'proofFails', actions: refuseProof },
-          {
-            guard: 'tierInsufficient',
-            actions: emit({ type: 'refused', refusal: 'insufficient_operator_tier' }),
-          },
+          { guard: 'proofFails', actions: 'refuseProof' },
+          { guard: 'tierInsufficient', actions: emit(refused('insufficient_operator_tier')) },
           { actions: emit({ type: 'authenticated' }) },
         ],
-        add: { actions: refuseTaken },
         set_tier: [
-          {
-            guard: 'configured',
-            actions: emit({ type: 'refused', refusal: 'operator_key_configured' }),
-          },
+          { guard: 'configured', actions: emit(refused('operator_key_configured')) },
           { guard: 'sameTier', actions: emit({ type: 'tier_unchanged' }) },
-          refuseLastPrivileged,
-          {
-            actions: [assign(({ event }) => ({ tier: event.tier })), emit({ type: 'tier_set' })],
-          },
+          { guard: 'lastPrivileged', actions: emit(refused('last_privileged_operator_key')) },
+          { actions: [assign(({ event }) => ({ tier: event.tier })), emit({ type: 'tier_set' })] },
         ],
         revoke: [
-          {
-            guard: 'lastUsable',
-            actions: emit({ type: 'refused', refusal: 'last_active_operator_key' }),
-          },
-          refuseLastPrivileged,
+          { guard: 'lastUsable', actions: emit(refused('last_active_operator_key')) },
+          { guard: 'lastPrivileged', actions: emit(refused('last_privileged_operator_key')) },
           {
             target: 'revoked',
             actions: [
-              assign(({ event }) => ({
-                revokedAt: event.at,
-                reason: event.reason,
-                revokedBy: event.by,
-              })),
+              assign(({ event: { at, reason, by } }) => ({ revokedAt: at, reason, revokedBy: by })),
               emit({ type: 'revoked' }),
             ],
           },
@@ -218,13 +199,14 @@ export const operatorKeyMachine = machine.createMachine({
       },
     },
     revoked: {
+      tags: 'terminal',
       on: {
+        // Answered exactly as an unknown key [service-operator-authentication-5]; the audit log has the reason.
         authenticate: [
-          { guard: 'headersFail', actions: refuseProof },
-          { actions: refuseKey('revoked_key') },
+          { guard: 'headersFail', actions: 'refuseProof' },
+          { actions: emit(refused('unknown_admin_key', 'revoked_key')) },
         ],
-        add: { actions: refuseTaken },
-        set_tier: { actions: emit({ type: 'refused', refusal: 'operator_key_revoked' }) },
+        set_tier: { actions: emit(refused('operator_key_revoked')) },
         revoke: { actions: emit({ type: 'already_revoked' }) },
       },
     },

@@ -2,9 +2,9 @@
  * Policy version [service-states-policy]. Publishing a version, or rolling back to it, activates it and
  * retires the active one. The first read of a network without a policy creates the default.
  */
-import { emit, setup } from 'xstate';
+import { assign, emit, setup } from 'xstate';
 import type { PolicyManifest } from '../src/protocol/records/policy-manifest.ts';
-import type { Refused } from './refused.ts';
+import { type Refused, refused } from './refused.ts';
 
 export interface Policy {
   readonly manifest: PolicyManifest | null;
@@ -24,49 +24,47 @@ type PolicyEvent =
 
 type PolicyRefusal = 'policy_not_found';
 
-const machine = setup({
+export const policyMachine = setup({
   types: {} as {
     context: Policy;
     events: PolicyEvent;
     emitted: Refused<PolicyRefusal> | { readonly type: 'activated' | 'retired' };
   },
-});
-
-const publish = {
-  target: 'active',
-  actions: [
-    machine.assign(({ event }) =>
-      'manifest' in event ? { manifest: event.manifest, createdAt: event.at } : {},
-    ),
-    machine.emit({ type: 'activated' }),
-  ],
-};
-
-export const policyMachine = machine.createMachine({
+}).createMachine({
   id: 'policy',
   initial: 'absent',
   context: { manifest: null, createdAt: 0 },
+  on: {
+    publish: {
+      target: '.active',
+      actions: [
+        assign(({ event: { manifest, at } }) => ({ manifest, createdAt: at })),
+        emit({ type: 'activated' }),
+      ],
+    },
+  },
   states: {
     absent: {
       on: {
-        first_read: publish,
-        publish,
-        roll_back: { actions: emit({ type: 'refused', refusal: 'policy_not_found' }) },
+        first_read: {
+          target: 'active',
+          actions: [
+            assign(({ event: { manifest, at } }) => ({ manifest, createdAt: at })),
+            emit({ type: 'activated' }),
+          ],
+        },
+        roll_back: { actions: emit(refused('policy_not_found')) },
       },
     },
     active: {
       on: {
         first_read: { actions: emit({ type: 'activated' }) },
-        publish,
         roll_back: { actions: emit({ type: 'activated' }) },
         retire: { target: 'retired', actions: emit({ type: 'retired' }) },
       },
     },
     retired: {
-      on: {
-        publish,
-        roll_back: { target: 'active', actions: emit({ type: 'activated' }) },
-      },
+      on: { roll_back: { target: 'active', actions: emit({ type: 'activated' }) } },
     },
   },
 });

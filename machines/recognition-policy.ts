@@ -1,5 +1,5 @@
 /** Recognition policy [core-4-12]: the last one set is active. */
-import { setup } from 'xstate';
+import { oneRecordMachine } from './one-record.ts';
 
 export interface StoredRecognitionPolicy {
   readonly policyId: string;
@@ -9,27 +9,9 @@ export interface StoredRecognitionPolicy {
   readonly setAt: number;
 }
 
-type RecognitionPolicyEvent = {
-  readonly type: 'set';
-  readonly policy: StoredRecognitionPolicy;
-};
-
-const machine = setup({
-  types: {} as {
-    context: StoredRecognitionPolicy;
-    events: RecognitionPolicyEvent;
-    emitted: { readonly type: 'set' };
-  },
-});
-
-const set = {
-  target: 'active',
-  actions: [machine.assign(({ event }) => event.policy), machine.emit({ type: 'set' })],
-};
-
-export const recognitionPolicyMachine = machine.createMachine({
+export const recognitionPolicyMachine = oneRecordMachine<StoredRecognitionPolicy, 'active'>({
   id: 'recognition-policy',
-  initial: 'absent',
-  context: { policyId: '', json: '', setAt: 0 },
-  states: { absent: { on: { set } }, active: { on: { set } } },
+  none: { policyId: '', json: '', setAt: 0 },
+  state: 'active',
+  isFinal: false,
 });

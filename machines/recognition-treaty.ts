@@ -3,10 +3,10 @@
  * revocation may change the reason, for example to name the successor, but never the time of the first one. A treaty
  * that follows its subject to another authority key is replaced by a successor [core-4-13-1].
  */
-import { assign, emit, setup } from 'xstate';
+import { assertEvent, assign, emit, setup } from 'xstate';
 import type { ChainReason } from '../src/protocol/records/authority-chain.ts';
 import type { AuthoritySuccession } from '../src/protocol/records/authority-succession.ts';
-import type { Refused } from './refused.ts';
+import { type Refused, refused } from './refused.ts';
 
 /** Instants are milliseconds since the epoch. */
 export interface Treaty {
@@ -69,12 +69,21 @@ export const treatyMachine = setup({
     context: Treaty;
     events: TreatyEvent;
     emitted: Refused<TreatyRefusal> | { readonly type: 'issued' | 'revoked' | 'replaced' };
+    tags: 'terminal';
   },
   guards: {
-    isOver: ({ context, event }) =>
-      event.type === 'follow' && event.at > lastInstantInForce(context),
-    isRejected: ({ event }) => event.type === 'follow' && event.problem !== null,
-    isNoNews: ({ event }) => event.type === 'follow' && !event.isNews,
+    isOver: ({ context, event }) => {
+      assertEvent(event, 'follow');
+      return event.at > lastInstantInForce(context);
+    },
+    isRejected: ({ event }) => {
+      assertEvent(event, 'follow');
+      return event.problem !== null;
+    },
+    isNoNews: ({ event }) => {
+      assertEvent(event, 'follow');
+      return !event.isNews;
+    },
   },
 }).createMachine({
   id: 'recognition-treaty',
@@ -87,8 +96,8 @@ export const treatyMachine = setup({
           target: 'active',
           actions: [assign(({ event }) => event.treaty), emit({ type: 'issued' })],
         },
-        revoke: { actions: emit({ type: 'refused', refusal: 'treaty_not_found' }) },
-        follow: { actions: emit({ type: 'refused', refusal: 'treaty_not_found' }) },
+        revoke: { actions: emit(refused('treaty_not_found')) },
+        follow: { actions: emit(refused('treaty_not_found')) },
       },
     },
     active: {
@@ -101,9 +110,9 @@ export const treatyMachine = setup({
           ],
         },
         follow: [
-          { guard: 'isOver', actions: emit({ type: 'refused', refusal: 'treaty_expired' }) },
-          { guard: 'isRejected', actions: emit({ type: 'refused', refusal: 'chain_rejected' }) },
-          { guard: 'isNoNews', actions: emit({ type: 'refused', refusal: 'nothing_to_follow' }) },
+          { guard: 'isOver', actions: emit(refused('treaty_expired')) },
+          { guard: 'isRejected', actions: emit(refused('chain_rejected')) },
+          { guard: 'isNoNews', actions: emit(refused('nothing_to_follow')) },
           {
             target: 'revoked',
             actions: [
@@ -118,8 +127,9 @@ export const treatyMachine = setup({
       },
     },
     revoked: {
+      tags: 'terminal',
       on: {
-        follow: { actions: emit({ type: 'refused', refusal: 'treaty_revoked' }) },
+        follow: { actions: emit(refused('treaty_revoked')) },
         revoke: {
           actions: [
             assign(({ event }) => ({ revocationReason: event.reason })),

@@ -5,3 +5,7 @@ export interface Refused<Name extends string> {
   /** The true reason, for the audit log; the answer may be less specific. */
   readonly reason?: string;
 }
+
+export function refused<const Name extends string>(refusal: Name, reason?: string): Refused<Name> {
+  return reason === undefined ? { type: 'refused', refusal } : { type: 'refused', refusal, reason };
+}

@@ -2,7 +2,7 @@
  * A revocation that a restore knows only from a published list [backup-7]: the certificate or attestation was issued
  * after the backup, so nothing else about it survives. Final, like every revocation.
  */
-import { setup } from 'xstate';
+import { oneRecordMachine } from './one-record.ts';
 
 /** Instants are milliseconds since the epoch. */
 export interface RestoredRevocation {
@@ -17,42 +17,9 @@ export interface RestoredRevocation {
   readonly crlSequence: number | null;
 }
 
-type RestoredRevocationEvent = {
-  readonly type: 'restore';
-  readonly revocation: RestoredRevocation;
-};
-
-const machine = setup({
-  types: {} as {
-    context: RestoredRevocation;
-    events: RestoredRevocationEvent;
-    emitted: { readonly type: 'revoked' | 'already_revoked' };
-  },
-});
-
-export const restoredRevocationMachine = machine.createMachine({
+export const restoredRevocationMachine = oneRecordMachine<RestoredRevocation, 'revoked'>({
   id: 'restored-revocation',
-  initial: 'absent',
-  context: {
-    list: 'crl',
-    revokedId: '',
-    issuer: '',
-    revokedAt: 0,
-    reason: '',
-    crlSequence: null,
-  },
-  states: {
-    absent: {
-      on: {
-        restore: {
-          target: 'revoked',
-          actions: [
-            machine.assign(({ event }) => event.revocation),
-            machine.emit({ type: 'revoked' }),
-          ],
-        },
-      },
-    },
-    revoked: { on: { restore: { actions: machine.emit({ type: 'already_revoked' }) } } },
-  },
+  none: { list: 'crl', revokedId: '', issuer: '', revokedAt: 0, reason: '', crlSequence: null },
+  state: 'revoked',
+  isFinal: true,
 });

@@ -2,8 +2,9 @@
  * The revocation feeds imported from one issuer [service-states-imported-feed]: each must be newer than the one before.
  * Imports accumulate; the revoked ids of each import form one subject (`revocation-import`).
  */
-import { emit, setup } from 'xstate';
-import type { Refused } from './refused.ts';
+import { assign, emit, setup } from 'xstate';
+import { oneRecordMachine } from './one-record.ts';
+import { type Refused, refused } from './refused.ts';
 
 export interface ImportedFeed {
   readonly issuer: string;
@@ -27,7 +28,7 @@ export type ImportedFeedRefusal =
   | 'missing_feed_signature'
   | 'invalid_feed_signature';
 
-const machine = setup({
+export const revocationFeedMachine = setup({
   types: {} as {
     context: ImportedFeed;
     events: ImportedFeedEvent;
@@ -38,38 +39,22 @@ const machine = setup({
     unsigned: ({ event }) => event.signature === 'missing_signature',
     signatureFails: ({ event }) => event.signature === 'invalid_signature',
   },
-});
-
-const signatureChecks = [
-  {
-    guard: 'unsigned' as const,
-    actions: machine.emit({ type: 'refused', refusal: 'missing_feed_signature' }),
-  },
-  {
-    guard: 'signatureFails' as const,
-    actions: machine.emit({ type: 'refused', refusal: 'invalid_feed_signature' }),
-  },
-  {
-    target: 'imported',
-    actions: [machine.assign(({ event }) => event.feed), machine.emit({ type: 'imported' })],
-  },
-];
-
-export const revocationFeedMachine = machine.createMachine({
+}).createMachine({
   id: 'revocation-feed',
   initial: 'absent',
   context: { issuer: '', sequence: '-1', feedId: '', revokedCount: 0, importedAt: 0 },
-  states: {
-    absent: { on: { import: signatureChecks } },
-    imported: {
-      on: {
-        import: [
-          { guard: 'stale', actions: emit({ type: 'refused', refusal: 'stale_sequence' }) },
-          ...signatureChecks,
-        ],
+  on: {
+    import: [
+      { guard: 'stale', actions: emit(refused('stale_sequence')) },
+      { guard: 'unsigned', actions: emit(refused('missing_feed_signature')) },
+      { guard: 'signatureFails', actions: emit(refused('invalid_feed_signature')) },
+      {
+        target: '.imported',
+        actions: [assign(({ event }) => event.feed), emit({ type: 'imported' })],
       },
-    },
+    ],
   },
+  states: { absent: {}, imported: {} },
 });
 
 /** The revoked ids of one import. A later import that includes all of them may replace it. */
@@ -83,24 +68,9 @@ export interface RevocationImport {
   readonly rows: readonly string[];
 }
 
-type RevocationImportEvent = { readonly type: 'store'; readonly rows: RevocationImport };
-
-const importing = setup({
-  types: {} as {
-    context: RevocationImport;
-    events: RevocationImportEvent;
-    emitted: { readonly type: 'stored' };
-  },
-});
-
-const store = {
-  target: 'stored',
-  actions: [importing.assign(({ event }) => event.rows), importing.emit({ type: 'stored' })],
-};
-
-export const revocationImportMachine = importing.createMachine({
+export const revocationImportMachine = oneRecordMachine<RevocationImport, 'stored'>({
   id: 'revocation-import',
-  initial: 'absent',
-  context: { issuer: '', feedId: '', sequence: '', revokedAt: 0, rows: [] },
-  states: { absent: { on: { store } }, stored: { on: { store } } },
+  none: { issuer: '', feedId: '', sequence: '', revokedAt: 0, rows: [] },
+  state: 'stored',
+  isFinal: false,
 });

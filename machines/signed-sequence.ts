@@ -3,7 +3,7 @@
  * identifies two different contents: each version is one above its predecessor. A list is due for re-issue at half its
  * lifetime, long before a reader would refuse it as stale, and when it is dated ahead, because the clock was.
  */
-import { setup } from 'xstate';
+import { assertEvent, setup } from 'xstate';
 
 /** The clocks of two instances, and a clock before and after a small correction, differ by less, in milliseconds. */
 const LEAST_AHEAD = 1000;
@@ -38,54 +38,56 @@ export function sequenceMachine<Version extends SequenceVersion>(
   options: SequenceMachineOptions<Version>,
 ) {
   const { id, none, firsts, published, halfOver } = options;
-  const machine = setup({
+  const list = setup({
     types: {} as {
       context: Version;
       events: SequenceEvent<Version>;
       emitted: { readonly type: 'published' | 'lapsed' | 'current' };
     },
     guards: {
-      isFirst: ({ event }) => event.type === 'publish' && firsts.includes(event.version.sequence),
-      followsTheLast: ({ context, event }) =>
-        event.type === 'publish' && event.version.sequence === context.sequence + 1,
-      isAbove: ({ context, event }) =>
-        event.type === 'resume' && event.version.sequence > context.sequence,
-      lapsed: ({ context, event }) =>
-        event.type === 'lapse' &&
-        (halfOver(context) <= event.at || context.issuedAt > event.at + LEAST_AHEAD),
+      isFirst: ({ event }) => {
+        assertEvent(event, 'publish');
+        return firsts.includes(event.version.sequence);
+      },
+      followsTheLast: ({ context, event }) => {
+        assertEvent(event, 'publish');
+        return event.version.sequence === context.sequence + 1;
+      },
+      isAbove: ({ context, event }) => {
+        assertEvent(event, 'resume');
+        return event.version.sequence > context.sequence;
+      },
+      lapsed: ({ context, event }) => {
+        assertEvent(event, 'lapse');
+        return halfOver(context) <= event.at || context.issuedAt > event.at + LEAST_AHEAD;
+      },
     },
   });
-  const publish = {
-    target: published,
-    actions: [
-      machine.assign(({ context, event }) => (event.type === 'publish' ? event.version : context)),
-      machine.emit({ type: 'published' }),
-    ],
-  };
-  const resume = {
-    guard: 'isAbove' as const,
-    target: published,
-    actions: [
-      machine.assign(({ context, event }) => (event.type === 'resume' ? event.version : context)),
-      machine.emit({ type: 'published' as const }),
-    ],
-  };
-  const lapsed = machine.emit({ type: 'lapsed' });
-  return machine.createMachine({
+  const publish = [
+    list.assign(({ event }) => {
+      assertEvent(event, ['publish', 'resume']);
+      return event.version;
+    }),
+    list.emit({ type: 'published' }),
+  ];
+  return list.createMachine({
     id,
     initial: 'absent',
     context: none,
+    on: { resume: { guard: 'isAbove', target: `.${published}`, actions: publish } },
     states: {
       absent: {
-        on: { publish: { guard: 'isFirst', ...publish }, resume, lapse: { actions: lapsed } },
+        on: {
+          publish: { guard: 'isFirst', target: published, actions: publish },
+          lapse: { actions: list.emit({ type: 'lapsed' }) },
+        },
       },
       [published]: {
         on: {
-          publish: { guard: 'followsTheLast', ...publish },
-          resume,
+          publish: { guard: 'followsTheLast', actions: publish },
           lapse: [
-            { guard: 'lapsed', actions: lapsed },
-            { actions: machine.emit({ type: 'current' }) },
+            { guard: 'lapsed', actions: list.emit({ type: 'lapsed' }) },
+            { actions: list.emit({ type: 'current' }) },
           ],
         },
       },

@@ -38,7 +38,7 @@ test('all sources are read, and their imports found', () => {
   const found = (file: string, target: string, isType: boolean) =>
     imports.some((i) => i.file === file && i.target === target && i.isType === isType);
   assert.ok(found('machines/invite.ts', 'xstate', false));
-  assert.ok(found('machines/invite.ts', 'machines/refused.ts', true));
+  assert.ok(found('machines/policy.ts', 'src/protocol/records/policy-manifest.ts', true));
   assert.ok(found('src/edge/http/server.ts', 'uWebSockets.js', false), 'by require');
   assert.ok(found('src/edge/http/response.ts', 'uWebSockets.js', true), 'its types');
   assert.ok(found('src/cli/serve.ts', 'src/cli/serve-authority.ts', false), 'at run time');

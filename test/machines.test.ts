@@ -35,24 +35,48 @@ test('every machine of the folder has a table here', async () => {
   assert.deepEqual(missing, []);
 });
 
+type Transitions = { readonly [event: string]: unknown };
+
 for (const machine of tested) {
   test(`${machine.id}: every branch of every state has a row`, () => {
     const short: string[] = [];
-    const states = (machine.config.states ?? {}) as Record<
-      string,
-      { on?: Record<string, unknown> }
-    >;
-    for (const [state, { on = {} }] of Object.entries(states)) {
-      for (const [event, branches] of Object.entries(on)) {
-        const name = `${machine.id} ${state} ${event}`;
-        const needed = Array.isArray(branches) ? branches.length : 1;
-        const found = rowsOf.get(name) ?? 0;
-        if (found < needed) short.push(`${name}: ${found} rows for ${needed} branches`);
-      }
+    const states = Object.entries(
+      (machine.config.states ?? {}) as Record<string, { on?: Transitions }>,
+    );
+    function demandRows(event: string, branches: unknown, answering: readonly string[]): void {
+      const name = `${machine.id} ${answering.join(' or ')} ${event}`;
+      const needed = Array.isArray(branches) ? branches.length : 1;
+      const found = answering.map((state) => rowsOf.get(`${machine.id} ${state} ${event}`) ?? 0);
+      const all = found.reduce((sum, count) => sum + count, 0);
+      if (all < needed) short.push(`${name}: ${all} rows for ${needed} branches`);
+      if (found.includes(0)) short.push(`${name}: a state without a row`);
+    }
+    for (const [state, { on = {} }] of states) {
+      for (const [event, branches] of Object.entries(on)) demandRows(event, branches, [state]);
+    }
+    // What the machine answers in every state that does not answer by itself.
+    for (const [event, branches] of Object.entries((machine.config.on ?? {}) as Transitions)) {
+      const others = states.filter(([, { on = {} }]) => !(event in on)).map(([state]) => state);
+      demandRows(event, branches, others);
     }
     assert.deepEqual(short, []);
   });
 }
+
+test('a terminal state leads to no other', () => {
+  const ways: string[] = [];
+  for (const machine of tested) {
+    for (const [state, { tags, transitions }] of Object.entries(machine.states)) {
+      if (!tags.includes('terminal')) continue;
+      const shared = [...machine.root.transitions].filter(([event]) => !transitions.has(event));
+      for (const [event, branches] of [...transitions, ...shared]) {
+        const leads = branches.some(({ target }) => target?.some(({ key }) => key !== state));
+        if (leads) ways.push(`${machine.id} ${state} ${event}`);
+      }
+    }
+  }
+  assert.deepEqual(ways, []);
+});
 
 // Running machines
 

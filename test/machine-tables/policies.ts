@@ -83,15 +83,15 @@ const laterRecognition: StoredRecognitionPolicy = { policyId: 'p-2', json: '[]',
 testTable(recognitionPolicyMachine, [
   {
     name: 'set for the first time, it is active',
-    event: { type: 'set', policy: recognition },
-    emits: ['set'],
+    event: { type: 'record', record: recognition },
+    emits: ['recorded'],
     to: { value: 'active', facts: recognition },
   },
   {
     name: 'the one that was set last is active',
     from: { value: 'active', context: recognition },
-    event: { type: 'set', policy: laterRecognition },
-    emits: ['set'],
+    event: { type: 'record', record: laterRecognition },
+    emits: ['recorded'],
     to: { value: 'active', facts: laterRecognition },
   },
 ]);
@@ -101,15 +101,15 @@ testTable(recognitionPolicyMachine, [
 testTable(licensePolicyMachine, [
   {
     name: 'the first policy is in force',
-    event: { type: 'create', policy: { json: '{"policy_id":"p-1"}', validUntil: 1 } },
-    emits: ['created'],
+    event: { type: 'record', record: { json: '{"policy_id":"p-1"}', validUntil: 1 } },
+    emits: ['recorded'],
     to: { value: 'active', facts: { json: '{"policy_id":"p-1"}', validUntil: 1 } },
   },
   {
     name: 'another takes its place',
     from: { value: 'active', context: { json: '{"policy_id":"p-1"}', validUntil: 1 } },
-    event: { type: 'create', policy: { json: '{"policy_id":"p-2"}', validUntil: 2 } },
-    emits: ['created'],
+    event: { type: 'record', record: { json: '{"policy_id":"p-2"}', validUntil: 2 } },
+    emits: ['recorded'],
     to: { value: 'active', facts: { json: '{"policy_id":"p-2"}', validUntil: 2 } },
   },
 ]);

@@ -237,15 +237,15 @@ const laterImport = { ...revocationImport, sequence: '11', rows: ['[["a-1","left
 testTable(revocationImportMachine, [
   {
     name: 'the ids of an import are stored',
-    event: { type: 'store', rows: revocationImport },
-    emits: ['stored'],
+    event: { type: 'record', record: revocationImport },
+    emits: ['recorded'],
     to: { value: 'stored', facts: revocationImport },
   },
   {
     name: 'a later import takes the place of one that it covers',
     from: { value: 'stored', context: revocationImport },
-    event: { type: 'store', rows: laterImport },
-    emits: ['stored'],
+    event: { type: 'record', record: laterImport },
+    emits: ['recorded'],
     to: { value: 'stored', facts: laterImport },
   },
 ]);

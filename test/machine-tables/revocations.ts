@@ -88,20 +88,20 @@ const compromised = {
   value: 'compromised',
   context: { nodePublicKey: 'key', compromisedAt: NOW },
 };
-const compromise = { type: 'compromise', key: { nodePublicKey: 'key', compromisedAt: NOW } };
+const compromise = { type: 'record', record: { nodePublicKey: 'key', compromisedAt: NOW } };
 
 testTable(nodeKeyMachine, [
   {
     name: 'a compromise is recorded',
     event: compromise,
-    emits: ['compromised'],
+    emits: ['recorded'],
     to: { value: 'compromised', facts: compromised.context },
   },
   {
     name: 'the first one stays as it was',
     from: compromised,
-    event: { ...compromise, key: { nodePublicKey: 'key', compromisedAt: NOW + HOUR } },
-    emits: ['already_compromised'],
+    event: { ...compromise, record: { nodePublicKey: 'key', compromisedAt: NOW + HOUR } },
+    emits: ['already_recorded'],
   },
 ]);
 
@@ -121,14 +121,14 @@ const restoredRevocation = {
 testTable(restoredRevocationMachine, [
   {
     name: 'a revocation comes back',
-    event: { type: 'restore', revocation: restoredRevocation },
-    emits: ['revoked'],
+    event: { type: 'record', record: restoredRevocation },
+    emits: ['recorded'],
     to: { value: 'revoked', facts: restoredRevocation },
   },
   {
     name: 'the first one stays as it was',
     from: { value: 'revoked', context: restoredRevocation },
-    event: { type: 'restore', revocation: { ...restoredRevocation, reason: 'other' } },
-    emits: ['already_revoked'],
+    event: { type: 'record', record: { ...restoredRevocation, reason: 'other' } },
+    emits: ['already_recorded'],
   },
 ]);

@@ -90,8 +90,8 @@ function recordCompromise(
   // If the head of the state is kept, it must be signed before this request is answered.
   na.signer.assertAvailable();
   unit.send('node-key', sha256Hex(nodePublicKey), {
-    type: 'compromise',
-    key: { nodePublicKey, compromisedAt: unit.at },
+    type: 'record',
+    record: { nodePublicKey, compromisedAt: unit.at },
   });
   evictAgentOf(unit, nodePublicKey);
   unit.audit('node_key_compromised', {

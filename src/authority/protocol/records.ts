@@ -153,7 +153,7 @@ export const createLicensePolicy: Handler<'createLicensePolicy'> = (na, unit, te
   });
   unit.whenCommitted(() => {
     const validUntil = instantOf(policy.valid_until);
-    const event = { type: 'create', policy: { json, validUntil } } as const;
+    const event = { type: 'record', record: { json, validUntil } } as const;
     na.license.policy = transition('data-license-policy', na.license.policy, event).next;
     na.publisher.publish('data_license_policy', publishedDocument(json));
   });

@@ -41,7 +41,7 @@ export const importFeed: Handler<'importFeed'> = (na, unit, feed) => {
   if (rows.length > 0) {
     const slot = na.importedFeeds.takeSlot(issuer);
     const stored = { issuer, feedId, sequence, revokedAt: unit.at, rows };
-    unit.send('revocation-import', slot, { type: 'store', rows: stored });
+    unit.send('revocation-import', slot, { type: 'record', record: stored });
     unit.whenCommitted(() => na.importedFeeds.absorb(slot, stored));
   }
   const about = { ...detailsOf(feed), revoked_count: revokedCount };

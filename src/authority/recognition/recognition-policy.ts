@@ -19,7 +19,7 @@ export const setRecognitionPolicy: Handler<'setRecognitionPolicy'> = (
   const local = policy.local_sovereign_id;
   const policyId = givenId ?? `recognition-${local}`;
   const stored = { policyId, json: canonicalJson(policy), setAt: unit.at };
-  unit.send('recognition-policy', ACTIVE_POLICY, { type: 'set', policy: stored });
+  unit.send('recognition-policy', ACTIVE_POLICY, { type: 'record', record: stored });
   unit.audit('recognition_policy_saved', {
     policy_id: policyId,
     local_sovereign_id: local,

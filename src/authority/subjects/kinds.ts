@@ -36,7 +36,8 @@ import {
 } from '../../../machines/step.ts';
 import { webhookMachine } from '../../../machines/webhook.ts';
 
-const MACHINES = {
+/** By kind, which is the name under which a subject is stored. */
+export const MACHINES = {
   invite: inviteMachine,
   certificate: certificateMachine,
   'node-key': nodeKeyMachine,

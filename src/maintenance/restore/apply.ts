@@ -155,9 +155,12 @@ function createChanges(plan: RestorePlan, at: number, uuid: () => string): Chang
 }
 
 /** A revocation of something that the backup does not contain. */
-function lost(revocation: SubjectTypes['restored-revocation']['event']['revocation']) {
+function lost(revocation: SubjectTypes['restored-revocation']['context']) {
   const { list, revokedId } = revocation;
-  return made('restored-revocation', `${list}:${revokedId}`, { type: 'restore', revocation });
+  return made('restored-revocation', `${list}:${revokedId}`, {
+    type: 'record',
+    record: revocation,
+  });
 }
 
 function revokedCertificate(plan: RestorePlan, subject: StoredSubject): StoredSubject {

@@ -1,0 +1,91 @@
+/** `docs/machines.md`: the state machine of each subject, drawn from the machine itself. */
+import type { AnyStateMachine, AnyTransitionDefinition } from 'xstate';
+import { MACHINES } from '../src/authority/subjects/kinds.ts';
+import { code, page, table } from './markdown.ts';
+
+const INTRODUCTION = `What a trust subject is, each machine says in [\`machines/\`](../machines): which events it accepts in which state, and why
+it refuses others. An event that a state does not name is a bug, and never reaches a machine. Conditions are tried from top to bottom, so
+that the first one that holds decides. A state from which an arrow leads to the end is final. Refusals are the names of
+[errors.md](errors.md) or of its reasons; those in brackets are for the audit log, and the answer may say less.`;
+
+/** What a state does on an event if no condition before holds. */
+interface Branch {
+  readonly event: string;
+  readonly guard: string;
+  readonly target: string | null;
+  readonly effects: readonly string[];
+}
+
+export function machinesPage(): string {
+  const sections = Object.entries<AnyStateMachine>(MACHINES).map(([kind, machine]) => {
+    const states = Object.keys(machine.states);
+    return [
+      `## ${kind}`,
+      `\`\`\`mermaid\n${drawing(machine, states)}\n\`\`\``,
+      table(['In state', 'On', 'If', 'Becomes', 'And says'], rowsOf(machine, states)),
+    ].join('\n\n');
+  });
+  return page('State machines', INTRODUCTION, ...sections);
+}
+
+function drawing(machine: AnyStateMachine, states: readonly string[]): string {
+  const moves = states.flatMap((state) =>
+    branchesOf(machine, state).flatMap(({ event, target }) =>
+      target === null ? [] : [`  ${state} --> ${target}: ${event}`],
+    ),
+  );
+  const final = states.filter((state) => machine.states[state]?.tags.includes('terminal'));
+  return [
+    'stateDiagram-v2',
+    `  [*] --> ${machine.config.initial}`,
+    ...new Set(moves),
+    ...final.map((state) => `  ${state} --> [*]`),
+  ].join('\n');
+}
+
+/** States that answer alike share their rows. */
+function rowsOf(machine: AnyStateMachine, states: readonly string[]): string[][] {
+  const rows = new Map<string, string[]>();
+  for (const state of states) {
+    for (const { event, guard, target, effects } of branchesOf(machine, state)) {
+      const becomes = target === null || target === state ? '' : code(target);
+      const answer = [code(event), guard, becomes, effects.join(', ')];
+      const alike = rows.get(answer.join());
+      if (alike === undefined) rows.set(answer.join(), [code(state), ...answer]);
+      else alike[0] += `, ${code(state)}`;
+    }
+  }
+  return [...rows.values()];
+}
+
+/** What the state answers, and what the machine answers in every state that does not answer by itself. */
+function branchesOf(machine: AnyStateMachine, state: string): Branch[] {
+  const own = machine.states[state]?.transitions ?? new Map();
+  const shared = [...machine.root.transitions].filter(([event]) => !own.has(event));
+  return [...own, ...shared].flatMap(([event, transitions]) =>
+    transitions.map(({ guard, target, actions }: AnyTransitionDefinition) => ({
+      event,
+      guard: typeof guard === 'string' ? code(guard) : '',
+      target: target?.[0]?.key ?? null,
+      effects: actions.flatMap((action) => effectOf(machine, event, action)),
+    })),
+  );
+}
+
+/** What an action emits: a refusal with the reason for the audit log, or what happened. */
+function effectOf(machine: AnyStateMachine, type: string, action: unknown): string[] {
+  const made = typeof action === 'string' ? machine.implementations.actions[action] : action;
+  const { event: emitted } = made as { readonly event?: Emitted | ((on: object) => Emitted) };
+  if (emitted === undefined) return [];
+  const isMade = typeof emitted === 'function';
+  const effect = isMade ? emitted({ context: {}, event: { type } }) : emitted;
+  if (effect.type !== 'refused') return [code(effect.type)];
+  const reason = isMade ? ' with its reason' : effect.reason && ` (${effect.reason})`;
+  return [`refused: ${code(effect.refusal ?? '')}${reason ?? ''}`];
+}
+
+interface Emitted {
+  readonly type: string;
+  readonly refusal?: string;
+  readonly reason?: string;
+}
