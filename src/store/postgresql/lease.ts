@@ -5,6 +5,11 @@
  * Each process uses its own monotonic clock: the holder counts from before it sent a renewal, a waiting process from
  * after it first saw that renewal. So the holder gives up before another process takes over, even if the clock of the
  * database is set.
+ *
+ * A lock of the session that makes the commits (`pg_advisory_lock`) would be simpler, and free within 10 ms of a kill.
+ * It was tried, and does not say enough. After a standby was promoted, the session on the former primary still had the
+ * lock and answered reads, so that each read would need a durable commit of its own. A paused holder whose statement
+ * waits for another session kept the lock for as long as that wait, because `idle_session_timeout` does not end it.
  */
 import { messageOf } from '../../base/error-message.ts';
 import type { PreviousOwner } from '../store.ts';
