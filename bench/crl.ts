@@ -10,7 +10,6 @@ import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
 import { jsonText } from '../src/base/json/write.ts';
 import { readKeyFile } from '../src/base/keys/key-file.ts';
 import { systemRuntime } from '../src/base/runtime.ts';
-import { openConnection } from '../src/load/connection.ts';
 import { openLmdbStore } from '../src/store/lmdb/store.ts';
 import { operatorHeaders } from '../test/support/signing.ts';
 import type { Settings } from './contest.ts';
@@ -22,6 +21,7 @@ import {
   joinRequest,
   newKeys,
 } from './fleet.ts';
+import { openConnection } from './load/connection.ts';
 import type { Load } from './load.ts';
 import { type Line, lineOf, type Report } from './report.ts';
 import { assertAccepted, type RoundResult, runRound } from './round.ts';

@@ -5,8 +5,8 @@ import type { Signer } from '../src/base/crypto/primitives.ts';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { jsonText } from '../src/base/json/write.ts';
 import type { Query } from '../src/client/http.ts';
-import * as requests from '../src/load/requests.ts';
 import { operatorHeaders } from '../test/support/signing.ts';
+import * as requests from './load/requests.ts';
 
 export type FleetNode = requests.FleetNode;
 

@@ -1,6 +1,5 @@
 /** Entry of the load generator's process: executes one order at a time. */
-import { prepareReturn } from '../src/load/returning-fleet.ts';
-import { openSessions } from '../src/load/sessions.ts';
+
 import { cpuSecondsOf } from './cpu.ts';
 import {
   type FleetNode,
@@ -14,6 +13,8 @@ import {
   renewalRequest,
   SITE,
 } from './fleet.ts';
+import { prepareReturn } from './load/returning-fleet.ts';
+import { openSessions } from './load/sessions.ts';
 import type { Reply, Work } from './load.ts';
 import { assertAccepted, type RoundPlan, type RoundResult, runRound } from './round.ts';
 

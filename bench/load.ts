@@ -1,9 +1,9 @@
 /** The load generator as seen by the run: a separate process that executes one order at a time. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import type { ReturnPlan, ReturnResult } from '../src/load/returning-fleet.ts';
 import { childOptions, stopChild, watchChild } from './children.ts';
 import type { Network } from './fleet.ts';
+import type { ReturnPlan, ReturnResult } from './load/returning-fleet.ts';
 import type { RoundPlan, RoundResult, Target } from './round.ts';
 
 export type BenchedReturn = ReturnPlan & { readonly target: Target };

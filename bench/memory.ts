@@ -12,7 +12,6 @@ import type { JsonObject } from '../src/base/json/value.ts';
 import { jsonText } from '../src/base/json/write.ts';
 import { readKeyFile } from '../src/base/keys/key-file.ts';
 import { systemRuntime } from '../src/base/runtime.ts';
-import { type Answered, type Lane, openLane } from '../src/load/connection.ts';
 import { scratchFolder } from '../test/support/scratch.ts';
 import { signAgentDescriptor } from '../test/support/signing.ts';
 import type { Settings } from './contest.ts';
@@ -29,6 +28,7 @@ import {
   operatorSigner,
   renewalRequest,
 } from './fleet.ts';
+import { type Answered, type Lane, openLane } from './load/connection.ts';
 import type { Load } from './load.ts';
 import { median, type Report } from './report.ts';
 import { type AuthorityProcess, startAuthority } from './servers.ts';

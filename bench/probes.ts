@@ -1,8 +1,8 @@
 /** Sends requests one at a time during other work, and measures how long each one takes. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemRuntime } from '../src/base/runtime.ts';
-import { openConnection } from '../src/load/connection.ts';
 import { getRequest } from './fleet.ts';
+import { openConnection } from './load/connection.ts';
 
 const EVERY_MS = 50;
 

@@ -1,9 +1,9 @@
 /** One measured round against one server, with the CPU time of both sides. */
 import { systemRuntime } from '../src/base/runtime.ts';
-import { openConnection } from '../src/load/connection.ts';
-import { drive } from '../src/load/drive.ts';
-import { type LatencySummary, newLatencies } from '../src/load/latency.ts';
 import { cpuSecondsOf, mainThreadSecondsOf } from './cpu.ts';
+import { openConnection } from './load/connection.ts';
+import { drive } from './load/drive.ts';
+import { type LatencySummary, newLatencies } from './load/latency.ts';
 
 export type Target = { readonly port: number; readonly pid: number };
 

@@ -6,7 +6,6 @@ import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { readKeyFile } from '../src/base/keys/key-file.ts';
 import { systemRuntime } from '../src/base/runtime.ts';
-import { type Answered, type Lane, openLane } from '../src/load/connection.ts';
 import type { Settings } from './contest.ts';
 import {
   type FleetNode,
@@ -19,6 +18,7 @@ import {
   operatorSigner,
   renewalRequest,
 } from './fleet.ts';
+import { type Answered, type Lane, openLane } from './load/connection.ts';
 import type { Load } from './load.ts';
 import type { Report } from './report.ts';
 import { type AuthorityProcess, startAuthority } from './servers.ts';

@@ -5,11 +5,11 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemRuntime } from '../src/base/runtime.ts';
-import { openConnection } from '../src/load/connection.ts';
 import type { Settings } from './contest.ts';
 import { inviteSigner } from './fleet.ts';
 import { type Instances, isFollowing, placeOf, startInstances, until } from './instances.ts';
 import { largeNetwork } from './large-network.ts';
+import { openConnection } from './load/connection.ts';
 import type { Load } from './load.ts';
 import { median, type Report } from './report.ts';
 import { assertAccepted } from './round.ts';

@@ -9,12 +9,6 @@ import type { JsonObject } from '../src/base/json/value.ts';
 import { jsonText } from '../src/base/json/write.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import {
-  evidenceAbout,
-  issuerNamed,
-  VERIFICATION_PATH,
-  verificationBody,
-} from '../src/load/mix.ts';
-import {
   type AgreementRecord,
   acceptCounter,
   agreementText,
@@ -33,6 +27,7 @@ import { buildValidatorVote } from '../src/protocol/records/validator-vote.ts';
 import type { SignatureCheck } from './bare-server.ts';
 import { contest, type Measured, type Settings } from './contest.ts';
 import { httpRequest } from './fleet.ts';
+import { evidenceAbout, issuerNamed, VERIFICATION_PATH, verificationBody } from './load/mix.ts';
 import type { Load } from './load.ts';
 import { busyClientNotes, compare, lineOf, type Report, starvedNotes } from './report.ts';
 import type { Target } from './round.ts';

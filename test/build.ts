@@ -21,7 +21,7 @@ const BY_PATH = [
   'test/run.ts',
   ...namedByPath(),
   ...filesIn('machines', '.ts'),
-  ...filesIn('src/load', '-worker.ts'),
+  ...filesIn('bench/load', '-worker.ts'),
   ...filesIn('src/server/threads', '-worker.ts'),
 ];
 

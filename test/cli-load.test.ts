@@ -1,13 +1,14 @@
-/** The commands of `mesh-na load` against real servers. */
+/** The commands of `npm run load` against real servers. */
 import assert from 'node:assert/strict';
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { readFleet } from '../src/load/fleet-folder.ts';
-import { measure, type RunPlan } from '../src/load/measure.ts';
-import { type RunReport, readRunReport } from '../src/load/run-report.ts';
+import { readFleet } from '../bench/load/fleet-folder.ts';
+import { measure, type RunPlan } from '../bench/load/measure.ts';
+import { buildLoadProgram } from '../bench/load/program.ts';
+import { type RunReport, readRunReport } from '../bench/load/run-report.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { REAL_TIME } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
@@ -19,10 +20,12 @@ import { makeTlsPair } from './support/tls-files.ts';
 
 const authority = sharedAuthority({ clock: REAL_TIME });
 
+const runLoad = (args: readonly string[]) => runCommand(args, {}, buildLoadProgram);
+
 async function load(na: TestAuthority, args: readonly string[]) {
   const [command = '', ...rest] = args;
   const folder = command === 'prepare' ? ['--data-dir', na.dataDir] : [];
-  return runCommand(['load', command, '--url', na.url, ...folder, ...rest]);
+  return runLoad([command, '--url', na.url, ...folder, ...rest]);
 }
 
 async function prepare(na: TestAuthority, fleet: string, nodes: number): Promise<void> {
@@ -347,18 +350,18 @@ suite('requests for other programs', { concurrency: false }, () => {
 suite('wrong usage', { concurrency: false }, () => {
   const nowhere = ['--url', 'http://127.0.0.1:9', '--fleet', '/nonexistent'];
   for (const [args, code, message] of [
-    [['run', '--rate', '5', ...nowhere], 3, /has no fleet; run mesh-na load prepare/],
+    [['run', '--rate', '5', ...nowhere], 3, /has no fleet; run npm run load -- prepare/],
     [['run', ...nowhere], 2, /--rate/],
     [['find', '--slo', 'fast', ...nowhere], 2, /--slo takes objectives/],
     [['requests', '--mix', 'heartbeat=1'], 2, /Heartbeats need --fleet/],
-    [['requests', '--mix', 'renew=1'], 2, /Renewals need mesh-na load run/],
+    [['requests', '--mix', 'renew=1'], 2, /Renewals need npm run load -- run/],
     [['requests', '--mix', 'all'], 2, /--mix takes shares of heartbeat, renew, crl, verify/],
     [['run', '--rate', '5', '--for', 'long', ...nowhere], 2, /must be a duration/],
     [['run', '--rate', '5', '--for', '0s', ...nowhere], 2, /must be a duration/],
     [['compare', '/nonexistent', '/nonexistent'], 3, /cannot be opened/],
   ] as const) {
     test(`${args.slice(0, 3).join(' ')} is explained`, async () => {
-      const ended = await runCommand(['load', ...args]);
+      const ended = await runLoad(args);
       assert.equal(ended.code, code, ended.stderr);
       assert.match(ended.stderr, message);
     });
@@ -384,7 +387,7 @@ test('two saved runs can be compared', async () => {
   for (const [index, file] of files.entries()) {
     writeFileSync(file, JSON.stringify(await run(na, fleet, [], index + 1)));
   }
-  const { code, stdout } = await runCommand(['load', 'compare', ...files]);
+  const { code, stdout } = await runLoad(['compare', ...files]);
   assert.equal(code, 0);
   assert.match(stdout, /^FIGURE +FIRST +SECOND +CHANGE\nrequests\/s /);
   assert.match(stdout, /The runs differ in connections: 1, 2\./);

@@ -1,9 +1,9 @@
 /** How the load generator sends and measures, on a simulated clock: no machine is idle enough for real time. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { type DrivePlan, drive, type Traffic } from '../src/load/drive.ts';
-import { type Latencies, newLatencies, readLatencies } from '../src/load/latency.ts';
-import { compareRuns, type RunReport } from '../src/load/run-report.ts';
+import { type DrivePlan, drive, type Traffic } from '../bench/load/drive.ts';
+import { type Latencies, newLatencies, readLatencies } from '../bench/load/latency.ts';
+import { compareRuns, type RunReport } from '../bench/load/run-report.ts';
 import { runReport } from './support/run-reports.ts';
 import { type SimulatedLoop, simulatedLoop, simulatedServer } from './support/simulated-loop.ts';
 

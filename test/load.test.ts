@@ -1,5 +1,5 @@
 /**
- * The parts of `mesh-na load` that decide: mixes, the search for a rate, comparisons, and whether load is permitted.
+ * The parts of `npm run load` that decide: mixes, the search for a rate, comparisons, and whether load is permitted.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -9,12 +9,12 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { otherCertificates } from '../src/cli/load-place.ts';
-import { curveCsv, curveSvg, findRate, missOf, parseObjectives } from '../src/load/find.ts';
-import { addToFleet, createFleet, type Fleet, readFleet } from '../src/load/fleet-folder.ts';
-import { KINDS, kindsInTurn, parseMix } from '../src/load/mix.ts';
-import { compareRuns, differingSettings, readRunReport } from '../src/load/run-report.ts';
-import { readMetrics, readServiceMetrics, serviceUse } from '../src/load/service-metrics.ts';
+import { otherCertificates } from '../bench/load/commands/place.ts';
+import { curveCsv, curveSvg, findRate, missOf, parseObjectives } from '../bench/load/find.ts';
+import { addToFleet, createFleet, type Fleet, readFleet } from '../bench/load/fleet-folder.ts';
+import { KINDS, kindsInTurn, parseMix } from '../bench/load/mix.ts';
+import { compareRuns, differingSettings, readRunReport } from '../bench/load/run-report.ts';
+import { readMetrics, readServiceMetrics, serviceUse } from '../bench/load/service-metrics.ts';
 import { scratchFolder } from './support/folders.ts';
 import { runReport } from './support/run-reports.ts';
 

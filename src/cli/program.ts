@@ -30,7 +30,6 @@ import { addHistoryCommand } from './history.ts';
 import { addHorizonCommand } from './horizon.ts';
 import { addInitCommand } from './init.ts';
 import { addInviteCommands } from './invite.ts';
-import { addLoadCommands } from './load.ts';
 import { addNodeCommands } from './node.ts';
 import { addOperatorKeyCommands } from './operator-key.ts';
 import { examples, ignoreEmptyVariables, refuseRepeated } from './options.ts';
@@ -43,14 +42,26 @@ import { addStoreCommands } from './store.ts';
 import { addTreatyCommands } from './treaty.ts';
 import { packageVersion } from './version.ts';
 
-export function buildProgram(): Command {
-  const program = new Command('mesh-na')
-    .description('The authority of one sovereign trust network, and its operators and nodes.')
-    .version(packageVersion())
-    // Inherited by the commands below: errors are thrown, and reported in one place.
+/** A program without commands. Those below it inherit that errors are thrown, and reported in one place. */
+export function newProgram(name: string): Command {
+  return new Command(name)
     .exitOverride()
     .configureOutput({ outputError: () => {} })
-    .addHelpText('after', EXIT_CODE_HELP)
+    .addHelpText('after', EXIT_CODE_HELP);
+}
+
+/** The program with all its commands, and the rules that hold for each of them. */
+export function finished(program: Command): Command {
+  program.commandsGroup('Help:').helpCommand(true);
+  ignoreEmptyVariables(program);
+  refuseRepeated(program);
+  return program;
+}
+
+export function buildProgram(): Command {
+  const program = newProgram('mesh-na')
+    .description('The authority of one sovereign trust network, and its operators and nodes.')
+    .version(packageVersion())
     .addHelpText('after', examples(['mesh-na init && mesh-na serve', 'mesh-na invite create']));
   program.commandsGroup('Setting up:');
   addInitCommand(program);
@@ -94,10 +105,5 @@ export function buildProgram(): Command {
   addStoreCommands(program);
   program.commandsGroup('Anything else:');
   addCallCommands(program);
-  program.commandsGroup('Measuring:');
-  addLoadCommands(program);
-  program.commandsGroup('Help:').helpCommand(true);
-  ignoreEmptyVariables(program);
-  refuseRepeated(program);
-  return program;
+  return finished(program);
 }

@@ -3,6 +3,7 @@
  * a process would take longer than most commands. Tests about the process itself call `runProgram`.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Command } from 'commander';
 import { reportFailure } from '../../src/cli/output.ts';
 import { buildProgram } from '../../src/cli/program.ts';
 import type { ChildEnvironment, Ended } from './child-server.ts';
@@ -33,18 +34,23 @@ let last: Promise<unknown> = Promise.resolve();
 export function runCommand(
   args: readonly string[],
   environment: ChildEnvironment = {},
+  build: () => Command = buildProgram,
 ): Promise<Ended> {
-  const ended = last.then(() => run(args, environment));
+  const ended = last.then(() => run(args, environment, build));
   last = ended.catch(() => undefined);
   return ended;
 }
 
-async function run(args: readonly string[], environment: ChildEnvironment): Promise<Ended> {
+async function run(
+  args: readonly string[],
+  environment: ChildEnvironment,
+  build: () => Command,
+): Promise<Ended> {
   const printed: Printed = { stdout: [], stderr: [] };
   const { env } = process;
   process.env = { ...withoutSettings(env), ...environment };
   try {
-    const code = await printing.run(printed, () => exitCodeOf(args));
+    const code = await printing.run(printed, () => exitCodeOf(args, build));
     return {
       code,
       signal: null,
@@ -56,9 +62,9 @@ async function run(args: readonly string[], environment: ChildEnvironment): Prom
   }
 }
 
-async function exitCodeOf(args: readonly string[]): Promise<number> {
+async function exitCodeOf(args: readonly string[], build: () => Command): Promise<number> {
   try {
-    await buildProgram().parseAsync(args, { from: 'user' });
+    await build().parseAsync(args, { from: 'user' });
     return 0;
   } catch (error) {
     return reportFailure(error, { json: args.includes('--json') });

@@ -1,5 +1,5 @@
-import { newLatencies } from '../../src/load/latency.ts';
-import type { RunReport } from '../../src/load/run-report.ts';
+import { newLatencies } from '../../bench/load/latency.ts';
+import type { RunReport } from '../../bench/load/run-report.ts';
 
 /** The report of a run in which everything went well, except for the given members. */
 export function runReport(given: Partial<RunReport> = {}): RunReport {

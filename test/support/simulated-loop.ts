@@ -1,6 +1,6 @@
 /** An event loop on a simulated clock, and connections to a simulated server, for tests of the load generator. */
-import type { Connection } from '../../src/load/connection.ts';
-import type { Loop } from '../../src/load/drive.ts';
+import type { Connection } from '../../bench/load/connection.ts';
+import type { Loop } from '../../bench/load/drive.ts';
 
 /** A turn of the loop that has nothing to do takes this long. */
 const TURN_MS = 0.05;

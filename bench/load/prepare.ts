@@ -1,6 +1,6 @@
 /** Enrolls a fleet: invites in large batches, joins in parallel. An interrupted one continues where it stopped. */
-import { SEED_BYTES, signerFromSeed } from '../base/crypto/ed25519.ts';
-import { systemRuntime } from '../base/runtime.ts';
+import { SEED_BYTES, signerFromSeed } from '../../src/base/crypto/ed25519.ts';
+import { systemRuntime } from '../../src/base/runtime.ts';
 import { errorCode, type Lane, openLane, textIn } from './connection.ts';
 import { addToFleet, type StoredNode } from './fleet-folder.ts';
 import { bytesOf, joinRequest, type Place } from './requests.ts';

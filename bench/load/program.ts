@@ -1,17 +1,18 @@
-/** `mesh-na load`: its commands. The implementation is loaded on demand, because only it needs the native modules. */
+/** `npm run load`: how much load an authority carries, measured from outside with a fleet enrolled for it. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { parseDuration } from '../base/duration.ts';
-import { addOperatorOptions } from './operator-connection.ts';
-import { addLocalOptions, examples, urlOption, wholeNumber } from './options.ts';
-import { caOption } from './server.ts';
+import { parseDuration } from '../../src/base/duration.ts';
+import { addOperatorOptions } from '../../src/cli/operator-connection.ts';
+import { addLocalOptions, examples, urlOption, wholeNumber } from '../../src/cli/options.ts';
+import { finished, newProgram } from '../../src/cli/program.ts';
+import { caOption } from '../../src/cli/server.ts';
 
 const MIX = 'heartbeat=95,renew=1,crl=3,verify=1';
 const STREAMED_MIX = 'heartbeat=95,crl=4,verify=1';
 
-export function addLoadCommands(program: Command): void {
-  const load = program
-    .command('load')
-    .description('measure how much load an authority carries, with a fleet enrolled for it');
+export function buildLoadProgram(): Command {
+  const load = newProgram('load').description(
+    'Measures how much load an authority carries, with a fleet enrolled for it.',
+  );
 
   const prepare = load
     .command('prepare')
@@ -22,20 +23,20 @@ export function addLoadCommands(program: Command): void {
     .requiredOption('--nodes <count>', 'nodes that the fleet is to have', wholeNumber(10_000_000))
     .option('--connections <count>', 'joins at the same time', wholeNumber(1000), 32)
     .addOption(yesOption())
-    .action(async (options) => (await import('./load-run.ts')).runPrepare(options));
+    .action(async (options) => (await import('./commands/run.ts')).runPrepare(options));
   addOperatorOptions(prepare, [
-    'mesh-na load prepare --nodes 10000 --fleet ./fleet',
-    'mesh-na load prepare --nodes 10000 --fleet ./fleet --profile test --yes alpha',
+    'npm run load -- prepare --nodes 10000 --fleet ./fleet',
+    'npm run load -- prepare --nodes 10000 --fleet ./fleet --profile test --yes alpha',
   ]);
 
   const run = load
     .command('run')
     .description('send requests at a fixed rate, and measure how long they take')
     .requiredOption('--rate <count>', 'requests per second', wholeNumber(1_000_000))
-    .action(async (options) => (await import('./load-run.ts')).runLoad(options));
+    .action(async (options) => (await import('./commands/run.ts')).runLoad(options));
   addMeasuring(run, { for: '30s', warmUp: '5s' }, [
-    'mesh-na load run --fleet ./fleet --rate 5000 --for 60s',
-    'mesh-na load run --fleet ./fleet --rate 500 --mix heartbeat=1,verify=1 --json > a.json',
+    'npm run load -- run --fleet ./fleet --rate 5000 --for 60s',
+    'npm run load -- run --fleet ./fleet --rate 500 --mix heartbeat=1,verify=1 --json > a.json',
   ]);
 
   const find = load
@@ -46,10 +47,10 @@ export function addLoadCommands(program: Command): void {
     .option('--highest <rate>', 'the highest rate to try', wholeNumber(1_000_000), 200_000)
     .option('--csv <file>', 'save the latency at each rate as CSV')
     .option('--svg <file>', 'save a drawing of it')
-    .action(async (options) => (await import('./load-run.ts')).runFind(options));
+    .action(async (options) => (await import('./commands/run.ts')).runFind(options));
   addMeasuring(find, { for: '10s', warmUp: '2s' }, [
-    'mesh-na load find --fleet ./fleet --slo p99=50ms',
-    'mesh-na load find --fleet ./fleet --slo p99=50ms --csv curve.csv --svg curve.svg',
+    'npm run load -- find --fleet ./fleet --slo p99=50ms',
+    'npm run load -- find --fleet ./fleet --slo p99=50ms --csv curve.csv --svg curve.svg',
   ]);
 
   const storm = load
@@ -68,8 +69,8 @@ export function addLoadCommands(program: Command): void {
     .addOption(durationOption('--timeout <duration>', 'how long a node waits for an answer', '10s'))
     .addOption(durationOption('--longest <duration>', 'give up after this time', '5m'))
     .addOption(yesOption())
-    .action(async (options) => (await import('./load-run.ts')).runStorm(options));
-  addLocalOptions(storm, ['mesh-na load storm --fleet ./fleet --nodes 100000 --within 1s']);
+    .action(async (options) => (await import('./commands/run.ts')).runStorm(options));
+  addLocalOptions(storm, ['npm run load -- storm --fleet ./fleet --nodes 100000 --within 1s']);
 
   load
     .command('requests')
@@ -83,11 +84,11 @@ export function addLoadCommands(program: Command): void {
     .addHelpText(
       'after',
       examples([
-        'mesh-na load requests --fleet ./fleet | vegeta attack -format=json -lazy -rate=1000 -duration=30s',
-        'mesh-na load requests --mix verify=1 --body > verify.json',
+        'npm run load -- requests --fleet ./fleet | vegeta attack -format=json -lazy -rate=1000 -duration=30s',
+        'npm run load -- requests --mix verify=1 --body > verify.json',
       ]),
     )
-    .action(async (options) => (await import('./load-requests.ts')).runRequests(options));
+    .action(async (options) => (await import('./commands/requests.ts')).runRequests(options));
 
   const compare = load
     .command('compare')
@@ -95,9 +96,10 @@ export function addLoadCommands(program: Command): void {
     .argument('<first>', 'file of the first run')
     .argument('<second>', 'file of the second run')
     .action(async (first, second, options) =>
-      (await import('./load-compare.ts')).runCompare(first, second, options),
+      (await import('./commands/compare.ts')).runCompare(first, second, options),
     );
-  addLocalOptions(compare, ['mesh-na load compare before.json after.json']);
+  addLocalOptions(compare, ['npm run load -- compare before.json after.json']);
+  return finished(load);
 }
 
 /** Ends the definition of a command that sends requests at a rate. */

@@ -1,7 +1,7 @@
 /** The threads that sign requests, as seen by the thread that sends them: signing costs more than sending. */
 import { Worker } from 'node:worker_threads';
-import { messageOf } from '../base/error-message.ts';
-import { workerEntry } from '../base/worker-entry.ts';
+import { messageOf } from '../../src/base/error-message.ts';
+import { workerEntry } from '../../src/base/worker-entry.ts';
 import type { StoredNode } from './fleet-folder.ts';
 import type { MixOptions } from './mix.ts';
 import type { LoadSession, Site } from './requests.ts';

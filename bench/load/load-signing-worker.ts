@@ -1,6 +1,6 @@
 /** A thread that signs requests, in batches and on demand, so that their timestamps are fresh. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { systemRuntime } from '../base/runtime.ts';
+import { systemRuntime } from '../../src/base/runtime.ts';
 import { signingNode } from './fleet-folder.ts';
 import { KINDS, type Kind, mixedRequests } from './mix.ts';
 import { bytesOf } from './requests.ts';

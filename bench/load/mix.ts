@@ -1,13 +1,13 @@
 /** The kinds of requests that a fleet sends, their shares, and the signed record that it has verified. */
-import { SHA256 } from '../base/crypto/digest.ts';
-import { jsonText } from '../base/json/write.ts';
-import { systemRuntime } from '../base/runtime.ts';
-import type { Issuer } from '../protocol/records/issuer.ts';
+import { SHA256 } from '../../src/base/crypto/digest.ts';
+import { jsonText } from '../../src/base/json/write.ts';
+import { systemRuntime } from '../../src/base/runtime.ts';
+import type { Issuer } from '../../src/protocol/records/issuer.ts';
 import {
   buildTrustEvidence,
   type TrustDecision,
   type TrustEvidence,
-} from '../protocol/records/trust-evidence.ts';
+} from '../../src/protocol/records/trust-evidence.ts';
 import {
   type FleetNode,
   getRequest,

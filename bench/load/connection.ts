@@ -5,8 +5,8 @@
 
 import { connect, type OnReadOpts, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { isJsonObject } from '../base/json/value.ts';
-import { parsed } from '../client/received.ts';
+import { isJsonObject } from '../../src/base/json/value.ts';
+import { parsed } from '../../src/client/received.ts';
 
 export interface Address {
   readonly port: number;

@@ -1,12 +1,12 @@
 /** The requests of a fleet's nodes, signed: joins, heartbeats and renewals. */
-import { SEED_BYTES, signerFromSeed } from '../base/crypto/ed25519.ts';
-import { HMAC_BYTES, hmacSha256Into } from '../base/crypto/hmac.ts';
-import type { Signer } from '../base/crypto/primitives.ts';
-import type { JsonObject } from '../base/json/value.ts';
-import { jsonText } from '../base/json/write.ts';
-import { systemRuntime } from '../base/runtime.ts';
-import { nodeBodyText } from '../client/sign-node.ts';
-import { beatText, SESSION_HEADER, sessionHeader } from '../protocol/heartbeat-session.ts';
+import { SEED_BYTES, signerFromSeed } from '../../src/base/crypto/ed25519.ts';
+import { HMAC_BYTES, hmacSha256Into } from '../../src/base/crypto/hmac.ts';
+import type { Signer } from '../../src/base/crypto/primitives.ts';
+import type { JsonObject } from '../../src/base/json/value.ts';
+import { jsonText } from '../../src/base/json/write.ts';
+import { systemRuntime } from '../../src/base/runtime.ts';
+import { nodeBodyText } from '../../src/client/sign-node.ts';
+import { beatText, SESSION_HEADER, sessionHeader } from '../../src/protocol/heartbeat-session.ts';
 import type { Address } from './connection.ts';
 
 export interface LoadRequest {

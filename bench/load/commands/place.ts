@@ -1,14 +1,14 @@
 /** Where load goes, and whether it may: a fleet belongs to one network, and other nodes there must not suffer. */
 
-import { bareHost } from '../base/bare-host.ts';
-import { type Fleet, readFleet } from '../load/fleet-folder.ts';
-import { KINDS, type Mix, parseMix } from '../load/mix.ts';
-import type { Place } from '../load/requests.ts';
-import { readMetrics } from '../load/service-metrics.ts';
-import type { GenesisBlock } from '../protocol/records/genesis.ts';
-import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
-import { certificatesIn } from './http-fetch.ts';
-import { publicClient } from './server.ts';
+import { bareHost } from '../../../src/base/bare-host.ts';
+import { EXIT, failure, onLocalFiles, usageFailure } from '../../../src/cli/exit-codes.ts';
+import { certificatesIn } from '../../../src/cli/http-fetch.ts';
+import { publicClient } from '../../../src/cli/server.ts';
+import type { GenesisBlock } from '../../../src/protocol/records/genesis.ts';
+import { type Fleet, readFleet } from '../fleet-folder.ts';
+import { KINDS, type Mix, parseMix } from '../mix.ts';
+import type { Place } from '../requests.ts';
+import { readMetrics } from '../service-metrics.ts';
 
 export interface PlaceOptions {
   readonly url: string;
@@ -69,7 +69,7 @@ export function otherCertificates(issued: number | null, fleet: Fleet | null): n
 export function fleetIn(folder: string): Fleet {
   const fleet = onLocalFiles(() => readFleet(folder));
   if (fleet !== null && fleet.nodes.length > 0) return fleet;
-  const message = `${folder} has no fleet; run mesh-na load prepare --fleet ${folder}`;
+  const message = `${folder} has no fleet; run npm run load -- prepare --fleet ${folder}`;
   throw failure(EXIT.unusable, 'local_files', message);
 }
 

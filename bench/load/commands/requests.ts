@@ -1,15 +1,15 @@
 /** `load requests`: signed requests for another program, made as it reads them. */
 import { once } from 'node:events';
-import { signingNode } from '../load/fleet-folder.ts';
+import { usageFailure } from '../../../src/cli/exit-codes.ts';
+import { signingNode } from '../fleet-folder.ts';
 import {
   evidenceAbout,
   issuerNamed,
   mixedRequests,
   vegetaTarget,
   verificationBody,
-} from '../load/mix.ts';
-import { usageFailure } from './exit-codes.ts';
-import { fleetIn, mixOf, type PlaceOptions } from './load-place.ts';
+} from '../mix.ts';
+import { fleetIn, mixOf, type PlaceOptions } from './place.ts';
 
 interface RequestsOptions extends PlaceOptions {
   readonly fleet?: string;
@@ -23,7 +23,7 @@ export async function runRequests(options: RequestsOptions): Promise<void> {
   const mix = mixOf(options.mix);
   if (mix.renew) {
     throw usageFailure(
-      'Renewals need mesh-na load run: another program does not save the new certificates, and the old ones end',
+      'Renewals need npm run load -- run: another program does not save the new certificates, and the old ones end',
     );
   }
   const isSigned = (mix.heartbeat ?? 0) > 0;

@@ -1,9 +1,10 @@
 /** The results of `load` for people. */
-import { byRate, type Found } from '../load/find.ts';
-import type { ReturnResult } from '../load/returning-fleet.ts';
-import { generatorLimit, type RunReport } from '../load/run-report.ts';
-import type { Line } from './printable.ts';
-import { column, tableOf } from './table.ts';
+
+import type { Line } from '../../../src/cli/printable.ts';
+import { column, tableOf } from '../../../src/cli/table.ts';
+import { byRate, type Found } from '../find.ts';
+import type { ReturnResult } from '../returning-fleet.ts';
+import { generatorLimit, type RunReport } from '../run-report.ts';
 
 export function reportText(report: RunReport): Line[] {
   const { latency_ms: latency, errors } = report;

@@ -1,16 +1,16 @@
 /** Heartbeat sessions of a fleet's nodes [core-3-4], which are opened before a run. */
-import { decodeBase64 } from '../base/crypto/base64.ts';
-import { HMAC_KEY_BYTES } from '../base/crypto/hmac.ts';
+import { decodeBase64 } from '../../src/base/crypto/base64.ts';
+import { HMAC_KEY_BYTES } from '../../src/base/crypto/hmac.ts';
 import {
   BOX_KEY_BYTES,
   BOX_MAC_BYTES,
   BOX_NONCE_BYTES,
   boxKeysFromSeed,
   openBox,
-} from '../base/crypto/sealed-box.ts';
-import { parseJson } from '../base/json/parse.ts';
-import { isJsonObject, type JsonObject } from '../base/json/value.ts';
-import { systemRuntime } from '../base/runtime.ts';
+} from '../../src/base/crypto/sealed-box.ts';
+import { parseJson } from '../../src/base/json/parse.ts';
+import { isJsonObject, type JsonObject } from '../../src/base/json/value.ts';
+import { systemRuntime } from '../../src/base/runtime.ts';
 import { errorCode, type Lane, openLane } from './connection.ts';
 import {
   bytesOf,

@@ -3,7 +3,7 @@
  * Open loop: requests are due at a fixed rate, whether or not earlier ones are answered, and their waiting counts from
  * when they were due, so that a stalled server cannot hide it (no coordinated omission).
  */
-import { systemRuntime } from '../base/runtime.ts';
+import { systemRuntime } from '../../src/base/runtime.ts';
 import type { Connection } from './connection.ts';
 
 export interface DrivePlan {

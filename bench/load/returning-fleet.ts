@@ -4,7 +4,7 @@
  * request, as it does if it is turned away.
  */
 import TinyQueue from 'tinyqueue';
-import { systemRuntime } from '../base/runtime.ts';
+import { systemRuntime } from '../../src/base/runtime.ts';
 import {
   type Address,
   type Connection,

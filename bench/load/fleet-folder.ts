@@ -7,9 +7,9 @@ import { appendFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { MOST_BYTES } from '../base/byte-bounds.ts';
-import { signerFromSeed } from '../base/crypto/ed25519.ts';
-import { readNamedFile } from '../base/named-file.ts';
+import { MOST_BYTES } from '../../src/base/byte-bounds.ts';
+import { signerFromSeed } from '../../src/base/crypto/ed25519.ts';
+import { readNamedFile } from '../../src/base/named-file.ts';
 import type { FleetNode } from './requests.ts';
 
 const FleetNetwork = Type.Object({

@@ -1,26 +1,20 @@
 /** `load prepare`, `run`, `find` and `storm`. */
 import { availableParallelism } from 'node:os';
-import { curveCsv, curveSvg, findRate, parseObjectives } from '../load/find.ts';
-import {
-  addToFleet,
-  createFleet,
-  type Fleet,
-  readFleet,
-  signingNode,
-} from '../load/fleet-folder.ts';
-import { HIGHEST_RATE_OF_A_NODE, measure } from '../load/measure.ts';
-import { prepareFleet } from '../load/prepare.ts';
-import type { Place } from '../load/requests.ts';
-import { prepareReturn } from '../load/returning-fleet.ts';
-import type { RunReport } from '../load/run-report.ts';
-import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
-import { fleetIn, type GuardOptions, mixOf, permittedNetwork, placeOf } from './load-place.ts';
-import { foundText, reportText, stormText } from './load-text.ts';
-import { type OperatorOptions, operatorClient } from './operator-connection.ts';
-import { asJson, printNote, printNotice, printResult } from './output.ts';
-import { whileWaiting } from './progress.ts';
-import { saveFile } from './saved-file.ts';
-import { stopSignal } from './stop-request.ts';
+import { EXIT, failure, onLocalFiles, usageFailure } from '../../../src/cli/exit-codes.ts';
+import { type OperatorOptions, operatorClient } from '../../../src/cli/operator-connection.ts';
+import { asJson, printNote, printNotice, printResult } from '../../../src/cli/output.ts';
+import { whileWaiting } from '../../../src/cli/progress.ts';
+import { saveFile } from '../../../src/cli/saved-file.ts';
+import { stopSignal } from '../../../src/cli/stop-request.ts';
+import { curveCsv, curveSvg, findRate, parseObjectives } from '../find.ts';
+import { addToFleet, createFleet, type Fleet, readFleet, signingNode } from '../fleet-folder.ts';
+import { HIGHEST_RATE_OF_A_NODE, measure } from '../measure.ts';
+import { prepareFleet } from '../prepare.ts';
+import type { Place } from '../requests.ts';
+import { prepareReturn } from '../returning-fleet.ts';
+import type { RunReport } from '../run-report.ts';
+import { fleetIn, type GuardOptions, mixOf, permittedNetwork, placeOf } from './place.ts';
+import { foundText, reportText, stormText } from './text.ts';
 
 interface PrepareOptions extends OperatorOptions, GuardOptions {
   readonly fleet: string;

@@ -1,6 +1,6 @@
 /** One run at a fixed rate: signs, sends, counts, and asks the service what it cost. */
-import { systemRuntime } from '../base/runtime.ts';
-import { formatInstant } from '../base/timestamp.ts';
+import { systemRuntime } from '../../src/base/runtime.ts';
+import { formatInstant } from '../../src/base/timestamp.ts';
 import { type Address, errorCode, openConnection, textIn } from './connection.ts';
 import { drive, type Sent } from './drive.ts';
 import { type Fleet, type StoredNode, signingNode } from './fleet-folder.ts';

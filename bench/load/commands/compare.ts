@@ -1,18 +1,18 @@
 /** `load compare`: two saved runs. */
 
-import { MOST_BYTES } from '../base/byte-bounds.ts';
-import { readArgument } from '../base/named-file.ts';
-import { parsed } from '../load/fleet-folder.ts';
+import { MOST_BYTES } from '../../../src/base/byte-bounds.ts';
+import { readArgument } from '../../../src/base/named-file.ts';
+import { onLocalFiles } from '../../../src/cli/exit-codes.ts';
+import { asJson, type OutputOptions, printResult } from '../../../src/cli/output.ts';
+import { column, tableOf } from '../../../src/cli/table.ts';
+import { parsed } from '../fleet-folder.ts';
 import {
   compareRuns,
   type Difference,
   differingSettings,
   type RunReport,
   readRunReport,
-} from '../load/run-report.ts';
-import { onLocalFiles } from './exit-codes.ts';
-import { asJson, type OutputOptions, printResult } from './output.ts';
-import { column, tableOf } from './table.ts';
+} from '../run-report.ts';
 
 export function runCompare(first: string, second: string, options: OutputOptions): void {
   const [a, b] = [reportIn(first), reportIn(second)];
@@ -40,7 +40,8 @@ function changeText(percent: number | null): string {
 function reportIn(file: string): RunReport {
   return onLocalFiles(() => {
     const report = readRunReport(parsed(readArgument(file, MOST_BYTES.record).toString()));
-    if (report === null) throw new Error(`${file} is not a run saved by mesh-na load run --json`);
+    if (report === null)
+      throw new Error(`${file} is not a run saved by npm run load -- run --json`);
     return report;
   });
 }
