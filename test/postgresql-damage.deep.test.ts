@@ -61,7 +61,6 @@ suite('a damaged row in the database', { concurrency: false }, () => {
     const line = stdout.split('\n').find((text) => /^wrong +rows /.test(text)) ?? '';
     assert.ok(line.includes(row), line);
     assert.match(line, /Promote a standby .* restore it from a backup into an empty database/);
-    assert.doesNotMatch(stdout, /salvage/);
   });
 
   test('is named by store verify and by a start, which is refused', async () => {
@@ -71,7 +70,6 @@ suite('a damaged row in the database', { concurrency: false }, () => {
     ]);
     assert.deepEqual([verified.code, started.code], [4, 3]);
     for (const { stderr } of [verified, started]) assert.ok(stderr.includes(row), stderr);
-    assert.doesNotMatch(started.stderr, /salvage/);
   });
 
   test('is not backed up, and nothing is left of the attempt', async () => {

@@ -126,7 +126,6 @@ const UNAFFECTED_BY_THREADS = new Set([
   'restore',
   'retention',
   'scheduled-backups',
-  'scrub',
   'trust-evidence',
   'usable-offers',
 ]);

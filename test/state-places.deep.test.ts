@@ -168,13 +168,3 @@ test('a database that already has state is not restored into', async () => {
   assert.equal(code, 3);
   assert.match(stderr, /^mesh-na: The database at \S+ holds state already\n$/);
 });
-
-test('mesh-na store salvage says that a state is in a database, where it cannot help', async () => {
-  const folder = folderNaming(url);
-  const to = join(scratch, 'salvaged.ndjson');
-  const { code, stderr } = await runProgram([
-    ...['store', 'salvage', '--data-dir', folder, '--to', to],
-  ]);
-  assert.equal(code, 3);
-  assert.match(stderr, /^mesh-na: The state of \S+ is in the database at \S+, and salvage reads/);
-});

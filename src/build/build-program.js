@@ -36,7 +36,6 @@ const ENTRIES = {
   'backup-worker': 'src/server/threads/backup-worker.ts',
   'edge-worker': 'src/server/threads/edge-worker.ts',
   'list-worker': 'src/server/threads/list-worker.ts',
-  'scrub-worker': 'src/server/threads/scrub-worker.ts',
   'signer-worker': 'src/server/threads/signer-worker.ts',
   'watchdog-worker': 'src/server/threads/watchdog-worker.ts',
 };

@@ -17,7 +17,6 @@ import { notifyManager } from '../server/lifecycle/service-manager.ts';
 import { startEdgeThread } from '../server/threads/edge-threads.ts';
 import { startWatchdog } from '../server/threads/watchdog.ts';
 import { awaitArrival } from '../store/lmdb/arrival.ts';
-import { DamagedState } from '../store/rows.ts';
 import { commandReference, variablesOf } from './command-reference.ts';
 import { EXIT, type ExitCode, failure, onLocalFiles } from './exit-codes.ts';
 import { makeNetwork, summaryText } from './init.ts';
@@ -227,7 +226,7 @@ async function start(
   } catch (cause) {
     // What could not be ended in time must not keep the process once the cause is printed.
     setTimeout(() => process.exit(), LAST_LINES_MS).unref();
-    throw failure(EXIT.unusable, 'start_refused', `${messageOf(cause)}${wayOut(cause, config)}`);
+    throw failure(EXIT.unusable, 'start_refused', messageOf(cause));
   }
 }
 
@@ -250,12 +249,6 @@ async function hasArrived(
     signal: stopped.signal,
   });
   return !stopped.signal.aborted;
-}
-
-/** Suggests what to do without a backup. */
-function wayOut(cause: unknown, { database, dataDir }: Config): string {
-  if (!(cause instanceof DamagedState) || database !== null) return '';
-  return `, or export what is readable with mesh-na store salvage --data-dir ${dataDir} --to FILE`;
 }
 
 function announce(

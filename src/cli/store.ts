@@ -1,15 +1,12 @@
 /** `mesh-na store`: manages the state, in a data folder or in a database. */
 
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Command } from 'commander';
 import type { StatusOfFollower, StatusOfLease, StoreStatus } from '../store/postgresql/status.ts';
 import { countsText, rowCounts } from './backup.ts';
-import { EXIT, failure, onLocalFiles, usageFailure } from './exit-codes.ts';
-import { addLocalOptions, dataDirOption } from './options.ts';
+import { EXIT, failure, usageFailure } from './exit-codes.ts';
+import { addLocalOptions } from './options.ts';
 import { asJson, type OutputOptions, printResult } from './output.ts';
 import { whileWaiting } from './progress.ts';
-import { assertCanSave, saveFile } from './saved-file.ts';
 import {
   addPlaceOptions,
   databaseOf,
@@ -24,7 +21,7 @@ interface StoreCommandOptions extends OutputOptions, StatePlace {}
 export function addStoreCommands(program: Command): void {
   const store = program
     .command('store')
-    .description('manage the state: migrate, inspect, move, verify or salvage it');
+    .description('manage the state: migrate, inspect, move or verify it');
   const migrate = addPlaceOptions(store.command('migrate'))
     .description('create the tables in a new database')
     .action(runMigrate);
@@ -34,7 +31,7 @@ export function addStoreCommands(program: Command): void {
     .action(runStatus);
   addLocalOptions(status, ['mesh-na store status --store postgresql://mesh@db/mesh']);
   addMoveCommand(store);
-  addDamageCommands(store);
+  addVerifyCommand(store);
 }
 
 async function runMigrate(options: StoreCommandOptions): Promise<void> {
@@ -122,13 +119,7 @@ function followerText({ name, lag_revisions: lag, silent_seconds: silence }: Sta
 
 interface VerifyOptions extends OutputOptions, StatePlace {}
 
-interface SalvageOptions extends OutputOptions {
-  readonly dataDir: string;
-  readonly to: string;
-  readonly force?: boolean;
-}
-
-function addDamageCommands(store: Command): void {
+function addVerifyCommand(store: Command): void {
   const verify = addPlaceOptions(store.command('verify'))
     .description('read every row, and verify checksums, signatures, audit log and signed lists')
     .addHelpText(
@@ -137,18 +128,6 @@ function addDamageCommands(store: Command): void {
     )
     .action(runVerify);
   addLocalOptions(verify, ['mesh-na store verify --data-dir /var/lib/mesh']);
-  const salvage = store
-    .command('salvage')
-    .description('export what is readable in a damaged data folder')
-    .addOption(dataDirOption())
-    .requiredOption('--to <file>', 'write to this file, as lines of JSON')
-    .option('--force', 'overwrite the file')
-    .addHelpText(
-      'after',
-      '\nThe folder must not be in use. The file ends with what is lost; exit code 4 if anything is lost.',
-    )
-    .action(runSalvage);
-  addLocalOptions(salvage, ['mesh-na store salvage --to /backup/salvaged.ndjson']);
 }
 
 async function runVerify(options: VerifyOptions): Promise<void> {
@@ -190,42 +169,3 @@ async function refusedWhenUnsound<T>(work: () => Promise<T>): Promise<T> {
     }
   });
 }
-
-async function runSalvage({
-  dataDir,
-  to,
-  force = false,
-  ...options
-}: SalvageOptions): Promise<void> {
-  onLocalFiles(() => assertCanSave(to, { overwrites: force }));
-  await assertInFolder(dataDir);
-  const { readRemains } = await import('../store/lmdb/remains.ts');
-  const { salvageLines } = await import('../store/salvage.ts');
-  const rows: { [table: string]: number } = {};
-  const lost: string[] = [];
-  await onState(async () => {
-    const lines = salvageLines(readRemains(dataDir), { rows, lost });
-    saveFile(to, lines, { isSecret: true, overwrites: force });
-  });
-  printResult(options, { file: to, rows, lost: lost.length }, [
-    `Wrote what is readable to ${to}: ${countsText(rows) || 'nothing'}.`,
-    ...(lost.length === 0 ? ['Nothing was lost.'] : [`Lost, as the file says: ${lost.length}.`]),
-    ...lost.slice(0, MOST_SHOWN).map((sentence) => `  ${sentence}`),
-  ]);
-  if (lost.length > 0) throw failure(EXIT.refused, 'state_lost', '');
-}
-
-/** A folder whose state was moved to a database may still contain the old state, which can be exported. */
-async function assertInFolder(dataDir: string): Promise<void> {
-  const { DATABASE_FILE } = await import('../store/lmdb/folder-state.ts');
-  if (existsSync(join(dataDir, DATABASE_FILE))) return;
-  const [server] = (await onState(() => databaseOf({ dataDir }))) ?? [];
-  if (server === undefined) return;
-  throw failure(
-    EXIT.unusable,
-    'store_unusable',
-    `The state of ${dataDir} is in the database at ${server.shown}, and salvage reads data folders alone; restore a backup, or promote a standby`,
-  );
-}
-
-const MOST_SHOWN = 20;

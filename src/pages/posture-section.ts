@@ -24,7 +24,6 @@ export const FINDING_CURES: { readonly [rule: string]: readonly [href: string, c
     restored: [READY, 'doctor'],
     signer: [READY, 'doctor'],
     disk: ['./history.json?series=disk_free', 'doctor'],
-    damage: [READY, 'store verify'],
     backup: ['./cli-reference#backup-create', 'backup create'],
     webhooks: ['./dashboard#changes-heading', 'doctor'],
     nodes_silent: [FLEET, 'certificate list --status silent'],

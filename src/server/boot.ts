@@ -186,9 +186,6 @@ export async function startAuthority(
     get backup() {
       return role.backupFacts();
     },
-    get damaged() {
-      return role.damaged();
-    },
     get webhooks() {
       return role.webhooks();
     },

@@ -10,8 +10,6 @@ export interface Role {
   readonly seal: OpenAuthority['seal'];
   /** Null without a backup schedule. */
   backupFacts(): HostStatus['backup'];
-  /** The amount of known damage in the stored state. */
-  damaged(): number;
   webhooks(): HostStatus['webhooks'];
   /** Ends the processes that read the state, and prevents new ones. */
   endReaders(): void;
@@ -27,7 +25,6 @@ export const STARTING: Role = {
   clockSet: () => undefined,
   seal: () => undefined,
   backupFacts: () => null,
-  damaged: () => 0,
   webhooks: () => [],
   endReaders: () => undefined,
   close: async () => undefined,

@@ -36,7 +36,6 @@ import { openHeads } from './head/open.ts';
 import { settleIdentityFiles } from './identity-files.ts';
 import type { Background } from './lifecycle/background.ts';
 import type { Fatal } from './lifecycle/fatal.ts';
-import { createScrub, type Scrub } from './lifecycle/scrub.ts';
 import type { AuthorityMetrics } from './metrics/authority.ts';
 import type { Role } from './role.ts';
 import { runInChildProcess } from './threads/apart.ts';
@@ -76,8 +75,6 @@ export interface Writer extends Role {
 
 /** How late a scheduled backup may begin. */
 const BACKUP_CHECK_MS = 60_000;
-/** The interval between two scrubbed parts of the state. */
-const SCRUB_PART_MS = 3_600_000;
 /** How often lists are checked; a list that is half a day old is re-issued. */
 const LIST_RENEWAL_MS = 60_000;
 /** A process that has lost its state answers reads from memory for at most this long. */
@@ -120,7 +117,6 @@ export async function openWriter(options: WriterOptions): Promise<Writer> {
   const endReaders = new AbortController();
   // Backups of a rolled-back state must not replace the ones it may be restored from.
   const backups = quarantine === null ? backupsOf(options, endReaders.signal) : null;
-  const scrub = scrubOf(options, endReaders.signal);
   let webhooks: Webhooks | null = null;
   let renewLists = (): void => undefined;
 
@@ -212,10 +208,8 @@ export async function openWriter(options: WriterOptions): Promise<Writer> {
         background.start('backup', BACKUP_CHECK_MS, backups.check);
         void background.attempt('backup');
       }
-      if (scrub !== null) background.start('scrub', SCRUB_PART_MS, scrub.check);
     },
     backupFacts: () => backups?.facts ?? null,
-    damaged: () => scrub?.damaged ?? 0,
     webhooks: () => webhooks?.facts ?? [],
     endReaders: () => endReaders.abort(),
     async close() {
@@ -275,25 +269,6 @@ function backupsOf(
     },
     verified: metrics.backupVerified,
     failed: metrics.backupFailed,
-    abort,
-  });
-}
-
-/** Null if scrubbing is disabled. */
-function scrubOf(
-  { config: { dataDir, database, scrubHours }, runtime, logger, metrics }: WriterOptions,
-  abort: AbortSignal,
-): Scrub | null {
-  if (scrubHours === null) return null;
-  const named = database?.named() ?? null;
-  return createScrub({
-    read(from) {
-      const task = { dataDir, database: named, from, parts: scrubHours };
-      return runInChildProcess('scrub', task, abort);
-    },
-    found: (what) => logger.write('ERROR', 'store', `The stored state is damaged: ${what}`),
-    counted: metrics.scrubbed,
-    completed: () => metrics.scrubCompleted(runtime.now()),
     abort,
   });
 }

@@ -59,7 +59,6 @@ export interface TestAuthority {
   /** Makes a backup if one is due. */
   backUp(): Promise<void>;
   /** Checks the next part of the stored state for damage. */
-  scrub(): Promise<void>;
   /** Reads the TLS files, as the service does every ten seconds. */
   reloadTls(): Promise<void>;
   /** Resolves when the log lines of edges on other threads have arrived; `send` awaits it. */
@@ -146,7 +145,6 @@ export async function startTestAuthority(options: TestOptions = {}): Promise<Tes
     recordHistory: () => running.runJob('history'),
     runTrustCycle: () => running.runJob('trust_cycle'),
     backUp: () => running.runJob('backup'),
-    scrub: () => running.runJob('scrub'),
     reloadTls: () => running.runJob('tls_reload'),
     settle: running.settle,
     stop,

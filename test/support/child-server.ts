@@ -100,7 +100,6 @@ export async function startChildServer(
       renewLists: () =>
         Promise.reject(new Error('A server in another process renews its lists by itself')),
       sweep: () => Promise.reject(new Error('A server in another process sweeps by itself')),
-      scrub: () => Promise.reject(new Error('A server in another process scrubs by itself')),
       backUp: () => Promise.reject(new Error('A server in another process backs up by itself')),
       reloadTls: () =>
         Promise.reject(new Error('A server in another process reads its TLS files by itself')),

@@ -16,8 +16,6 @@ export interface HostStatus {
   readonly delegatedUntil: number | null;
   /** Null if the service does not make backups itself. */
   readonly backup: PostureFacts['backup'];
-  /** The number of rows and pages of the stored state that are known to be damaged. */
-  readonly damaged: number;
   readonly webhooks: PostureFacts['webhooks'];
   /** Whether the authority's signer is available. */
   readonly signs: boolean;
@@ -39,7 +37,6 @@ export const NOTHING_KNOWN: HostStatus = {
   tlsNotAfter: null,
   delegatedUntil: null,
   backup: null,
-  damaged: 0,
   webhooks: [],
   signs: true,
   instances: null,

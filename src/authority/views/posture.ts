@@ -34,8 +34,6 @@ export interface PostureFacts {
   readonly minFree: number;
   /** The backup schedule; null if there is none. */
   readonly backup: BackupFacts | null;
-  /** The number of rows and pages of the stored state that are known to be damaged. */
-  readonly damaged: number;
   readonly webhooks: readonly WebhookFacts[];
   /** Whether the authority's signer is available. */
   readonly signs: boolean;
@@ -145,9 +143,6 @@ export const POSTURE_RULES: readonly Rule[] = [
     if (diskFree < FULL_DISK) return action(sentence);
     return diskFree < LOW_DISK ? attention(sentence) : null;
   }),
-  rule('damage', ({ damaged }) =>
-    damaged === 0 ? null : action(`Damage found in the stored state: ${damaged}.`),
-  ),
   rule('backup', ({ backup, now }) => {
     if (backup === null) return null;
     const { every, verifiedAt, since } = backup;

@@ -48,11 +48,10 @@ const STATE_FILE = 'state/data.mdb';
 function cureFor(cause: unknown, { isInDatabase }: StateOptions): string {
   if (cause instanceof OtherSchema) return 'Use the program version that matches the state';
   const isDamage = cause instanceof DamagedState || cause instanceof UnsoundState;
-  if (!isInDatabase) return isDamage ? `${RESTORE}; ${SALVAGE}` : RESTORE;
+  if (!isInDatabase) return RESTORE;
   return isDamage ? `${STANDBY}; else restore it ${INTO_ANOTHER}` : MEND_DATABASE;
 }
 
-const SALVAGE = 'mesh-na store salvage exports what can be read';
 /** Standbys do not receive damage of the primary's disk. */
 const STANDBY = 'Promote a standby whose state passes mesh-na store verify, if there is one';
 const INTO_ANOTHER =

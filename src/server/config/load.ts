@@ -61,8 +61,6 @@ export interface Config extends SigningKey, EdgeOptions {
   readonly link: LinkSetting | null;
   /** Free bytes on the disk of the state below which nothing new is enrolled; 0 disables the check. */
   readonly minFree: number;
-  /** The hours within which the whole stored state is scrubbed once; null disables scrubbing. */
-  readonly scrubHours: number | null;
   /** Null if the service makes no scheduled backups. */
   readonly backups: BackupSettings | null;
   /** Where the head of the state is kept. */
@@ -167,7 +165,6 @@ export function checkConfig(
     database,
     link,
     minFree: minFree(setting),
-    scrubHours: setting('scrubHours') || null,
     backups,
     heads: { paths: setting('headFile') ?? [], acceptsNew: setting('newHead') === true },
     webhooks,

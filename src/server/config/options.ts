@@ -309,7 +309,7 @@ export const GROUPS = {
       'hours between trust cycles, in which the authority tests recognition, revocation and tamper detection end to end with a made-up peer; one runs at startup; 0 disables them',
     ),
   },
-  'Backups and damage': {
+  Backups: {
     backupTo: option(
       TEXT,
       { flag: '--backup-to <folder>', variable: 'MESH_BACKUP_TO' },
@@ -339,11 +339,6 @@ export const GROUPS = {
       SWITCH,
       { flag: '--new-head', member: null },
       'accept, for this start only, that a head file is missing or dates from before a restore',
-    ),
-    scrubHours: option(
-      whole(0, 8760),
-      { variable: 'MESH_SCRUB_HOURS', fallback: '168' },
-      'hours within which all rows of the state are read once to find damage; 0 disables this',
     ),
   },
   Retention: {

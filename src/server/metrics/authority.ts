@@ -32,10 +32,6 @@ export interface AuthorityMetrics extends InstanceMetrics {
   signed(seconds: number, signed: boolean): void;
   /** When the TLS certificate that is served expires, in milliseconds since the epoch. */
   tlsNotAfter(at: number): void;
-  /** The amount of known damage in the stored state. */
-  scrubbed(damaged: number): void;
-  /** The whole stored state was read at this time, in milliseconds since the epoch. */
-  scrubCompleted(at: number): void;
   /** When the newest verified scheduled backup was made, in milliseconds since the epoch. */
   backupVerified(at: number): void;
   backupFailed(): void;
@@ -119,17 +115,6 @@ export function createAuthorityMetrics(
     help: '1 while requests are refused because the state is older than what was published',
     registers,
   });
-  const scrubDamaged = new Gauge({
-    name: 'mesh_na_scrub_damaged_rows',
-    help: 'Rows and pages of the stored state that are known to be damaged',
-    registers,
-  });
-  const scrubCompleted = new Gauge({
-    name: 'mesh_na_scrub_completed_timestamp_seconds',
-    help: 'When the whole stored state was last checked for damage, seconds since the epoch',
-    registers,
-  });
-  scrubCompleted.set(Number.NaN);
   const backupVerified = new Gauge({
     name: 'mesh_na_backup_verified_timestamp_seconds',
     help: 'When the newest verified scheduled backup was made, seconds since the epoch',
@@ -212,8 +197,6 @@ export function createAuthorityMetrics(
       else unsigned.inc();
     },
     stored: (work, seconds) => storeWork.observe({ work }, seconds),
-    scrubbed: (damaged) => scrubDamaged.set(damaged),
-    scrubCompleted: (at) => scrubCompleted.set(at / 1000),
     backupVerified: (at) => backupVerified.set(at / 1000),
     backupFailed: () => backupFailures.inc(),
     webhookTook: (host, events) => webhookEvents.inc({ host }, events),

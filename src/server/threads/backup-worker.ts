@@ -7,7 +7,7 @@ import { openLmdbSource } from '../../store/lmdb/source.ts';
 import { parseStoreAddress } from '../../store/postgresql/address.ts';
 import { openPostgresqlSource } from '../../store/postgresql/source.ts';
 import type { StateSource } from '../../store/stream/ports.ts';
-import type { BackupTask, MadeFile, StateToRead } from './apart.ts';
+import type { BackupTask, MadeFile } from './apart.ts';
 import { carryOutTask } from './apart-task.ts';
 import { openSigner } from './open-signer.ts';
 
@@ -28,7 +28,10 @@ async function backUp({ keySource, key, ...task }: BackupTask): Promise<MadeFile
   }
 }
 
-function openSource({ dataDir, database }: StateToRead): Promise<StateSource> {
+function openSource({
+  dataDir,
+  database,
+}: Pick<BackupTask, 'dataDir' | 'database'>): Promise<StateSource> {
   return database === null
     ? openLmdbSource(dataDir)
     : openPostgresqlSource(parseStoreAddress(database.url, database.environment));
