@@ -1,51 +1,25 @@
-/**
- * A state moves from a data folder to PostgreSQL and back while the service runs, and is only ever served from one of
- * them.
- */
+/** A state moves from a data folder to PostgreSQL and back, and is only ever served from one of them. */
 import assert from 'node:assert/strict';
-import { cpSync } from 'node:fs';
+import { cpSync, mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, suite, type TestContext, test } from 'node:test';
 import { verifySignature } from '../src/base/crypto/ed25519.ts';
 import { systemRuntime } from '../src/base/runtime.ts';
 import { placeOf } from '../src/cli/move-places.ts';
-import {
-  abandonMove,
-  checkMove,
-  type MoveStep,
-  moveState,
-  type Place,
-} from '../src/maintenance/move/move.ts';
-import { readAuditEntries } from '../src/store/lmdb/source.ts';
+import { checkMove, moveState, type Place } from '../src/maintenance/move/move.ts';
+import { openLmdbSource, readAuditEntries } from '../src/store/lmdb/source.ts';
 import { openLmdbStore } from '../src/store/lmdb/store.ts';
-import { parseStoreAddress } from '../src/store/postgresql/address.ts';
-import { connectToPrimary, disconnect } from '../src/store/postgresql/connect.ts';
-import { followerSession } from '../src/store/postgresql/session-name.ts';
 import { openPostgresqlStore } from '../src/store/postgresql/store.ts';
 import type { Store } from '../src/store/store.ts';
-import type { StateReceiver } from '../src/store/stream/ports.ts';
+import type { HeldState, StateReceiver } from '../src/store/stream/ports.ts';
 import { startTestAuthority } from './support/authority.ts';
-import {
-  type ChildServer,
-  NO_LIMITS,
-  runProgram,
-  startChildServer,
-} from './support/child-server.ts';
+import { type ChildServer, runProgram, startChildServer } from './support/child-server.ts';
 import { networkFolder } from './support/folders.ts';
-import {
-  begunMove,
-  emptyFolder,
-  enough,
-  judge,
-  keysOf,
-  listener,
-  runMove,
-  startWorkload,
-} from './support/moves.ts';
+import { emptyFolder, enough, judge, keysOf, runMove, startWorkload } from './support/moves.ts';
 import { startCluster, type TestCluster } from './support/postgresql.ts';
 import { migratedDatabase, storeOptions } from './support/postgresql-store.ts';
 import {
   get,
-  heartbeat,
   invite,
   joinedNode,
   newKey,
@@ -55,7 +29,6 @@ import {
   type SignedRequest,
   sendSigned,
   signedByNode,
-  type TestNode,
 } from './support/requests.ts';
 import { openTerminal, programLine } from './support/terminal.ts';
 import { LMDB_ONLY } from './support/test-stores.ts';
@@ -69,6 +42,8 @@ interface Death {
   readonly when: string;
   /** The places, changed so that a move dies at this point. */
   at(places: Places): Partial<Places>;
+  /** Whether the new place contains anything by then. */
+  readonly isBegun: boolean;
   /** Whether the old place has been given up by then. */
   readonly isMarked: boolean;
   /** Whether the new place can be served from by then. */
@@ -79,38 +54,43 @@ const DEATHS: readonly Death[] = [
   {
     when: 'before anything is copied',
     at: ({ to }) => ({ to: receiving(to, () => ({ take: dying })) }),
+    isBegun: false,
     isMarked: false,
     isPublished: false,
   },
   {
     when: 'when everything is copied',
-    at: ({ from }) => ({ from: { ...from, hold: dying } }),
+    at: ({ to }) => ({ to: receiving(to, () => ({ taken: dying })) }),
+    isBegun: true,
     isMarked: false,
     isPublished: false,
   },
   {
     when: 'before the old place is given up',
-    at: ({ to }) => ({
-      to: receiving(to, ({ complete }) => ({
-        complete: (...last) => complete(...last).then(dying),
-      })),
-    }),
+    at: ({ from }) => ({ from: holding(from, () => ({ retire: dying })) }),
+    isBegun: true,
     isMarked: false,
     isPublished: false,
   },
   {
     when: 'when the old place is given up',
-    at: ({ to }) => ({ to: receiving(to, () => ({ publish: dying })) }),
+    at: ({ from }) => ({
+      from: holding(from, ({ retire }) => ({
+        retire: (...last) => retire(...last).then(dying),
+      })),
+    }),
+    isBegun: true,
     isMarked: true,
     isPublished: false,
   },
   {
-    when: 'when the new place is let go of',
+    when: 'when the new place is published',
     at: ({ to }) => ({
       to: receiving(to, ({ publish }) => ({
         publish: (isClosed) => publish(isClosed).then(dying),
       })),
     }),
+    isBegun: true,
     isMarked: true,
     isPublished: true,
   },
@@ -128,22 +108,31 @@ function receiving(
     ...place,
     async receive() {
       const receiver = await place.receive();
-      return { ...receiver, arrival: receiver.arrival, ...changed(receiver) };
+      return { ...receiver, ...changed(receiver) };
+    },
+  };
+}
+
+function holding(place: Place, changed: (held: HeldState) => Partial<HeldState>): Place {
+  return {
+    ...place,
+    async hold() {
+      const held = await place.hold();
+      return { ...held, ...changed(held) };
     },
   };
 }
 
 suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
   let cluster: TestCluster;
-  /** A folder with the state of a stopped authority, and a node that it knows. */
+  /** A folder with the state of a stopped authority. */
   let stopped: Awaited<ReturnType<typeof networkFolder>>;
-  let node: TestNode;
 
   before(async () => {
     cluster = await startCluster();
     stopped = await networkFolder('alpha');
     await using na = await startTestAuthority({ dataDir: stopped.path });
-    node = await joinedNode(na);
+    await joinedNode(na);
   });
   after(async () => {
     await stopped[Symbol.asyncDispose]();
@@ -157,7 +146,7 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
     return path;
   }
 
-  test('during the service copies everything there and back once a person, or --yes, has agreed, and leaves one state that can be served', async (t) => {
+  test('copies everything there and back once a person, or --yes, has agreed and nobody serves, and leaves one state that can be served', async (t) => {
     await using folder = await networkFolder('alpha');
     const back = keysOf(folder.path, t);
     const store = await migratedDatabase(cluster);
@@ -171,13 +160,21 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
     ]);
     assert.equal(unasked.code, 2);
     assert.match(unasked.stderr, /add --yes, or use --dry-run to see what would be moved\n$/);
-    assert.deepEqual([dry.code, dry.stdout.split(':')[0]], [0, 'To be moved']);
+    assert.equal(dry.code, 0, dry.stderr);
+    assert.match(dry.stdout, /^To be moved: revision \d+, rows: /);
+    assert.match(dry.stdout, /^Nobody could serve the state for about \d+\.\d\d s\.$/m);
     await using declined = openTerminal(programLine(move), { columns: 400 });
-    await declined.until(/will be asked to stop, and the state there can never be opened again\./);
+    await declined.until(/Nobody can serve it meanwhile, and the state in \S+ can never be opened/);
     await declined.until(/Move it\? \[y\/N\] /);
     declined.type('\r');
     assert.equal(await declined.ended, 4);
     assert.match(declined.shown(), /Nothing was moved/);
+
+    const served = await runMove({ from: `lmdb:${folder.path}`, to: store, dataDir: folder.path });
+    assert.equal(served.code, 3);
+    const holder = `(pid ${first.process.pid} on `;
+    assert.ok(served.stderr.includes(`is in use by another process ${holder}`), served.stderr);
+    assert.match(served.stderr, /: stop it first\n$/);
     assert.equal((await get(first.na, '/readyz')).status, 200, 'it serves as before');
 
     const load = startWorkload(first);
@@ -185,13 +182,13 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
     const spent = await spentRequests(first);
     const [revoked = { certId: '' }] = load.nodes.keys();
     await operate(first.na, '/admin/revoke', { cert_id: revoked.certId, reason: 'superseded' });
+    await load.stop();
+    await first.end('SIGTERM');
     await using terminal = openTerminal(programLine(move), { columns: 400 });
     await terminal.until(/Move it\? \[y\/N\] /);
     terminal.type('y\r');
     assert.equal(await terminal.ended, 0, terminal.shown());
     for (const said of PROGRESS) assert.match(terminal.shown(), said);
-    assert.equal((await first.ended).code, 0);
-    await load.stop();
     const args = ['serve', '--data-dir', folder.path, '--port', '0'];
     const refused = await runProgram(args);
     assert.equal(refused.code, 3);
@@ -209,15 +206,20 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
     const crl = (await get(second.na, '/crl')).text;
     const loadThere = startWorkload(second);
     await enough(loadThere, 5);
-    const again = await runMove({ from: store, to: `lmdb:${back}`, dataDir: folder.path }, [
-      '--json',
-    ]);
-    assert.equal(again.code, 0, again.stderr);
-    const { moved, from, to, revision, pause_ms: pause } = JSON.parse(again.stdout);
-    assert.deepEqual([moved, from, to], [true, store, `lmdb:${back}`]);
-    assert.ok(revision > 0 && pause > 0);
-    assert.equal((await second.ended).code, 0);
     await loadThere.stop();
+    const home = { from: store, to: `lmdb:${back}`, dataDir: folder.path };
+    const early = await runMove(home);
+    assert.equal(early.code, 3);
+    assert.match(
+      early.stderr,
+      /is in use by pid \d+ on \S+: stop it, and every other instance, first/,
+    );
+    await second.end('SIGTERM');
+    const again = await runMove(home, ['--json']);
+    assert.equal(again.code, 0, again.stderr);
+    const { moved, from, to, revision } = JSON.parse(again.stdout);
+    assert.deepEqual([moved, from, to], [true, store, `lmdb:${back}`]);
+    assert.ok(revision > 0);
     await assert.rejects(openPostgresqlStore(storeOptions(store)), /was moved to lmdb:/);
 
     await using third = await startChildServer(back);
@@ -233,173 +235,73 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
         ['postgresql', `lmdb:${back}`],
       ],
     );
-    assert.equal(ends[1]?.details.revision, revision - 1);
+    assert.equal(ends[1]?.details.revision, revision);
     assert.deepEqual([...readAuditEntries(folder.path)].at(-1), ends[0]);
   });
 
-  test('that was killed and resumed leaves nothing of its first attempt in a waiting instance, which carries out what was requested meanwhile', async () => {
-    await using folder = await networkFolder('alpha');
-    const store = await migratedDatabase(cluster);
-    let old = await startChildServer(folder.path);
-    const revoked = await joinedNode(old.na);
-    const spent = await spentRequests(old);
-    // It cannot hand over until it continues.
-    old.process.kill('SIGSTOP');
-    const move = { from: `lmdb:${folder.path}`, to: store, dataDir: folder.path };
-    const dying = begunMove(move);
-    await dying.written('Asked pid');
-    const { onSpawn, written } = listener();
-    await using second = await startChildServer(folder.path, {
-      args: ['--store', store],
-      environment: { ...NO_LIMITS, MESH_LINK: '127.0.0.1:0', MESH_HOLD_MS: '60000' },
-      onSpawn,
-    });
-    await written('The standby state is ready');
-    const { status, body } = await get(second.na, '/readyz');
-    const { role, moving } = body.error.details;
-    assert.deepEqual([status, role, moving], [503, 'follower', true]);
-    dying.kill();
-    await dying.ended;
-    old.process.kill('SIGCONT');
-    await old.ended;
+  test('to a place that has a state changes nothing', async (t) => {
+    const [folder, other] = [stateFolder(t), stateFolder(t)];
+    const order = await orderOf(`lmdb:${folder}`, `lmdb:${other}`, folder);
+    await assert.rejects(moveState(order), /holds state already/);
+    await openLmdbStore(folder).close();
+    await openLmdbStore(other).close();
+  });
 
-    old = await startChildServer(folder.path);
-    const reason = { cert_id: revoked.certId, reason: 'superseded' };
-    await operate(old.na, '/admin/revoke', reason);
-    const joined = await joinedNode(old.na);
-    const spentLater = await spentRequests(old);
-    const resumed = begunMove(move, ['--resume']);
-    await resumed.written('Copied');
-    const asked = operate(second.na, '/admin/invite');
-    const { code, stderr } = await resumed.ended;
-    assert.equal(code, 0, stderr);
-    assert.equal((await asked).status, 200);
-    const later = (await get(second.na, '/readyz')).body;
-    assert.deepEqual([later.role, later.moving], ['writer', undefined]);
-    assert.equal((await heartbeat(second.na, revoked)).status, 403);
-    assert.equal((await heartbeat(second.na, joined)).status, 200);
-    for (const requests of [spent, spentLater]) await assertReplaysRefused(second, requests);
-    const log = (await second.end('SIGTERM')).stderr;
-    assert.match(log, /the move by pid \d+ on \S+ is the writer; this instance is waiting/);
+  test('that was interrupted after it closed the old place is finished at no other place', async (t) => {
+    const folder = stateFolder(t);
+    const [there, elsewhere] = [keysOf(folder, t), keysOf(folder, t)];
+    const order = await orderOf(`lmdb:${folder}`, `lmdb:${there}`, there);
+    const to = receiving(order.to, () => ({ publish: dying }));
+    await assert.rejects(moveState({ ...order, to }), /It dies here/);
+    const wrong = await orderOf(`lmdb:${folder}`, `lmdb:${elsewhere}`, elsewhere);
+    await assert.rejects(moveState(wrong), /was moved to .* and continues there/);
+    // Another state that happens to have arrived there is not that state.
+    mkdirSync(join(elsewhere, '.arriving'), { recursive: true });
+    cpSync(join(stateFolder(t), 'state'), join(elsewhere, '.arriving', 'state'), {
+      recursive: true,
+    });
+    await assert.rejects(moveState(wrong), /was moved to .* and continues there/);
+    await moveState(order);
+    await openLmdbStore(there).close();
+  });
+
+  test('is followed by no start of a new network where its state was on the way', async (t) => {
+    const folder = stateFolder(t);
+    const there = keysOf(folder, t);
+    const order = await orderOf(`lmdb:${folder}`, `lmdb:${there}`, there);
+    const to = receiving(order.to, () => ({ complete: dying }));
+    await assert.rejects(moveState({ ...order, to }), /It dies here/);
+    const refused = await runProgram(['serve', '--data-dir', there, '--port', '0']);
+    assert.equal(refused.code, 3);
     assert.match(
-      log,
-      /A state is being moved into or out of the database; this instance waits until/,
+      refused.stderr,
+      /being moved into the data directory; .* repeat the same mesh-na store move/,
     );
-    assert.match(log, /The standby state is ready, from revision [1-9]/);
+    rmSync(join(there, '.arriving'), { recursive: true });
+    assert.throws(() => openLmdbStore(there), /was in use by the network "alpha", but/);
   });
 
-  test('that was abandoned can be attempted again, and those who waited for it serve no other state', async (t) => {
+  test('of a state that was not closed keeps that, whether or not its first attempt succeeds', async (t) => {
     const folder = stateFolder(t);
-    const elsewhere = keysOf(folder, t);
+    await openLmdbStore(folder).abandon();
     const store = await migratedDatabase(cluster);
-    const { order, die, ended } = await waitingMove(`lmdb:${folder}`, store, folder);
-    const { onSpawn, written } = listener();
-    await using waiting = await startChildServer(elsewhere, { args: ['--store', store], onSpawn });
-    await written('The standby state is ready');
-    die();
-    await assert.rejects(ended, /It dies here/);
-    const { client } = await connectToPrimary(parseStoreAddress(store, {}), { name: 'reader' });
-    await client.query('begin isolation level repeatable read');
-    const rowsRead = async () => (await client.query('select from mesh_na.subjects')).rowCount ?? 0;
-    assert.ok((await rowsRead()) > 0);
-    await abandonMove(order.from, order.to);
-    assert.ok((await rowsRead()) > 0, 'a reader has what it began with');
-    await client.end();
-
-    assert.equal((await waiting.ended).code, 1);
-    await written('was in use by the network "alpha", but the database holds no state');
-    await assert.rejects(
-      startTestAuthority({ dataDir: elsewhere, flags: { store } }),
-      /the database holds no state/,
-    );
-    assert.equal((await moveState(order)).facts.isClosed, true);
-    await using second = await startTestAuthority({ dataDir: elsewhere, flags: { store } });
-    assert.equal((await heartbeat(second, node)).status, 200);
-  });
-
-  test('requests no handover before the waiting instances have read what was copied', async (t) => {
-    const folder = stateFolder(t);
-    const store = await migratedDatabase(cluster);
-    const name = { name: 'pid 1 on host', revision: null };
-    const address = parseStoreAddress(store, {});
-    const { client } = await connectToPrimary(address, { name: followerSession(name) });
     const order = await orderOf(`lmdb:${folder}`, store, folder);
-    const steps: string[] = [];
-    let isAwaited: () => void = () => undefined;
-    const awaited = new Promise<void>((resolve) => {
-      isAwaited = resolve;
-    });
-    const moved = moveState({
-      ...order,
-      onStep(step) {
-        steps.push(step.name);
-        if (step.name === 'awaited') isAwaited();
-      },
-    });
-
-    await awaited;
-    assert.ok(!steps.includes('handed-over'));
-    const read = followerSession({ ...name, revision: 1_000_000 });
-    await client.query(`set application_name = ${client.escapeLiteral(read)}`);
-    await moved;
-    assert.ok(steps.indexOf('awaited') < steps.indexOf('handed-over'), steps.join());
-    await disconnect(client);
-  });
-
-  test('continues to copy until a person has stopped a process that it cannot ask', async (t) => {
-    const folder = stateFolder(t);
-    const order = await orderOf(`lmdb:${folder}`, await migratedDatabase(cluster), folder);
-    await using old = await startTestAuthority({ dataDir: folder });
-    const from = { ...order.from, ask: async () => ({ holder: 'pid 1 on host', isAsked: false }) };
-    let joined: Promise<TestNode> | null = null;
-    let isStopping = false;
-    const seen: MoveStep[] = [];
-    await moveState({
-      ...order,
-      from,
-      onStep(step) {
-        seen.push(step);
-        if (step.name === 'asked') joined = joinedNode(old);
-        else if (joined !== null && !isStopping && step.name === 'compared' && step.rows > 0) {
-          isStopping = true;
-          void joined.then(() => old.stop());
-        }
-      },
-    });
-    const asked = seen.find(({ name }) => name === 'asked');
-    assert.deepEqual(asked, { name: 'asked', holder: 'pid 1 on host', isAsked: false });
-    assert.ok(isStopping, 'what was written meanwhile has been copied before the end');
-  });
-
-  test('is awaited by a service on the new folder, which serves once it has arrived, and stops or ends with 3 before', async (t) => {
-    const folder = stateFolder(t);
+    const to = receiving(order.to, () => ({ taken: dying }));
+    await assert.rejects(moveState({ ...order, to }), /It dies here/);
+    await moveState(order);
+    const opened = await openPostgresqlStore(storeOptions(store));
+    assert.equal(opened.tenure.previousOwner, 'lost');
+    await opened.abandon();
     const back = keysOf(folder, t);
-    const store = await migratedDatabase(cluster);
-    await moveState(await orderOf(`lmdb:${folder}`, store, folder));
-    const { die, ended } = await waitingMove(store, `lmdb:${back}`, folder);
-    const [stopping, orphaned] = [begunService(back), begunService(back)];
-    await Promise.all([stopping, orphaned].map(({ written }) => written(WAITS_FOR_STATE)));
-    stopping.kill('SIGTERM');
-    assert.equal((await stopping.ended).code, 0);
-    die();
-    await assert.rejects(ended, /It dies here/);
-    const { code: refusal, stderr: reason } = await orphaned.ended;
-    assert.equal(refusal, 3);
-    assert.match(reason, /if that was interrupted, continue it with mesh-na store move --resume/);
-
-    const resumed = await waitingMove(store, `lmdb:${back}`, folder, true);
-    const { onSpawn, written } = listener();
-    const starting = startChildServer(back, { onSpawn });
-    await written(WAITS_FOR_STATE);
-    resumed.proceed();
-    await resumed.ended;
-    await using third = await starting;
-    assert.equal((await heartbeat(third.na, node)).status, 200);
+    await moveState(await orderOf(store, `lmdb:${back}`, folder));
+    const source = await openLmdbSource(back);
+    assert.equal(source.facts.isClosed, false);
+    await source.close();
   });
 
   suite('that is killed', { concurrency: 3 }, () => {
     for (const death of DEATHS) {
-      test(`${death.when} is served from one place or none, until it is resumed or abandoned`, async (t) => {
+      test(`${death.when} is served from one place or none, until it is repeated`, async (t) => {
         const folder = stateFolder(t);
         const back = keysOf(folder, t);
         const store = await migratedDatabase(cluster);
@@ -408,8 +310,8 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
           { at: store, open: () => openPostgresqlStore(storeOptions(store)) },
           { at: `lmdb:${back}`, open: async () => openLmdbStore(back) },
         ] as const;
-        await dieAndResume(death, places[0], places[1], back);
-        await dieAndResume(death, places[1], places[2], folder);
+        await dieAndRepeat(death, places[0], places[1], back);
+        await dieAndRepeat(death, places[1], places[2], folder);
       });
     }
   });
@@ -420,85 +322,51 @@ interface OpenedPlace {
   open(): Promise<Store>;
 }
 
-async function dieAndResume(
+async function dieAndRepeat(
   death: Death,
   old: OpenedPlace,
   next: OpenedPlace,
   dataDir: string,
 ): Promise<void> {
   const order = await orderOf(old.at, next.at, dataDir);
-  const before = await checkMove(order.from, verifySignature);
+  const before = await checkMove(order.from, verifySignature, systemRuntime);
 
   await assert.rejects(moveState({ ...order, ...death.at(order) }), /It dies here/);
-  if (death.isMarked) {
-    await assert.rejects(old.open(), /was moved to/);
-    await assert.rejects(abandonMove(order.from, order.to), /was moved to .* --resume/);
-    await assert.rejects(moveState(order), /was moved to/);
-  } else {
-    await (await old.open()).close();
-    await assert.rejects(moveState(order), /continue it with --resume/);
-  }
+  if (death.isMarked) await assert.rejects(old.open(), /was moved to/);
+  else await (await old.open()).close();
   if (death.isPublished) await (await next.open()).close();
-  else await assert.rejects(next.open(), /being moved into/);
+  else if (death.isBegun) await assert.rejects(next.open(), /being moved into/);
+  else assert.equal(await order.to.isServable(), false);
 
-  const { facts, tables, pause } = await moveState({ ...order, resumes: true });
-  assert.equal(pause === null, death.isMarked, 'who has ended the old place knows how long');
-  assert.equal(facts.revision, before.facts.revision + 1);
+  const { facts, tables } = await moveState(order);
+  const more = death.isMarked ? 1 : 0;
+  assert.equal(facts.revision, before.facts.revision + more);
   assert.deepEqual(
     { ...tables, audit: tables.audit.rows },
-    { ...before.tables, audit: before.tables.audit.rows + 1 },
+    { ...before.tables, audit: before.tables.audit.rows + more },
   );
   await assert.rejects(old.open(), /was moved to/);
   await (await next.open()).close();
+  const repeated = await moveState(order);
+  assert.equal(repeated.facts.revision, before.facts.revision + 1, 'nothing more is moved');
 }
 
-const WAITS_FOR_STATE = 'waiting until the move is complete';
-
-/** What a move writes to standard error. */
+/** What a move writes. */
 const PROGRESS = [
-  /Copied \d+ rows in /,
-  /Both places have the same state at revision \d+; the check took /,
-  /Asked pid \d+ on \S+ to stop and hand over/,
-  /Handed over: nobody could serve the state for /,
+  /Copied every row, in \d+\.\d\d s/,
+  /Read both places, which have the same state, in /,
+  /Published the new place, in /,
   /Moved: revision \d+, rows: subjects \d+/,
 ];
 
-async function orderOf(from: string, to: string, dataDir: string, resumes = false) {
+async function orderOf(from: string, to: string, dataDir: string) {
   return {
     from: await placeOf(from, dataDir),
     to: await placeOf(to, dataDir),
     verify: verifySignature,
     runtime: systemRuntime,
-    resumes,
-    quickCheckMs: 60_000,
-    onStep: (_step: MoveStep) => undefined,
+    onStep: () => undefined,
   };
-}
-
-/** A move that has copied everything, and waits for the old place until `proceed` or `die` is called. */
-async function waitingMove(from: string, to: string, dataDir: string, resumes = false) {
-  const order = await orderOf(from, to, dataDir, resumes);
-  let proceed: () => void = () => undefined;
-  let die: () => void = () => undefined;
-  const turn = new Promise<void>((resolve, reject) => {
-    proceed = resolve;
-    die = () => reject(new Error('It dies here'));
-  });
-  let holds: () => void = () => undefined;
-  const held = new Promise<void>((resolve) => {
-    holds = resolve;
-  });
-  const waiting = {
-    ...order.from,
-    async hold() {
-      holds();
-      await turn;
-      return order.from.hold();
-    },
-  };
-  const ended = moveState({ ...order, from: waiting });
-  await Promise.race([held, ended]);
-  return { order, proceed, die, ended };
 }
 
 /** Requests that were carried out. */
@@ -529,11 +397,4 @@ async function assertReplaysRefused(
     '401 node_auth_failed',
     '401 admin_auth_failed',
   ]);
-}
-
-/** A start in progress. */
-function begunService(dataDir: string) {
-  const heard = listener();
-  const command = ['serve', '--data-dir', dataDir, '--port', '0', '--json'];
-  return { ended: runProgram(command, NO_LIMITS, heard.onSpawn), ...heard };
 }

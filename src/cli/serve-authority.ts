@@ -16,13 +16,12 @@ import { createFatal } from '../server/lifecycle/fatal.ts';
 import { notifyManager } from '../server/lifecycle/service-manager.ts';
 import { startEdgeThread } from '../server/threads/edge-threads.ts';
 import { startWatchdog } from '../server/threads/watchdog.ts';
-import { awaitArrival } from '../store/lmdb/arrival.ts';
 import { commandReference, variablesOf } from './command-reference.ts';
 import { EXIT, type ExitCode, failure, onLocalFiles } from './exit-codes.ts';
 import { makeNetwork, summaryText } from './init.ts';
 import { finishInterruptedInit, type InitSummary, useOf } from './init-network.ts';
 import { printResult } from './output.ts';
-import { awaitStop, type StopRequest } from './stop-request.ts';
+import { awaitStop } from './stop-request.ts';
 import { packageVersion } from './version.ts';
 
 export interface ServeOptions extends Flags {
@@ -56,8 +55,7 @@ export async function serveAuthority(options: ServeOptions, command: Command): P
   let fatal = beforeItServes(config, output);
   // Unhandled rejections arrive here too.
   process.on('uncaughtException', (cause) => fatal('uncaught exception', cause));
-  const authority = await start(config, output, { commands, stop });
-  if (authority === null) return endProcess(EXIT.done, output);
+  const authority = await start(config, output, commands);
   const { logger } = authority;
   fatal = authority.fatal;
   reload = () => reloadFiles(authority, config, reopen);
@@ -198,19 +196,12 @@ function beforeItServes({ logLevel: level, logFormat: format }: Config, destinat
   return createFatal({ logger, folder: null, silence, end });
 }
 
-interface Start {
-  readonly commands: CommandReference;
-  readonly stop: StopRequest;
-}
-
-/** Null when a stop was requested before the service started. */
 async function start(
   config: Config,
   destination: LogOutput,
-  { commands, stop }: Start,
-): Promise<RunningAuthority | null> {
+  commands: CommandReference,
+): Promise<RunningAuthority> {
   try {
-    if (!(await hasArrived(config, destination, stop))) return null;
     return await startAuthority(config, {
       runtime: systemRuntime,
       manualTime: null,
@@ -228,27 +219,6 @@ async function start(
     setTimeout(() => process.exit(), LAST_LINES_MS).unref();
     throw failure(EXIT.unusable, 'start_refused', messageOf(cause));
   }
-}
-
-/** Waits while a state is being moved into the data folder; false when a stop is requested in the meantime. */
-async function hasArrived(
-  { database, dataDir, logLevel: level, logFormat: format }: Config,
-  destination: LogOutput,
-  { requested }: StopRequest,
-): Promise<boolean> {
-  if (database !== null) return true;
-  const { now, pause } = systemRuntime;
-  const stopped = new AbortController();
-  void requested.then(() => stopped.abort());
-  await awaitArrival(dataDir, {
-    pause,
-    waiting(from) {
-      const text = `A state is being moved into the data folder from ${from}: waiting until the move is complete`;
-      createLogger({ level, format, destination, now }).write('INFO', 'store', text);
-    },
-    signal: stopped.signal,
-  });
-  return !stopped.signal.aborted;
 }
 
 function announce(

@@ -16,14 +16,8 @@ export interface MetaValues {
   readonly totals: Totals;
   /** The place the state was moved to; null if it was not moved. */
   readonly moved: string | null;
-  /** The state being moved here; null if there is none. */
-  readonly arriving: Arrival | null;
-}
-
-export interface Arrival {
-  /** Where the state comes from. */
-  readonly from: string;
-  readonly network: NetworkIdentity;
+  /** Whose state is being moved here; null if there is none. */
+  readonly arriving: { readonly network: NetworkIdentity } | null;
 }
 
 /** The values of absent rows. */

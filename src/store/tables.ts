@@ -32,11 +32,10 @@ export interface TableReader {
   ): AsyncIterable<readonly Item[]>;
 }
 
-/** Rows to store, which replace rows with the same keys, and keys of rows to drop before that. */
+/** Rows to store, which replace rows with the same keys. */
 export interface TableChange {
   readonly table: TableName;
-  readonly put?: readonly StoredRow[];
-  readonly drop?: readonly RowKey[];
+  readonly put: readonly StoredRow[];
 }
 
 export interface Tables extends TableReader {

@@ -2,22 +2,21 @@
  * A mark in the data directory that its network has state, with the identity of that network. Without it, an empty or
  * missing database would start a new network with the keys of one that has issued certificates.
  */
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Value from 'typebox/value';
+import { replaceFile } from '../base/durable-file.ts';
 import { NetworkIdentity } from './network-identity.ts';
 import { unwritable } from './unwritable.ts';
 
 const MARK_FILE = 'mesh-na.state.json';
 
-/** Marks the directory as in use. The file is written atomically. */
+/** Marks the directory as in use; the mark survives a power failure. */
 export function markInUse(dataDir: string, network: NetworkIdentity): void {
   const path = join(dataDir, MARK_FILE);
   if (existsSync(path)) return;
-  const fresh = `${path}.new`;
   try {
-    writeFileSync(fresh, `${JSON.stringify(network, null, 2)}\n`, { mode: 0o600, flush: true });
-    renameSync(fresh, path);
+    replaceFile(path, `${JSON.stringify(network, null, 2)}\n`, 0o600);
   } catch (cause) {
     throw unwritable(path, cause);
   }

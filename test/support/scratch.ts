@@ -2,7 +2,7 @@
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { LOCK_FILE, tryLockFolder } from '../../src/store/lmdb/folder-lock.ts';
+import { LOCK_FILE, lockFolder } from '../../src/store/lmdb/folder-lock.ts';
 
 export interface Scratch {
   readonly path: string;
@@ -70,10 +70,10 @@ function removeAbandoned(prefix: string, below: string): void {
   }
 }
 
-/** Also null for the folder of another user, and for one that is being removed. */
+/** Null for a folder that is in use, or of another user, or that is being removed. */
 function tryLock(path: string) {
   try {
-    return tryLockFolder(path);
+    return lockFolder(path);
   } catch {
     return null;
   }

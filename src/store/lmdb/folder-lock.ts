@@ -29,6 +29,7 @@ export function fileLocks(): typeof import('fs-native-extensions') {
 }
 
 export interface FolderLock {
+  /** Any call but the first has no effect. */
   release(): void;
 }
 
@@ -41,11 +42,6 @@ export function lockFolder(folder: string): FolderLock {
     (holder) =>
       `The data directory is in use by another process${holder}; stop that one, or name another folder than ${folder} by --data-dir`,
   );
-}
-
-/** Null if another process holds the folder. */
-export function tryLockFolder(folder: string): FolderLock | null {
-  return tryLockFile(join(folder, LOCK_FILE));
 }
 
 /** `inUse` creates the message if another process holds the file; its argument names the holder in parentheses. */
@@ -70,7 +66,13 @@ function tryLockFile(path: string): FolderLock | null {
     closeSync(file);
     throw 'code' in (cause as Error) ? notLocked(path, cause) : cause;
   }
-  return { release: () => closeSync(file) };
+  let isHeld = true;
+  return {
+    release() {
+      if (isHeld) closeSync(file);
+      isHeld = false;
+    },
+  };
 }
 
 function openLockFile(path: string): number {
@@ -105,13 +107,13 @@ function notLocked(path: string, cause: unknown): Error {
 }
 
 /** The holder of a lock. A process id means little without the machine or container it belongs to. */
-export interface LockHolder {
+interface LockHolder {
   readonly pid: number;
   readonly host: string;
 }
 
 /** Null if the file does not name the holder. */
-export function readHolder(path: string): LockHolder | null {
+function readHolder(path: string): LockHolder | null {
   const match = /^(\d+) (\S+)\n$/.exec(readFileSync(path, 'latin1'));
   return match === null ? null : { pid: Number(match[1]), host: String(match[2]) };
 }

@@ -14,13 +14,14 @@ import { dirname, join } from 'node:path';
 import { assertArrived } from '../move/marks.ts';
 import { unreadable, unwritable } from '../unwritable.ts';
 import { assertNeverUsed } from '../usage-mark.ts';
-import { arrivalIn } from './arrival.ts';
 import { MOST_UNWRITTEN, readMetas, unfinishedMeta } from './metas.ts';
 import { metaNumbers } from './pages.ts';
 import { checkStructure, checkStructureInUse, checkTrees } from './structure.ts';
 
 export const DATABASE_FILE = 'state/data.mdb';
 export const DATABASE_LOCK_FILE = 'state/lock.mdb';
+/** A state that is being moved into the data folder, until it is complete. */
+export const ARRIVING = '.arriving';
 const PROBE_FILE = 'state/probe';
 /** Several times the size that a first start writes. */
 const PROBE_BYTES = 262_144;
@@ -29,7 +30,7 @@ const PROBE_BYTES = 262_144;
 export function checkFiles(dataDir: string): void {
   const database = join(dataDir, DATABASE_FILE);
   if (!existsSync(database)) {
-    assertArrived(arrivalIn(dataDir), 'the data directory');
+    assertArrived(isArriving(dataDir), 'the data directory');
     assertNeverUsed(dataDir, foundInstead('missing'));
     assertDiskWorks(dataDir);
     return;
@@ -55,6 +56,11 @@ export function checkForReading(dataDir: string): boolean {
   } catch (cause) {
     throw isSystemError(cause) ? unreadable(database, cause) : cause;
   }
+}
+
+/** Whether a state is being moved into the folder, or that was interrupted. */
+export function isArriving(dataDir: string): boolean {
+  return existsSync(join(dataDir, ARRIVING)) && !existsSync(join(dataDir, DATABASE_FILE));
 }
 
 function assertState(dataDir: string): void {

@@ -27,7 +27,6 @@ const OVERFLOW_PAGE = 4;
 
 /** LMDB's description of a tree, in the meta pages and in the nodes of the main tree. */
 export interface TreeRecord {
-  readonly flags: number;
   readonly depth: number;
   readonly entries: bigint;
   readonly root: bigint;
@@ -90,7 +89,6 @@ export function metaNumbers({ transaction, lastPage }: Pick<Meta, 'transaction' 
 
 export function readTree(bytes: Buffer, at: number): TreeRecord {
   return {
-    flags: bytes.readUInt16LE(at + 4),
     depth: bytes.readUInt16LE(at + 6),
     entries: bytes.readBigUInt64LE(at + 32),
     root: bytes.readBigUInt64LE(at + 40),
@@ -198,17 +196,6 @@ export function readRun(pages: PageFile, run: OverflowRun, size: number): Buffer
     pages.read(run.first + index, bytes.subarray(from, from + pages.pageSize));
   }
   return bytes.subarray(PAGE_HEADER).subarray(0, size);
-}
-
-/** The flag of a table whose values begin with a version. */
-export const HAS_VERSIONS = 256;
-const VERSION_BYTES = 8;
-
-/** Splits a stored value into version and row; the version is 0 in a table without versions. */
-export function versioned(data: Buffer, hasVersions: boolean) {
-  return hasVersions
-    ? { version: data.readDoubleLE(0), row: data.subarray(VERSION_BYTES) }
-    : { version: 0, row: data };
 }
 
 export function damaged(what: string): DamagedState {

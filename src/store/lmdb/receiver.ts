@@ -1,20 +1,21 @@
 /**
- * Fills a data folder that has no state, either at once or by a move while the state is served elsewhere. The database
- * is created in a folder next to its final place, and one rename puts it there when it is complete and on disk.
+ * Fills a data folder that has no state, by a restore or a move. The database is created in a folder next to its final
+ * place, and one rename puts it there when it is complete and on disk.
  */
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RootDatabase } from 'lmdb';
 import { syncFolder } from '../../base/durable-file.ts';
-import { copyDifference } from '../move/difference.ts';
+import { copyRows } from '../move/copy.ts';
 import { assertArrived, lastChanges } from '../move/marks.ts';
 import type { StateReceiver, StateTarget } from '../stream/ports.ts';
 import { targetOf } from '../stream/target.ts';
 import type { TableChange } from '../tables.ts';
 import { markInUse } from '../usage-mark.ts';
-import { ARRIVING, arrivalIn, writeArrival } from './arrival.ts';
 import { type FolderLock, lockFolder } from './folder-lock.ts';
+import { ARRIVING, isArriving } from './folder-state.ts';
 import { ownerRow, SCHEMA_VERSION } from './ownership.ts';
+import { openLmdbSource } from './source.ts';
 import { lmdbTables, type OpenTables, openEnvironment, openTables } from './tables.ts';
 
 const STATE = 'state';
@@ -26,19 +27,24 @@ const FIRST_OWNER = 1;
  */
 export function openLmdbTarget(dataDir: string): StateTarget {
   return inFolderWithoutState(dataDir, (lock) => {
-    assertArrived(arrivalIn(dataDir), dataDir);
-    const staged = stagedDatabase(dataDir, STAGING, lock);
+    assertArrived(isArriving(dataDir), dataDir);
+    const staged = stagedDatabase(dataDir, STAGING);
     staged.empty();
     const tables = lmdbTables(staged.open().tables);
     return targetOf({
       tables,
       async finish({ isClosed, network }) {
         await tables.write([SCHEMA, ownerChange(isClosed)]);
-        await staged.putInPlace();
+        await staged.close();
+        staged.putInPlace();
         markInUse(dataDir, network);
-        staged.unlock();
+        lock.release();
       },
-      abandon: () => staged.remove(),
+      async abandon() {
+        await staged.close();
+        staged.remove();
+        lock.release();
+      },
     });
   });
 }
@@ -46,44 +52,32 @@ export function openLmdbTarget(dataDir: string): StateTarget {
 /** Throws a one-sentence error if the folder already has state or is in use. */
 export function openLmdbReceiver(dataDir: string): StateReceiver {
   return inFolderWithoutState(dataDir, (lock) => {
-    const staged = stagedDatabase(dataDir, ARRIVING, lock);
-    let arrival = arrivalIn(dataDir);
+    const staged = stagedDatabase(dataDir, ARRIVING);
     return {
-      get arrival() {
-        return arrival;
-      },
-      async begin(begun) {
-        await staged.close();
-        staged.empty();
-        // Prevents a new network from being started with these keys, even if the move fails.
-        markInUse(dataDir, begun.network);
-        writeArrival(dataDir, begun);
-        arrival = begun;
-        await lmdbTables(staged.open().tables).write([SCHEMA]);
-      },
       async take(reading) {
-        const { env, tables } = staged.open();
-        env.resetReadTxn();
-        const transaction = env.useReadTransaction();
-        try {
-          return await copyDifference(reading, lmdbTables(tables, transaction));
-        } finally {
-          transaction.done();
-        }
+        // Prevents a new network from being started with these keys, even if the move fails.
+        markInUse(dataDir, reading.facts.network);
+        staged.empty();
+        const tables = lmdbTables(staged.open().tables);
+        await tables.write([SCHEMA]);
+        await copyRows(reading, tables);
+        await staged.close();
       },
-      // A process that waits for a folder does not read it before the state has arrived.
-      unready: async () => 0,
-      complete: (last, isClosed) =>
-        lmdbTables(staged.open().tables).write([...lastChanges(last), ownerChange(isClosed)]),
+      taken: () => openLmdbSource(staged.folder),
+      async complete(last, isClosed) {
+        const tables = lmdbTables(staged.open().tables);
+        await tables.write([...lastChanges(last), ownerChange(isClosed)]);
+        await staged.close();
+        staged.sync();
+      },
       async publish() {
-        await staged.putInPlace();
-        staged.unlock();
+        staged.putInPlace();
+        lock.release();
       },
       async leave() {
         await staged.close();
-        staged.unlock();
+        lock.release();
       },
-      abandon: () => staged.remove(),
     };
   });
 }
@@ -111,23 +105,17 @@ function ownerChange(isClosed: boolean): TableChange {
 }
 
 /** A database in a folder with this name, to be used while the data folder is locked. */
-function stagedDatabase(dataDir: string, name: string, lock: FolderLock) {
+function stagedDatabase(dataDir: string, name: string) {
   const folder = join(dataDir, name);
   let opened: { readonly env: RootDatabase; readonly tables: OpenTables } | null = null;
-  let isLocked = true;
 
-  function unlock(): void {
-    if (isLocked) lock.release();
-    isLocked = false;
-  }
-
-  async function close(): Promise<void> {
-    const { env } = opened ?? {};
-    opened = null;
-    await env?.close();
+  /** Makes the database and its folders survive a power failure; LMDB syncs only what is in its files. */
+  function sync(): void {
+    for (const path of [join(folder, STATE), folder, dataDir]) syncFolder(path);
   }
 
   return {
+    folder,
     /** Deletes and recreates the folder. */
     empty(): void {
       rmSync(folder, { recursive: true, force: true });
@@ -139,18 +127,19 @@ function stagedDatabase(dataDir: string, name: string, lock: FolderLock) {
       opened = { env, tables: openTables(env) };
       return opened;
     },
-    close,
-    async putInPlace(): Promise<void> {
-      await close();
+    async close(): Promise<void> {
+      const { env } = opened ?? {};
+      opened = null;
+      await env?.close();
+    },
+    sync,
+    /** The database must be closed. */
+    putInPlace(): void {
+      sync();
       renameSync(join(folder, STATE), join(dataDir, STATE));
       syncFolder(dataDir);
       rmSync(folder, { recursive: true, force: true });
     },
-    unlock,
-    async remove(): Promise<void> {
-      await close();
-      rmSync(folder, { recursive: true, force: true });
-      unlock();
-    },
+    remove: () => rmSync(folder, { recursive: true, force: true }),
   };
 }

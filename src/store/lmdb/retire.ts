@@ -1,54 +1,44 @@
-/** Retires the state in a data folder after it was moved elsewhere. */
-import { existsSync } from 'node:fs';
+/** Holds a data folder while its state is moved elsewhere, and retires that state. */
 import { join } from 'node:path';
 import type { RootDatabase } from 'lmdb';
 import { metaValue } from '../meta-rows.ts';
 import { retirement } from '../move/marks.ts';
 import type { HeldState, LastEntry } from '../stream/ports.ts';
-import { tryLockFolder } from './folder-lock.ts';
-import { DATABASE_FILE } from './folder-state.ts';
+import { LOCK_FILE, lockFile } from './folder-lock.ts';
+import { assertDatabase, checkForReading } from './folder-state.ts';
 import { whileNobodyCommits } from './openings.ts';
-import { isClosed } from './ownership.ts';
+import { assertSchema, isClosed } from './ownership.ts';
 import { openEnvironment, openMeta, openTables, writeAtOnce } from './tables.ts';
 
-/** Null while another process holds the folder. */
-export function holdFolder(dataDir: string): HeldState | null {
-  const lock = tryLockFolder(dataDir);
-  if (lock === null) return null;
-  let isHeld = true;
-  let isClean: boolean;
+/** Throws a one-sentence error if there is no state, or if another process holds the folder. */
+export function holdFolder(dataDir: string): HeldState {
+  assertDatabase(dataDir);
+  const lock = lockFile(
+    join(dataDir, LOCK_FILE),
+    (holder) => `The state in ${dataDir} is in use by another process${holder}: stop it first`,
+  );
   try {
-    isClean = onDatabase(dataDir, (env) => isClosed(openTables(env)));
+    checkForReading(dataDir);
+    const { wasClosed, movedTo } = stateIn(dataDir);
+    return {
+      wasClosed,
+      movedTo,
+      retire: (last, successor) => retireFolder(dataDir, last, successor),
+      release: async () => lock.release(),
+    };
   } catch (cause) {
     lock.release();
     throw cause;
   }
-
-  async function release(): Promise<void> {
-    if (isHeld) lock?.release();
-    isHeld = false;
-  }
-
-  return {
-    wasClosed: isClean,
-    async retire(last, successor) {
-      await retireFolder(dataDir, last, successor);
-      await release();
-    },
-    release,
-  };
 }
 
-/** The place that the state was moved to; null if it was not moved. */
-export function movedFrom(dataDir: string): string | null {
-  if (!existsSync(join(dataDir, DATABASE_FILE))) return null;
-  return onDatabase(dataDir, (env) => metaValue(openMeta(env), 'moved'));
-}
-
-function onDatabase<T>(dataDir: string, read: (env: RootDatabase) => T): T {
-  const env = openEnvironment(dataDir, true);
+function stateIn(dataDir: string): Pick<HeldState, 'wasClosed' | 'movedTo'> {
+  const env: RootDatabase = openEnvironment(dataDir, true);
   try {
-    return read(env);
+    // Check first, because other layouts have other tables.
+    const meta = openMeta(env);
+    assertSchema(meta.get('schema'), false);
+    return { wasClosed: isClosed(openTables(env)), movedTo: metaValue(meta, 'moved') };
   } finally {
     void env.close();
   }

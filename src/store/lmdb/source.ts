@@ -4,60 +4,43 @@ import { decodeEntries } from '../audit-log.ts';
 import { metaValue, readMeta } from '../meta-rows.ts';
 import { DamagedState } from '../rows.ts';
 import type { AuditEntry } from '../store.ts';
-import { type StateReader, type StateSource, sourceOf } from '../stream/ports.ts';
+import type { StateSource } from '../stream/ports.ts';
 import { readingOf } from '../stream/source.ts';
 import { checkForReading } from './folder-state.ts';
 import { assertSchema, DATABASE, isClosed } from './ownership.ts';
-import {
-  lmdbTables,
-  type OpenTables,
-  openEnvironment,
-  openMeta,
-  openTables,
-  type Transaction,
-} from './tables.ts';
+import { lmdbTables, type OpenTables, openEnvironment, openMeta, openTables } from './tables.ts';
 
 /** Rejects with a one-sentence error if there is no state or it is damaged. */
 export async function openLmdbSource(dataDir: string): Promise<StateSource> {
-  return sourceOf(openLmdbReader(dataDir));
-}
-
-/** Opening a database in use writes to it, so it is opened only once for all reads. */
-export function openLmdbReader(dataDir: string): StateReader {
   const { env, opened } = openForReading(dataDir);
-  let transaction: Transaction | null = null;
+  const transaction = env.useReadTransaction();
   let isOpen = true;
 
-  function end(): void {
-    transaction?.done();
-    transaction = null;
+  async function close(): Promise<void> {
+    if (!isOpen) return;
+    isOpen = false;
+    transaction.done();
+    await env.close();
   }
 
-  return {
-    async next() {
-      end();
-      // LMDB would reuse the snapshot of an earlier read in the same turn of the event loop.
-      env.resetReadTxn();
-      transaction = env.useReadTransaction();
-      assertSchema(opened.meta.get('schema', { transaction }), false);
-      const tables = lmdbTables(opened, transaction);
-      const meta = await readMeta(tables);
-      const network = metaValue(meta, 'network');
-      if (network === null) throw new DamagedState('it does not say whose it is');
-      return readingOf({
-        network,
-        meta,
-        tables,
-        database: DATABASE,
-        isClosed: isClosed(opened, { transaction }),
-      });
-    },
-    async close() {
-      end();
-      if (isOpen) await env.close();
-      isOpen = false;
-    },
-  };
+  try {
+    assertSchema(opened.meta.get('schema', { transaction }), false);
+    const tables = lmdbTables(opened, transaction);
+    const meta = await readMeta(tables);
+    const network = metaValue(meta, 'network');
+    if (network === null) throw new DamagedState('it does not say whose it is');
+    const reading = await readingOf({
+      network,
+      meta,
+      tables,
+      database: DATABASE,
+      isClosed: isClosed(opened, { transaction }),
+    });
+    return { ...reading, close };
+  } catch (cause) {
+    await close();
+    throw cause;
+  }
 }
 
 function openForReading(dataDir: string): { env: RootDatabase; opened: OpenTables } {

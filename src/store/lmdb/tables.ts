@@ -83,11 +83,6 @@ export type OpenTables = ReturnType<typeof openTables>;
 
 export type Transaction = NonNullable<GetOptions['transaction']>;
 
-/** The number of rows. */
-export function entriesOf(opened: OpenTables, table: TableName): number {
-  return (opened[table].getStats() as { readonly entryCount?: number }).entryCount ?? 0;
-}
-
 /** Large enough to keep iteration cheap, small enough for the batches to be garbage-collected early. */
 const BATCH_ROWS = 500;
 
@@ -141,9 +136,8 @@ async function* inBatches<Row, Item>(
 /** Writes all changes in one transaction, which is on disk when this returns. */
 export function writeAtOnce(opened: OpenTables, changes: readonly TableChange[]): void {
   opened.meta.transactionSync(() => {
-    for (const { table, put = [], drop = [] } of changes) {
+    for (const { table, put } of changes) {
       const written = opened[table] as unknown as WritableTable;
-      for (const key of drop) written.removeSync(key);
       for (const { key, version, row } of put) {
         if (VERSIONED.has(table)) written.putSync(key, row, version);
         else written.putSync(key, row);
@@ -154,5 +148,4 @@ export function writeAtOnce(opened: OpenTables, changes: readonly TableChange[])
 
 interface WritableTable {
   putSync(key: RowKey, row: Buffer, version?: number): unknown;
-  removeSync(key: RowKey): unknown;
 }

@@ -1,5 +1,5 @@
 /** The marks on a place whose state was moved elsewhere, or into which a state is being moved. */
-import { type Arrival, type MetaRows, metaChange, metaValue } from '../meta-rows.ts';
+import { type MetaRows, metaChange, metaValue } from '../meta-rows.ts';
 import type { LastEntry } from '../stream/ports.ts';
 import type { TableChange } from '../tables.ts';
 
@@ -11,10 +11,10 @@ export function assertNotMoved(meta: Pick<MetaRows, 'get'>, place: string): void
 }
 
 /** `place` names the location of the mark, for messages. */
-export function assertArrived(arrival: Arrival | null, place: string): void {
-  if (arrival === null) return;
+export function assertArrived(isArriving: boolean, place: string): void {
+  if (!isArriving) return;
   throw new Error(
-    `A state is being moved into ${place}, from ${arrival.from}; if that was interrupted, continue it with mesh-na store move --resume, or cancel it with --abandon`,
+    `A state is being moved into ${place}; if that was interrupted, repeat the same mesh-na store move, which finishes it`,
   );
 }
 

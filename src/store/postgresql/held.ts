@@ -1,6 +1,6 @@
 /** Holds a database whose state is moved elsewhere: the process that moves it becomes its last holder. */
 import type { Client } from 'pg';
-import { type MetaRows, metaValue } from '../meta-rows.ts';
+import { metaValue } from '../meta-rows.ts';
 import { retirement } from '../move/marks.ts';
 import type { HeldState } from '../stream/ports.ts';
 import type { StoreAddress } from './address.ts';
@@ -33,86 +33,77 @@ export function acquireMoveLease(options: MoverOptions): Promise<Lease> {
   });
 }
 
-/** How long a request to stop is valid; it is repeated before it expires. */
-const ASK_MS = 5000;
-
-/** The place to which the state in the database was moved; null if it was not moved. */
-export function movedFromDatabase(address: StoreAddress): Promise<string | null> {
-  return onMeta(address, (meta) => metaValue(meta, 'moved'));
-}
-
 /** Whether the database has a state that is not still being moved into it. */
 export function isServable(address: StoreAddress): Promise<boolean> {
-  return onMeta(address, (meta) => meta.has('network') && !meta.has('arriving'));
-}
-
-/** What is found must outlive the primary, because a repeated move relies on it. */
-function onMeta<Found>(address: StoreAddress, find: (meta: MetaRows) => Found): Promise<Found> {
   return onPrimary(address, async (client, shown) => {
     await assertSchema(client, shown);
-    const found = find(await readMetaOf(client));
+    const meta = await readMetaOf(client);
+    const found = meta.has('network') && !meta.has('arriving');
+    // The state must outlive the primary, because a repeated move relies on it.
     if (found) await awaitStandbys(client);
     return found;
   });
 }
 
-/**
- * Asks the writer to stop, and waiting instances to continue to wait, for a few seconds. Returns the writer's name;
- * null if there is no writer.
- */
-export async function askWriter(options: MoverOptions): Promise<string | null> {
-  const table = await connectToLease(options.address, options);
+/** Throws a one-sentence error if another process holds the database. */
+export async function holdDatabase(options: MoverOptions): Promise<HeldState> {
+  const { client, shown } = await connectToPrimary(options.address);
   try {
-    const { isOver, holderName } = await table.look();
-    if (!isOver) await table.requestStop(ASK_MS);
-    return isOver ? null : holderName;
-  } finally {
-    await table.disconnect();
-  }
-}
-
-/** Null while another process holds the database. */
-export async function holdDatabase(options: MoverOptions): Promise<HeldState | null> {
-  const table = await connectToLease(options.address, options);
-  const { isOver } = await table.look().finally(() => table.disconnect());
-  if (!isOver) return null;
-  const { client } = await connectToPrimary(options.address);
-  try {
-    return heldOn(client, await acquireMoveLease(options));
+    await assertSchema(client, shown);
+    // A standby that is away is named here: the lease would only wait for it.
+    await movedIn(client);
+    await assertNobodyServes(options, shown);
+    const lease = await acquireMoveLease(options);
+    try {
+      return heldOn(client, lease, await movedIn(client));
+    } catch (cause) {
+      await endLease(lease);
+      throw cause;
+    }
   } catch (cause) {
     await disconnect(client);
     throw cause;
   }
 }
 
-function heldOn(client: Client, lease: Lease): HeldState {
-  const wasClosed = lease.previousOwner !== 'lost';
+/** The place to which the state was moved; null if it was not. What is found outlives the primary. */
+async function movedIn(client: Client): Promise<string | null> {
+  const movedTo = metaValue(await readMetaOf(client), 'moved');
+  if (movedTo !== null) await awaitStandbys(client);
+  return movedTo;
+}
+
+async function assertNobodyServes(options: MoverOptions, shown: string): Promise<void> {
+  const table = await connectToLease(options.address, options);
+  const { isOver, holderName } = await table.look().finally(() => table.disconnect());
+  if (isOver) return;
+  const holder = holderName === null ? 'another process' : holderName;
+  throw new Error(
+    `The state in the database at ${shown} is in use by ${holder}: stop it, and every other instance, first`,
+  );
+}
+
+/** Leaves the lease as the process that served the state has left it. */
+async function endLease(lease: Lease): Promise<void> {
+  await lease.end(lease.previousOwner === 'lost' ? 'abandoned' : 'released').catch(() => undefined);
+}
+
+function heldOn(client: Client, lease: Lease, movedTo: string | null): HeldState {
   let isHeld = true;
-
-  async function release(): Promise<void> {
-    if (!isHeld) return;
-    isHeld = false;
-    await lease.end(wasClosed ? 'released' : 'abandoned').catch(() => undefined);
-    await disconnect(client);
-  }
-
   return {
-    wasClosed,
+    wasClosed: lease.previousOwner !== 'lost',
+    movedTo,
     async retire(last, successor) {
       await inTransaction(client, async () => {
         await client.query('select mesh_na.hold_lease($1, $2)', [lease.epoch, lease.holder]);
-        const { revision } = metaValue(await readMetaOf(client), 'totals');
-        await client.query('select mesh_na.note_changes($1, $2, $3, $4, $5)', [
-          last.totals.revision,
-          revision,
-          [],
-          [],
-          [],
-        ]);
         await postgresqlTables(client).write(retirement(last, successor));
       });
-      await release();
     },
-    release,
+    async release() {
+      if (!isHeld) return;
+      isHeld = false;
+      await endLease(lease);
+      await disconnect(client);
+    },
   };
 }

@@ -2,7 +2,7 @@
 import { readEntries } from '../audit-log.ts';
 import { metaValue } from '../meta-rows.ts';
 import type { AuditEntry } from '../store.ts';
-import { type StateReader, type StateSource, sourceOf } from '../stream/ports.ts';
+import type { StateSource } from '../stream/ports.ts';
 import { readingOf } from '../stream/source.ts';
 import type { StoreAddress } from './address.ts';
 import { disconnect } from './connect.ts';
@@ -14,32 +14,26 @@ export class NoStateYet extends Error {}
 
 /** Throws a one-sentence error if there is no state or it is damaged. */
 export async function openPostgresqlSource(address: StoreAddress): Promise<StateSource> {
-  return sourceOf(await openPostgresqlReader(address));
-}
-
-export async function openPostgresqlReader(address: StoreAddress): Promise<StateReader> {
   const { client, shown } = await connectToTables(address);
-  let isReading = false;
-  return {
-    async next() {
-      if (isReading) await client.query('commit');
-      isReading = true;
-      const meta = await beginReading(client);
-      const network = metaValue(meta, 'network');
-      if (network === null) throw new NoStateYet(`The database at ${shown} holds no state`);
-      const { rows } = await client.query<{ released: boolean }>(
-        'select released from mesh_na.writer_lease',
-      );
-      return readingOf({
-        network,
-        meta,
-        tables: postgresqlTables(client),
-        database: DATABASE,
-        isClosed: rows[0]?.released === true,
-      });
-    },
-    close: () => disconnect(client),
-  };
+  try {
+    const meta = await beginReading(client);
+    const network = metaValue(meta, 'network');
+    if (network === null) throw new NoStateYet(`The database at ${shown} holds no state`);
+    const { rows } = await client.query<{ released: boolean }>(
+      'select released from mesh_na.writer_lease',
+    );
+    const reading = await readingOf({
+      network,
+      meta,
+      tables: postgresqlTables(client),
+      database: DATABASE,
+      isClosed: rows[0]?.released === true,
+    });
+    return { ...reading, close: () => disconnect(client) };
+  } catch (cause) {
+    await disconnect(client);
+    throw cause;
+  }
 }
 
 /** All entries of the audit log in order, from one snapshot; throws if one is missing. */

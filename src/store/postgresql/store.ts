@@ -151,7 +151,7 @@ function assertOwnState(meta: MetaRows, { network, dataDir, candidate }: Postgre
   assertNotMoved(meta, 'the database');
   const arrival = metaValue(meta, 'arriving');
   // A candidate waits for the end of the move.
-  if (candidate === null) assertArrived(arrival, 'the database');
+  if (candidate === null) assertArrived(arrival !== null, 'the database');
   if (network === null) return;
   if (arrival !== null) {
     assertSameNetwork(arrival.network, network, 'the database');

@@ -80,15 +80,11 @@ function statementsOn(layout: Layout) {
     isVersioned,
     select: select(table),
     selectSome: `${select(`${table} join ${keys} using (${names})`)} order by ${names}`,
-    count: `select count(*)::float8 as count from ${table} where ${condition}`,
     put: isPart
       ? `update ${table} set ${value} = w.${value} from ${rows} where ${isSame}`
       : `insert into ${table} (${names}, ${written})
           select w.*${other === undefined ? '' : `, ${other[1]}`} from ${rows}
           on conflict (${names}) do update set ${written.map((name) => `${name} = excluded.${name}`)}`,
-    drop: isPart
-      ? `update ${table} set ${value} = null from ${keys} where ${isSame}`
-      : `delete from ${table} using ${keys} where ${isSame}`,
   };
 }
 
@@ -147,11 +143,9 @@ export function postgresqlTables(client: Client): Tables {
     ...tableReader(async ({ text, rowMode }, values) => {
       return (await client.query<unknown[]>({ text, values: [...values], rowMode })).rows;
     }),
-    // Followers see these changes only if the same transaction also records them.
     async write(changes) {
-      for (const { table, put = [], drop = [] } of changes) {
+      for (const { table, put } of changes) {
         const statements = TABLES[table];
-        if (drop.length > 0) await client.query(statements.drop, keyLists(table, drop));
         if (put.length === 0) continue;
         const columns = keyLists(
           table,
@@ -187,15 +181,6 @@ export async function readRows<Item>(
   const values = keyLists(table, keys);
   const { rows } = await client.query<unknown[]>({ text, values, rowMode: 'array' });
   return rows.map((row) => read(storedRow(table, row)));
-}
-
-export async function countRows(client: Client, table: TableName): Promise<number> {
-  try {
-    const { rows } = await client.query<{ count: number }>(TABLES[table].count);
-    return rows[0]?.count ?? 0;
-  } catch (cause) {
-    throw readingProblem(table, cause);
-  }
 }
 
 function keyLists(table: TableName, keys: readonly RowKey[]): unknown[][] {

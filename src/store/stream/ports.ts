@@ -1,5 +1,5 @@
 /** Interfaces for reading a complete state from one place and writing it to another, independent of the database. */
-import type { Arrival, MetaRows } from '../meta-rows.ts';
+import type { MetaRows } from '../meta-rows.ts';
 import type { NetworkIdentity } from '../network-identity.ts';
 import type { StatePosition, TimeRange } from '../store.ts';
 import type { TableReader } from '../tables.ts';
@@ -27,27 +27,8 @@ export interface StateReading {
   readonly meta: MetaRows;
 }
 
-/** Reads one snapshot after another. */
-export interface StateReader {
-  /**
-   * Takes a snapshot of the current state, and ends the previous one. Rejects if there is no state or it is damaged.
-   */
-  next(): Promise<StateReading>;
-  close(): Promise<void>;
-}
-
 export interface StateSource extends StateReading {
   close(): Promise<void>;
-}
-
-/** Takes the only snapshot of a reader; closes the reader if that fails. */
-export async function sourceOf(reader: StateReader): Promise<StateSource> {
-  try {
-    return { ...(await reader.next()), close: () => reader.close() };
-  } catch (cause) {
-    await reader.close();
-    throw cause;
-  }
 }
 
 /** A place without state. What is written there becomes a state only when `finish` resolves. */
@@ -72,31 +53,27 @@ export interface LastEntry {
  * no other process can move a state there at the same time.
  */
 export interface StateReceiver {
-  /** The earlier move into this place that was not finished; null if there is none. */
-  readonly arrival: Arrival | null;
-  /** Removes the remains of an earlier move, and marks the place as receiving a state. */
-  begin(arrival: Arrival): Promise<void>;
-  /** Copies differences until the place matches the reading; returns the number of rows that differed. */
-  take(reading: StateReading): Promise<number>;
-  /** How many processes that wait to serve from this place have not yet read the first copy. */
-  unready(): Promise<number>;
+  /** Removes the remains of an earlier move, and copies every row. */
+  take(reading: StateReading): Promise<void>;
+  /** Reads what was copied, also by an earlier move; rejects if that is not a whole state. */
+  taken(): Promise<StateSource>;
   /**
-   * Adds the last entry, and whether the last owner closed the old place cleanly. Call when the only remaining step is
-   * to retire the old place.
+   * Adds the last entry, and whether the last owner closed the old place cleanly. All of it is on disk when this
+   * resolves. Call when the only remaining step is to retire the old place.
    */
   complete(last: LastEntry, isClosed: boolean): Promise<void>;
-  /** Makes the place available for serving. Call after the old place was retired. */
+  /** Makes the place available for serving, and releases it. Call after the old place was retired. */
   publish(isClosed: boolean): Promise<void>;
-  /** Leaves the place as it is, so that the move can be resumed later. */
+  /** Releases the place as it is, so that a repeated move can go on from it. */
   leave(): Promise<void>;
-  /** Removes everything that was moved here. */
-  abandon(): Promise<void>;
 }
 
 /** The old place of a state, which nobody else can open while it is held. */
 export interface HeldState {
   /** Whether the last owner closed the state cleanly. */
   readonly wasClosed: boolean;
+  /** Where the state goes on; null if it has not been moved. */
+  readonly movedTo: string | null;
   /** Atomically adds the last entry and permanently marks the state as moved to the successor. */
   retire(last: LastEntry, successor: string): Promise<void>;
   /** Releases the place; the state is unchanged unless it was retired. */
