@@ -1,12 +1,16 @@
 /** Moves a large state from a data folder to PostgreSQL while nobody serves it. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync } from 'node:fs';
+import { cpSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemRuntime } from '../src/base/runtime.ts';
+import type { GenesisBlock } from '../src/protocol/records/genesis.ts';
+import { openLmdbStore } from '../src/store/lmdb/store.ts';
+import { networkOf } from '../src/store/network-identity.ts';
 import { parseStoreAddress } from '../src/store/postgresql/address.ts';
 import { migrateDatabase } from '../src/store/postgresql/status.ts';
+import type { Store } from '../src/store/store.ts';
 import { startCluster } from '../test/support/postgresql.ts';
 import { scratchFolder } from '../test/support/scratch.ts';
 import { ROOT } from './children.ts';
@@ -26,8 +30,11 @@ export async function benchStoreMove(_load: Load, settings: Settings): Promise<R
   const store = await cluster.createDatabase();
   await migrateDatabase(parseStoreAddress(store, {}));
   try {
-    if (dataDir === null) await seed(state, { nodes, revoked: 0, invites: 0, agents: 0 }, progress);
-    else cpSync(dataDir, state, { recursive: true });
+    if (dataDir !== null) cpSync(dataDir, state, { recursive: true });
+    else {
+      const counts = { nodes, revoked: 0, invites: 0, agents: 0 };
+      await seed(state, counts, progress, openOwned);
+    }
     const { expected_ms: expected } = await runMove(state, store, ['--dry-run'], progress);
     const { rows, took } = await runMove(state, store, ['--yes'], progress);
     return {
@@ -43,6 +50,12 @@ export async function benchStoreMove(_load: Load, settings: Settings): Promise<R
   } finally {
     scratch.remove();
   }
+}
+
+/** Only a state that says whose it is can be moved. */
+function openOwned(dataDir: string): Store {
+  const genesis = JSON.parse(readFileSync(join(dataDir, 'genesis.json'), 'utf8')) as GenesisBlock;
+  return openLmdbStore(dataDir, networkOf(genesis));
 }
 
 async function runMove(
