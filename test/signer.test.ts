@@ -9,7 +9,8 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { connect, createServer, type Server, type Socket } from 'node:net';
+import { Agent, createServer, request, type Server, type ServerResponse } from 'node:http';
+import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
@@ -17,12 +18,7 @@ import { parseJson } from '../src/base/json/parse.ts';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { canonicalJson } from '../src/base/json/write.ts';
 import { readKeyFile } from '../src/base/keys/key-file.ts';
-import {
-  challengeText,
-  createSignerReader,
-  MESSAGE,
-  message,
-} from '../src/base/signer/protocol.ts';
+import { challengeText, KEY_HEADER } from '../src/base/signer/protocol.ts';
 import { kindOf, startSignerService } from '../src/base/signer/service.ts';
 import { nextKeyFile } from '../src/server/config/identity.ts';
 import { loadConfig } from '../src/server/config/load.ts';
@@ -52,23 +48,32 @@ const { vectors } = JSON.parse(
   readFileSync(new URL('test/vectors/signer.json', PROJECT), 'utf8'),
 ) as { vectors: Vectors };
 
+interface Asked {
+  readonly method: string;
+  readonly target: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
 interface Exchange {
-  readonly asked: string;
-  readonly answered: string;
+  readonly asked: Asked;
+  readonly text?: string;
+  readonly answered: { readonly status: number; readonly body: string };
+}
+
+interface KeyPair {
+  readonly seed_base64: string;
+  readonly public_base64: string;
 }
 
 interface Vectors {
-  readonly key: Exchange & { readonly seed_base64: string; readonly public_base64: string };
-  readonly challenge: Exchange & { readonly nonce_hex: string; readonly text: string };
-  readonly signatures: readonly (Exchange & { readonly text: string })[];
-  readonly refusal: Exchange;
-  readonly too_long: Pick<Exchange, 'asked'>;
-  readonly two_keys: {
-    readonly second: { readonly seed_base64: string; readonly public_base64: string };
-    readonly keys: Exchange;
-    readonly signatures: readonly Exchange[];
-    readonly refusal: Exchange;
-  };
+  readonly key: KeyPair;
+  readonly second: KeyPair;
+  readonly keys: Exchange;
+  readonly both_keys: Exchange;
+  readonly challenge: Exchange & { readonly nonce_hex: string };
+  readonly signatures: readonly Exchange[];
+  readonly refusals: readonly Exchange[];
+  readonly too_long: { readonly asked: Asked };
 }
 
 function start(
@@ -260,11 +265,14 @@ test('a start waits for a signer that is started at the same time', async () => 
 interface Pretender {
   readonly server: Server;
   /** How it answers requests to sign, after it has proved its key. */
-  answer: (socket: Socket, right: Buffer) => void;
+  answer: (response: ServerResponse, right: string) => void;
 }
 
 function closed(server: Server): Promise<void> {
-  return new Promise((resolve) => server.close(() => resolve()));
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
 }
 
 async function pretend(
@@ -272,26 +280,19 @@ async function pretend(
   held = readKeyFile(keyFile),
 ): Promise<Pretender> {
   const key = signerFromSeed(held);
-  const rightly = (socket: Socket, signature: Buffer) => {
-    for (const part of message(MESSAGE.signature, signature)) socket.write(part);
+  const rightly = (response: ServerResponse, signature: string) => {
+    response.end(signature);
   };
-  const server = createServer((socket) => {
-    socket.on('error', () => socket.destroy());
-    const read = createSignerReader(1_000_000, (type, body) => {
-      if (type === MESSAGE.askKeys) {
-        for (const part of message(MESSAGE.refused, Buffer.from('unknown'))) socket.write(part);
-        return;
-      }
-      if (type === MESSAGE.askKey) {
-        for (const part of message(MESSAGE.key, Buffer.from(key.publicKey, 'base64')))
-          socket.write(part);
-        return;
-      }
-      const signature = Buffer.from(key.sign(body), 'base64');
-      if (kindOf(body) === 'challenge') rightly(socket, signature);
-      else pretender.answer(socket, signature);
-    });
-    socket.on('data', read);
+  const server = createServer({ keepAliveTimeout: 0 }, async (asked, response) => {
+    if (asked.url === '/keys') {
+      response.end(key.publicKey);
+      return;
+    }
+    assert.equal(asked.headers[KEY_HEADER], key.publicKey);
+    const text = Buffer.concat(await asked.toArray());
+    const signature = key.sign(text);
+    if (kindOf(text) === 'challenge') rightly(response, signature);
+    else pretender.answer(response, signature);
   });
   const pretender: Pretender = { server, answer: rightly };
   await new Promise<void>((resolve) => server.listen(path, resolve));
@@ -302,41 +303,49 @@ async function pretend(
 const WRONG_ANSWERS = [
   [
     'with another signature',
-    (socket: Socket, right: Buffer) => {
-      right[0] = (right[0] ?? 0) ^ 1;
-      for (const part of message(MESSAGE.signature, right)) socket.write(part);
+    (response: ServerResponse, right: string) => {
+      const other = Buffer.from(right, 'base64');
+      other[0] = (other[0] ?? 0) ^ 1;
+      response.end(other.toString('base64'));
     },
     /does not sign: it answered with a signature that does not verify/,
   ],
   [
     'with a shorter one',
-    (socket: Socket, right: Buffer) => {
-      for (const part of message(MESSAGE.signature, right.subarray(1))) socket.write(part);
+    (response: ServerResponse, right: string) => {
+      const shorter = Buffer.from(right, 'base64').subarray(1).toString('base64');
+      response.end(shorter);
     },
     /does not sign: it answered with a signature that does not verify/,
   ],
   [
     'by what it was not asked',
-    (socket: Socket) => {
-      for (const part of message(MESSAGE.key, Buffer.alloc(32))) socket.write(part);
-    },
-    /does not sign: it answered with a message of type 3/,
+    (response: ServerResponse) => response.end('<html>'),
+    /does not sign: it answered with a signature that does not verify/,
+  ],
+  [
+    'by a failure',
+    (response: ServerResponse) => response.writeHead(500).end('failed'),
+    /does not sign: it answered with the status 500/,
   ],
   [
     'with more than fits',
-    (socket: Socket) => socket.write(Buffer.from('7fffffff04', 'hex')),
-    /does not sign: it sends A message of 2147483647 bytes/,
+    (response: ServerResponse) => response.end(' '.repeat(4097)),
+    /does not sign: its answer is too long/,
   ],
   [
     'by a refusal',
-    (socket: Socket) => {
-      for (const part of message(MESSAGE.refused, Buffer.from('not\ntoday'))) socket.write(part);
-    },
+    (response: ServerResponse) => response.writeHead(403).end('not\ntoday'),
     /refuses: not\?today/,
   ],
   [
+    'by what is not HTTP',
+    (response: ServerResponse) => response.socket?.end('not HTTP'),
+    /does not sign: Parse Error: Expected HTTP\//,
+  ],
+  [
     'by hanging up',
-    (socket: Socket) => socket.destroy(),
+    (response: ServerResponse) => response.socket?.destroy(),
     /does not sign: it has closed the connection/,
   ],
 ] as const;
@@ -435,36 +444,63 @@ test('a key that others can read, and an invalid address, are refused', async ()
 
 test('the vectors match a signer’s answers, byte for byte, and too long a text ends the connection', async () => {
   const network = signedNetwork();
-  const { key, challenge, signatures, refusal, too_long, two_keys } = vectors;
+  const { key, second, keys, both_keys, challenge, signatures, refusals, too_long } = vectors;
   writeFileSync(network.keyFile, `${key.seed_base64}\n`);
+  const alone = await startSigner(network);
+  await exchange(network.path, [keys]);
+  await alone.end('SIGTERM');
   const nextFile = nextKeyFile(network.keyFile);
-  writeFileSync(nextFile, `${two_keys.second.seed_base64}\n`, { mode: 0o600 });
+  writeFileSync(nextFile, `${second.seed_base64}\n`, { mode: 0o600 });
   const signer = await startSigner(network, ['--next-key', nextFile]);
-  const withKeys = [two_keys.keys, ...two_keys.signatures, two_keys.refusal];
-  const exchanges = [key, challenge, ...signatures, ...withKeys, refusal];
-  const expected = exchanges.map(({ answered }) => answered).join('');
-  const socket = connect(network.path);
-  const received: Buffer[] = [];
-  socket.on('data', (piece: Buffer) => received.push(piece));
-  const asked = Buffer.from(exchanges.map((exchange) => exchange.asked).join(''), 'hex');
-  for (const byte of asked) socket.write(Buffer.of(byte));
-  await until(() => Buffer.concat(received).length >= expected.length / 2);
-  assert.equal(Buffer.concat(received).toString('hex'), expected);
+  await exchange(network.path, [both_keys, challenge, ...signatures, ...refusals, both_keys]);
   assert.equal(challengeText(Buffer.from(challenge.nonce_hex, 'hex')), challenge.text);
 
-  const ended = new Promise<void>((resolve) => socket.once('close', () => resolve()));
-  socket.write(Buffer.from(too_long.asked, 'hex'));
-  await ended;
+  for (const fields of [too_long.asked.headers, { 'Transfer-Encoding': 'chunked' }, null]) {
+    const socket = connect(network.path);
+    const ended = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+    socket.on('error', () => undefined).resume();
+    const lines = Object.entries(fields ?? {}).map(([name, value]) => `${name}: ${value}\r\n`);
+    const first = fields === null ? 'what?\r\n' : 'POST /sign HTTP/1.1\r\nHost: signer\r\n';
+    socket.write(`${first}${lines.join('')}\r\n`);
+    await ended;
+  }
   await signer.end('SIGTERM');
-  assert.match(
-    signer.output(),
-    /WARNING mesh\.signer A message of 268435458 bytes was announced: connections ended: 1/,
-  );
+  for (const problem of [
+    'A text of 268435457 bytes was announced',
+    'A text of unknown length was announced',
+    'What arrived is not HTTP, or its head is too long',
+  ]) {
+    assert.ok(signer.output().includes(`WARNING mesh.signer ${problem}: connections ended: 1`));
+  }
   assert.ok(signer.output().includes(`Signed join_certificate with ${key.public_base64}: 1`));
-  for (const { public_base64 } of [key, two_keys.second]) {
+  for (const { public_base64 } of [key, second]) {
     assert.ok(signer.output().includes(`Signed revocation_list with ${public_base64}: 1`));
   }
 });
+
+/** Every request is on the same connection, and its body arrives byte by byte. */
+async function exchange(socketPath: string, exchanges: readonly Exchange[]): Promise<void> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const sockets = new Set<unknown>();
+  for (const { asked, text = '', answered } of exchanges) {
+    const { method, target: path } = asked;
+    const body = Buffer.from(text);
+    const headers = { ...asked.headers, 'Content-Length': body.length };
+    const answer = await new Promise<typeof answered>((resolve, reject) => {
+      const sent = request({ agent, socketPath, method, path, headers }, async (response) => {
+        sockets.add(response.socket);
+        const received = Buffer.concat(await response.toArray()).toString();
+        resolve({ status: response.statusCode ?? 0, body: received });
+      });
+      sent.on('error', reject);
+      for (const byte of body) sent.write(Buffer.of(byte));
+      sent.end();
+    });
+    assert.deepEqual(answer, answered);
+  }
+  assert.equal(sockets.size, 1);
+  agent.destroy();
+}
 
 test('every record that an authority signs is recognized by its kind', () => {
   const kinds = new Set<string>();

@@ -1,54 +1,12 @@
-/**
- * The messages between an authority and its signer, and the text the signer signs to prove that it holds the key
- * [signer-2].
- */
+/** What an authority and its signer say to each other by HTTP, and the texts that show that a signer signs [signer-2]. */
 
-import { createMessageReader, LENGTH_BYTES } from '../length-prefixed.ts';
+/** Names the key that is to sign, in base64. */
+export const KEY_HEADER = 'x-mesh-key';
 
-export const MESSAGE = {
-  askKey: 1,
-  askSignature: 2,
-  key: 3,
-  signature: 4,
-  refused: 5,
-  askKeys: 6,
-  keys: 7,
-  askSignatureWith: 8,
-} as const;
-
-export type MessageType = (typeof MESSAGE)[keyof typeof MESSAGE];
-
-/** The longest body of a message, in bytes: a revocation list of a million entries. */
+/** The longest text, in bytes: a revocation list of a million entries. */
 export const MOST_BYTES = 256 * 1024 ** 2;
-/** The length of a public key. */
-export const KEY_BYTES = 32;
 /** The longest answer with keys, a signature or a reason. */
-export const MOST_ANSWER_BYTES = 1024;
-
-/** Four bytes with the length of the rest, one byte with the type, and the parts of the body. */
-export function message(type: MessageType, ...body: readonly Uint8Array[]): Buffer[] {
-  const head = Buffer.alloc(LENGTH_BYTES + 1);
-  head.writeUInt32BE(body.reduce((sum, { length }) => sum + length, 1));
-  head[LENGTH_BYTES] = type;
-  const parts = body.map((part) => Buffer.from(part.buffer, part.byteOffset, part.byteLength));
-  return [head, ...parts];
-}
-
-/**
- * Accepts chunks of any length and calls back with each complete message. Throws a one-sentence error if a body would
- * be longer than `most`, before it arrives.
- */
-export function createSignerReader(
-  most: number,
-  take: (type: number, body: Buffer) => void,
-): (piece: Buffer) => void {
-  return createMessageReader(
-    (bytes) => {
-      if (bytes === 0 || bytes > 1 + most) throw new Error(`A message of ${bytes} bytes`);
-    },
-    (whole) => take(whole[0] ?? 0, whole.subarray(1)),
-  );
-}
+export const MOST_ANSWER_BYTES = 4096;
 
 /** No record begins with this text, so the signature is useless elsewhere. */
 const LABEL = 'mesh-na signer 1';

@@ -3,21 +3,18 @@
  * is opened for one user and optionally one group, and every signature is reported [signer-2].
  */
 import { chmodSync, lstatSync, rmSync } from 'node:fs';
-import { connect, createServer, type Server, type Socket } from 'node:net';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { connect } from 'node:net';
 import type { Signer } from '../crypto/primitives.ts';
-import {
-  createSignerReader,
-  KEY_BYTES,
-  MESSAGE,
-  type MessageType,
-  MOST_BYTES,
-  message,
-} from './protocol.ts';
+import { KEY_HEADER, MOST_BYTES } from './protocol.ts';
 
 /** Each process and each signing thread of an authority has one connection. */
 const MOST_CONNECTIONS = 64;
 /** The memory that incomplete texts on all connections may use together. */
 const MOST_BYTES_HELD = 2 * MOST_BYTES;
+/** How long a request may take to arrive. */
+const ARRIVAL_MS = 60_000;
+const MOST_HEAD_BYTES = 4096;
 
 export interface SignerServiceOptions {
   readonly path: string;
@@ -41,12 +38,16 @@ export interface SignerService {
 export async function startSignerService(options: SignerServiceOptions): Promise<SignerService> {
   const { path, isForGroup } = options;
   await removeAbandoned(path);
-  const connections = new Set<Socket>();
-  const held = { bytes: 0 };
-  const server = createServer((socket) => {
-    connections.add(socket);
-    socket.once('close', () => connections.delete(socket));
-    serve(socket, held, options);
+  const server = createServer(
+    // The authority notices by the end of its connection that the signer has ended, so no idle one is ended.
+    { keepAliveTimeout: 0, requestTimeout: ARRIVAL_MS, maxHeaderSize: MOST_HEAD_BYTES },
+    answering(options),
+  );
+  server.on('clientError', (cause: NodeJS.ErrnoException, socket) => {
+    // To vanish is no misuse.
+    if (cause.code?.startsWith('HPE_'))
+      options.misused('What arrived is not HTTP, or its head is too long');
+    socket.destroy();
   });
   server.maxConnections = MOST_CONNECTIONS;
   await listening(server, path, isForGroup ? 0o117 : 0o177);
@@ -55,7 +56,7 @@ export async function startSignerService(options: SignerServiceOptions): Promise
   return {
     close() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      for (const socket of connections) socket.destroy();
+      server.closeAllConnections();
       return closed;
     },
   };
@@ -92,73 +93,65 @@ async function removeAbandoned(path: string): Promise<void> {
   rmSync(path);
 }
 
-function serve(
-  socket: Socket,
-  held: { bytes: number },
-  { signer, second, signed, misused }: SignerServiceOptions,
-): void {
+function answering({ signer, second, signed, misused }: SignerServiceOptions) {
   const signers = second === null ? [signer] : [signer, second];
-  const publicKeys = signers.map(({ publicKey }) => Buffer.from(publicKey, 'base64'));
-  /** Bytes of a text that has not completely arrived. */
-  let waiting = 0;
+  let heldBytes = 0;
 
-  function answer(type: MessageType, ...body: readonly Uint8Array[]): void {
-    socket.cork();
-    for (const part of message(type, ...body)) socket.write(part);
-    socket.uncork();
+  function misuseBy({ headers }: IncomingMessage, bytes: number): string | null {
+    if (headers['transfer-encoding'] !== undefined) return 'A text of unknown length was announced';
+    if (bytes > MOST_BYTES) return `A text of ${bytes} bytes was announced`;
+    if (heldBytes + bytes <= MOST_BYTES_HELD) return null;
+    return 'Too much data is pending at once to fit in memory';
   }
 
-  function sign(key: Signer, text: Buffer): void {
-    answer(MESSAGE.signature, Buffer.from(key.sign(text), 'base64'));
-    signed(kindOf(text), text.length, key.publicKey);
-  }
-
-  function signWith(body: Buffer): void {
-    const publicKey = body.subarray(0, KEY_BYTES).toString('base64');
-    const key = signers.find((held) => held.publicKey === publicKey);
-    if (key === undefined) {
-      answer(MESSAGE.refused, Buffer.from(`The key ${publicKey} is not held here`));
-    } else sign(key, body.subarray(KEY_BYTES));
-  }
-
-  function fail(problem: string): void {
-    misused(problem);
-    socket.destroy();
-  }
-
-  const read = createSignerReader(MOST_BYTES, (type, body) => {
-    held.bytes -= waiting;
-    waiting = 0;
-    if (type === MESSAGE.askSignature) return sign(signer, body);
-    if (type === MESSAGE.askSignatureWith && body.length >= KEY_BYTES) return signWith(body);
-    if (type === MESSAGE.askKey && body.length === 0) {
-      return answer(MESSAGE.key, ...publicKeys.slice(0, 1));
-    }
-    if (type === MESSAGE.askKeys && body.length === 0) return answer(MESSAGE.keys, ...publicKeys);
-    answer(MESSAGE.refused, Buffer.from(`There is no message of type ${type}`));
-  });
-
-  socket.on('data', (piece: Buffer) => {
-    waiting += piece.length;
-    held.bytes += piece.length;
-    if (held.bytes > MOST_BYTES_HELD)
-      return fail('Too much data is pending at once to fit in memory');
-    // A client that does not read its answers is disconnected.
-    if (socket.writableLength > MOST_WAITING) return fail('Answers are not being read');
+  /** Rejects if the client vanishes, or is too slow. */
+  async function textIn(asked: IncomingMessage, bytes: number): Promise<Buffer> {
+    const text = Buffer.allocUnsafe(bytes);
+    let end = 0;
+    heldBytes += bytes;
     try {
-      read(piece);
-    } catch (cause) {
-      fail(`${cause instanceof Error ? cause.message : cause} was announced`);
+      for await (const piece of asked as AsyncIterable<Buffer>) end += piece.copy(text, end);
+      return text;
+    } finally {
+      heldBytes -= bytes;
     }
-  });
-  socket.on('error', () => socket.destroy());
-  socket.once('close', () => {
-    held.bytes -= waiting;
-    waiting = 0;
-  });
+  }
+
+  function answerTo({ method, url, headers }: IncomingMessage, text: Buffer): Answer {
+    if (method === 'GET' && url === '/keys') {
+      return [200, signers.map(({ publicKey }) => publicKey).join('\n')];
+    }
+    if (method !== 'POST' || url !== '/sign') return [404, `There is no ${method} ${url}`];
+    const named = headers[KEY_HEADER];
+    if (named === undefined) return [400, 'The header X-Mesh-Key is missing'];
+    const key = signers.find(({ publicKey }) => publicKey === named);
+    if (key === undefined) return [404, `The key ${named} is not held here`];
+    const signature = key.sign(text);
+    signed(kindOf(text), text.length, key.publicKey);
+    return [200, signature];
+  }
+
+  return async (asked: IncomingMessage, response: ServerResponse) => {
+    const bytes = Number(asked.headers['content-length'] ?? 0);
+    const misuse = misuseBy(asked, bytes);
+    if (misuse !== null) {
+      misused(misuse);
+      asked.destroy();
+      return;
+    }
+    const text = await textIn(asked, bytes).catch(() => null);
+    if (text === null) return;
+    const [status, body] = answerTo(asked, text);
+    response.statusCode = status;
+    response.setHeader('content-type', 'text/plain');
+    response.end(`${body.slice(0, MOST_ANSWER)}\n`);
+  };
 }
 
-const MOST_WAITING = 1024 ** 2;
+type Answer = readonly [status: number, body: string];
+
+/** Of an answer, in characters. */
+const MOST_ANSWER = 1024;
 
 /** Canonical JSON is sorted by name, so records of one kind begin alike. */
 const BEGINNINGS: readonly (readonly [kind: string, beginning: RegExp])[] = [
