@@ -37,8 +37,6 @@ export interface ServeOptions extends Flags {
  */
 const ANNOUNCE_MS = 3000;
 
-const MOVED = 'The state is being moved to another place';
-
 export async function serveAuthority(options: ServeOptions, command: Command): Promise<void> {
   if (options.check) return checkOnly(options, command.parent ?? command);
   // Set up first, so that no signal ends the process uncleanly.
@@ -61,7 +59,7 @@ export async function serveAuthority(options: ServeOptions, command: Command): P
   reload = () => reloadFiles(authority, config, reopen);
   announce(config, authority, options, created);
   void notifyManager('ready', process.env, logger);
-  const reason = await Promise.race([stop.requested, authority.stopRequested.then(() => MOVED)]);
+  const reason = await stop.requested;
   logger.write('INFO', 'server', `${reason}: finishing requests in flight`);
   const notified = notifyManager('stopping', process.env, logger);
   const announceMs = config.drain ?? (process.stdout.isTTY ? 0 : ANNOUNCE_MS);

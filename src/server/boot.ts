@@ -71,8 +71,6 @@ export interface RunningAuthority {
   runJob(name: string): Promise<void>;
   /** Resolves when everything that the edges have sent so far, log lines in particular, has arrived. */
   settle(): Promise<void>;
-  /** Resolves when the state is to be moved elsewhere; the process should then stop as it does on a signal. */
-  readonly stopRequested: Promise<void>;
   /** Ends the process because of an uncaught failure. */
   readonly fatal: Fatal;
   /** Refuses new requests, finishes those in flight, flushes, and releases the store. */
@@ -126,10 +124,6 @@ export async function startAuthority(
     frontOpened = resolve;
   });
   const edgesCaughtUp = async () => (await front).barrier();
-  let requestStop: () => void = () => undefined;
-  const stopRequested = new Promise<void>((resolve) => {
-    requestStop = resolve;
-  });
 
   const instanceId = runtime.uuid();
   const limits = createRateLimits(config.rateLimits);
@@ -161,7 +155,6 @@ export async function startAuthority(
     runtime: options.runtime,
     now: runtime.now,
     edgesCaughtUp,
-    stopRequested: requestStop,
     lost: (problem) => fatal('ownership', new Error(problem)),
   }).catch(async (cause) => {
     await signer.close();
@@ -330,7 +323,6 @@ export async function startAuthority(
       key: { publicKey: signer.publicKey, keyId: signer.keyId },
       runJob: background.runNow,
       settle: serving.settle,
-      stopRequested,
       fatal,
       stop: (patience = AT_ONCE) =>
         lifecycle.stop(

@@ -41,8 +41,7 @@ import { createLastCopies } from './link/last-copies.ts';
 import { tlsWires } from './link/tls-wires.ts';
 import type { AuthorityMetrics } from './metrics/authority.ts';
 
-export interface InstancesOptions
-  extends Pick<StoreOptions, 'instanceId' | 'stopRequested' | 'lost'> {
+export interface InstancesOptions extends Pick<StoreOptions, 'instanceId' | 'lost'> {
   readonly config: Config;
   /** The program version; only instances with the same one link to each other. */
   readonly program: string;
@@ -177,7 +176,6 @@ export async function joinInstances(options: InstancesOptions): Promise<Instance
     confirmed: metrics.leaseConfirmed,
     clockCompared: followDatabaseClock(logger, metrics.databaseClock),
     delayed: (reason) => logger.write('WARNING', 'store', reason),
-    stopRequested: options.stopRequested,
     lost: options.lost,
   }).catch((cause) => {
     close();
@@ -228,10 +226,7 @@ function linkSecrets({
 }
 
 type TurnOptions = Pick<Candidate, 'link' | 'seen' | 'missed' | 'cannotWrite'> &
-  Pick<
-    StoreOptions,
-    'instanceId' | 'runtime' | 'confirmed' | 'clockCompared' | 'delayed' | 'stopRequested' | 'lost'
-  >;
+  Pick<StoreOptions, 'instanceId' | 'runtime' | 'confirmed' | 'clockCompared' | 'delayed' | 'lost'>;
 
 /** Opens the store, or finds out that another instance is the writer. */
 async function takeTurn(

@@ -32,10 +32,7 @@ export interface NamedDatabase {
 }
 
 export interface StoreOptions
-  extends Pick<
-    PostgresqlOptions,
-    'dataDir' | 'confirmed' | 'clockCompared' | 'delayed' | 'stopRequested' | 'lost'
-  > {
+  extends Pick<PostgresqlOptions, 'dataDir' | 'confirmed' | 'clockCompared' | 'delayed' | 'lost'> {
   /** Null for the store in the data folder. */
   readonly database: DatabaseSetting | null;
   readonly network: NetworkIdentity;

@@ -459,7 +459,6 @@ test('while a standby is away, those who want the lease leave no sessions behind
       return leaseTableOf(url, ttl);
     },
     confirmed: () => undefined,
-    stopRequested: () => undefined,
     lost: () => undefined,
   });
   await until(() => attempts >= 8);
@@ -602,7 +601,6 @@ test('a waiter pauses before another connection, even if it was notified as the 
       };
     },
     confirmed: () => undefined,
-    stopRequested: () => undefined,
     lost: () => undefined,
   });
   await until(() => clock.isWaiting());
@@ -689,7 +687,6 @@ async function holdBy<Clock extends LeaseClock>(
     ttl,
     connect: () => leaseTableOf(url, ttl),
     confirmed: () => undefined,
-    stopRequested: () => undefined,
     lost: (problem) => lost.push(problem),
   });
   return { lease, clock, lost };

@@ -32,7 +32,6 @@ export function storeOptions(
     confirmed: () => undefined,
     clockCompared: () => undefined,
     delayed: () => undefined,
-    stopRequested: () => undefined,
     lost: () => undefined,
     ...given,
   };

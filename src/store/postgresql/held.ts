@@ -27,7 +27,6 @@ export function acquireMoveLease(options: MoverOptions): Promise<Lease> {
     ttl: options.leaseMs,
     connect: () => connectToLease(options.address, options),
     confirmed: () => undefined,
-    stopRequested: () => undefined,
     // Every transaction of a move checks the lease, and fails without it.
     lost: () => undefined,
   });

@@ -13,15 +13,13 @@ export interface LeaseTable {
    * in milliseconds. Rejects with `Unstorable` if the database accepts no changes.
    */
   take(claim: LeaseClaim, lasts: number, seen: SeenLease): Promise<TakenLease | null>;
-  /** Null if another process is the holder. */
-  renew(holding: Holding, lasts: number): Promise<RenewedLease | null>;
+  /** False if another process is the holder. */
+  renew(holding: Holding, lasts: number): Promise<boolean>;
   /**
    * Whether the lease of this holder is still valid by the clock of the database; null if another process is the
    * holder. Only a primary can renew a lease, so on a primary that a standby has replaced, the lease expires.
    */
   confirm(holding: Holding): Promise<boolean | null>;
-  /** Asks the holder to stop, and candidates to wait, for this many milliseconds. */
-  requestStop(lasts: number): Promise<void>;
   end(holding: Holding, isReleased: boolean): Promise<void>;
   /** Calls back from now on whenever a process takes or ends the lease. */
   listen(notified: () => void): Promise<void>;
@@ -57,7 +55,7 @@ export interface SeenLease {
   readonly isReleased: boolean;
   /** Whether the lease was released, or has expired by the clock of the database, which may have been set. */
   readonly isOver: boolean;
-  /** Whether a state is being moved into the database or out of it, so that no candidate can take the lease. */
+  /** Whether a state is being moved into the database, so that no candidate can take the lease. */
   readonly isMoving: boolean;
 }
 
@@ -65,11 +63,6 @@ export interface TakenLease {
   readonly epoch: number;
   /** Whether the previous holder released the lease. */
   readonly wasReleased: boolean;
-}
-
-export interface RenewedLease {
-  /** Whether the holder was asked to stop. */
-  readonly isWanted: boolean;
 }
 
 /** The database is running, but accepts no changes. */
@@ -92,11 +85,11 @@ const TAKE = `
   with taken as (
     update mesh_na.writer_lease as l
     set epoch = l.epoch + 1, holder = $1, holder_name = $2, configuration = $4, link = $5, released = false,
-      wanted_until = null, lasts = make_interval(secs => $3::float8 / 1000),
+      lasts = make_interval(secs => $3::float8 / 1000),
       expires_at = clock_timestamp() + make_interval(secs => $3::float8 / 1000)
     from (select epoch, released, expires_at from mesh_na.writer_lease for update) as former
     where (former.released or (former.epoch = $6::bigint and former.expires_at::text = $7))
-      and ($4::text is null or not (${IS_ARRIVING} or coalesce(l.wanted_until > clock_timestamp(), false)))
+      and ($4::text is null or not ${IS_ARRIVING})
     returning l.epoch, former.released
   )
   select epoch::float8, released as "wasReleased",
@@ -111,7 +104,7 @@ const LOOK = `
     extract(epoch from lasts)::float8 * 1000 as lasts,
     released as "isReleased",
     released or expires_at < clock_timestamp() as "isOver",
-    ${IS_ARRIVING} or coalesce(wanted_until > clock_timestamp(), false) as "isMoving",
+    ${IS_ARRIVING} as "isMoving",
     ${NOW} as at
   from mesh_na.writer_lease
 `;
@@ -123,17 +116,12 @@ const RENEW = `
   update mesh_na.writer_lease
   set expires_at = clock_timestamp() + make_interval(secs => $2::float8 / 1000)
   where epoch = $1 and holder = $3 and not released
-  returning ${NOW} as at, coalesce(wanted_until > clock_timestamp(), false) as "isWanted",
-    mesh_na.commit_durably()
+  returning ${NOW} as at, mesh_na.commit_durably()
 `;
 /** Waits for no lock, disk or standby. */
 const CONFIRM = `
   select expires_at > clock_timestamp() as lasts from mesh_na.writer_lease
   where epoch = $1 and holder = $2 and not released
-`;
-const WANT = `
-  update mesh_na.writer_lease
-  set wanted_until = clock_timestamp() + make_interval(secs => $1::float8 / 1000)
 `;
 const END = `
   with ended as (
@@ -221,14 +209,11 @@ function leaseTable(client: Client, options: LeaseTableOptions): LeaseTable {
       return taken ?? null;
     },
     async renew({ epoch, holder }, lasts) {
-      return (await compared<RenewedLease>(RENEW, [epoch, lasts, holder])) ?? null;
+      return (await compared(RENEW, [epoch, lasts, holder])) !== undefined;
     },
     async confirm({ epoch, holder }) {
       const row = await ask<{ lasts: boolean }>(CONFIRM, [epoch, holder], 'confirm');
       return row === undefined ? null : row.lasts;
-    },
-    async requestStop(lasts) {
-      await ask(WANT, [lasts]);
     },
     async end({ epoch, holder }, isReleased) {
       await ask(END, [epoch, isReleased, holder]);

@@ -51,7 +51,7 @@ export interface SeenHolder {
   readonly epoch: number;
   /** As `host:port`; null if it accepts no calls. */
   readonly link: string | null;
-  /** Whether a state is being moved into the database or out of it, so that no candidate gets a turn. */
+  /** Whether a state is being moved into the database, so that no candidate gets a turn. */
   readonly isMoving: boolean;
 }
 
@@ -66,8 +66,6 @@ export interface LeaseOptions {
   connect(): Promise<LeaseTable>;
   /** Called with the milliseconds that the database took to confirm whether this process is still the holder. */
   confirmed(milliseconds: number): void;
-  /** Called once, when the state is to be moved elsewhere and this holder must stop. */
-  stopRequested(): void;
   /** Called once, when the lease is lost for good, so that another process might write: this one must stop answering. */
   lost(problem: string): void;
 }
@@ -257,8 +255,8 @@ async function adopt(
   { epoch }: SeenLease,
 ): Promise<Acquired | null> {
   const sentAt = clock.elapsed();
-  const renewed = await table.renew({ epoch, holder }, ttl);
-  return renewed && { epoch, previousOwner: endOf(epoch - 1, false), sentAt };
+  if (!(await table.renew({ epoch, holder }, ttl))) return null;
+  return { epoch, previousOwner: endOf(epoch - 1, false), sentAt };
 }
 
 /** The reason why a process does not wait for its turn. */
@@ -298,7 +296,6 @@ function keepLease(options: LeaseOptions, first: LeaseTable, acquired: Acquired)
   let heldUntil = acquired.sentAt + lasts;
   let unanswered: string | null = null;
   let loss: string | null = null;
-  let isWanted = false;
   let ended = false;
   let underWay: Promise<void> = Promise.resolve();
   const confirmations = createConfirmations({
@@ -324,14 +321,12 @@ function keepLease(options: LeaseOptions, first: LeaseTable, acquired: Acquired)
   async function renew(sentAt: number): Promise<void> {
     try {
       table ??= await options.connect();
-      const renewed = await table.renew(holding, ttl);
-      if (renewed === null) return lose(TAKEN);
+      const isRenewed = await table.renew(holding, ttl);
+      if (!isRenewed) return lose(TAKEN);
       // True even if the time has run out, as for a process that was suspended: nobody else became the holder.
       heldUntil = sentAt + lasts;
       unanswered = null;
       confirmations.note(sentAt);
-      if (renewed.isWanted && !isWanted && !ended) options.stopRequested();
-      isWanted = renewed.isWanted;
     } catch (cause) {
       unanswered = `The database does not answer: ${messageOf(cause)}`;
       leave();

@@ -37,16 +37,15 @@ export function leaseTable(database: Database, machine: Machine): LeaseTable {
       }),
     renew: (claim, lasts) =>
       ask(() => {
-        if (!database.isHeldBy(claim) || lease.released) return null;
+        if (!database.isHeldBy(claim) || lease.released) return false;
         database.extend(lasts);
-        return { isWanted: false };
+        return true;
       }),
     confirm: (claim) =>
       ask(() => {
         if (!database.isHeldBy(claim) || lease.released) return null;
         return database.remaining() > 0;
       }),
-    requestStop: () => Promise.reject(new Error('Nobody moves this state')),
     end: (claim, isReleased) =>
       ask(() => {
         if (!database.isHeldBy(claim)) return;

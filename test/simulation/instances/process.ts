@@ -189,7 +189,6 @@ export async function startProcess(
     ttl: LEASE_MS,
     connect: async () => leaseTable(database, machine),
     confirmed: () => undefined,
-    stopRequested: () => undefined,
     lost: fatal,
   });
 
