@@ -159,25 +159,25 @@ const certificate = setup({
   },
 });
 
+/** The checks of heartbeat and renewal, in the order of the contract. */
+const nodeChecks = [
+  { guard: 'keyDiffers', actions: certificate.emit(refused('certificate_key_mismatch')) },
+  {
+    guard: 'keyCompromised',
+    actions: certificate.emit(refused('certificate_revoked', 'key_compromise')),
+  },
+  { guard: 'proofFails', actions: 'refuseProof' },
+  { guard: 'notYetValid', actions: certificate.emit(refused('certificate_not_yet_valid')) },
+  { guard: 'expired', actions: certificate.emit(refused('certificate_expired')) },
+  { guard: 'superseded', actions: certificate.emit(refused('certificate_superseded')) },
+] as const;
+
 /** What both states of a certificate in use answer: a renewed one is used until it expires or is superseded. */
 const inUse = certificate.createStateConfig({
   on: {
-    heartbeat: [
-      { guard: 'keyDiffers', actions: emit(refused('certificate_key_mismatch')) },
-      { guard: 'keyCompromised', actions: emit(refused('certificate_revoked', 'key_compromise')) },
-      { guard: 'proofFails', actions: 'refuseProof' },
-      { guard: 'notYetValid', actions: emit(refused('certificate_not_yet_valid')) },
-      { guard: 'expired', actions: emit(refused('certificate_expired')) },
-      { guard: 'superseded', actions: emit(refused('certificate_superseded')) },
-      { actions: emit({ type: 'alive' }) },
-    ],
+    heartbeat: [...nodeChecks, { actions: emit({ type: 'alive' }) }],
     renew: [
-      { guard: 'keyDiffers', actions: emit(refused('certificate_key_mismatch')) },
-      { guard: 'keyCompromised', actions: emit(refused('certificate_revoked', 'key_compromise')) },
-      { guard: 'proofFails', actions: 'refuseProof' },
-      { guard: 'notYetValid', actions: emit(refused('certificate_not_yet_valid')) },
-      { guard: 'expired', actions: emit(refused('certificate_expired')) },
-      { guard: 'superseded', actions: emit(refused('certificate_superseded')) },
+      ...nodeChecks,
       { guard: 'rolesMalformed', actions: emit(refused('malformed_roles')) },
       { guard: 'rolesChanged', actions: emit(refused('renewal_role_change_forbidden')) },
       { guard: 'tooManyLive', actions: emit(refused('too_many_live_certificates')) },

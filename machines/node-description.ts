@@ -52,6 +52,7 @@ export const nodeDescriptionMachine = setup({
     sameAsBefore: ({ context, event }) =>
       JSON.stringify(after(context, event)) === JSON.stringify(context),
   },
+  actions: { describe: assign(({ context, event }) => after(context, event)) },
 }).createMachine({
   id: 'node-description',
   initial: 'absent',
@@ -61,10 +62,7 @@ export const nodeDescriptionMachine = setup({
       { guard: 'sameAsBefore', actions: emit({ type: 'unchanged' }) },
       {
         target: '.described',
-        actions: [
-          assign(({ context, event }) => after(context, event)),
-          emit({ type: 'described' }),
-        ],
+        actions: ['describe', emit({ type: 'described' })],
       },
     ],
     change: [
@@ -73,10 +71,7 @@ export const nodeDescriptionMachine = setup({
       { guard: 'sameAsBefore', actions: emit({ type: 'unchanged' }) },
       {
         target: '.described',
-        actions: [
-          assign(({ context, event }) => after(context, event)),
-          emit({ type: 'described' }),
-        ],
+        actions: ['describe', emit({ type: 'described' })],
       },
     ],
   },

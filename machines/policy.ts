@@ -2,7 +2,7 @@
  * Policy version [service-states-policy]. Publishing a version, or rolling back to it, activates it and
  * retires the active one. The first read of a network without a policy creates the default.
  */
-import { assign, emit, setup } from 'xstate';
+import { assertEvent, assign, emit, setup } from 'xstate';
 import type { PolicyManifest } from '../src/protocol/records/policy-manifest.ts';
 import { type Refused, refused } from './refused.ts';
 
@@ -30,6 +30,12 @@ export const policyMachine = setup({
     events: PolicyEvent;
     emitted: Refused<PolicyRefusal> | { readonly type: 'activated' | 'retired' };
   },
+  actions: {
+    keep: assign(({ event }) => {
+      assertEvent(event, ['first_read', 'publish']);
+      return { manifest: event.manifest, createdAt: event.at };
+    }),
+  },
 }).createMachine({
   id: 'policy',
   initial: 'absent',
@@ -37,10 +43,7 @@ export const policyMachine = setup({
   on: {
     publish: {
       target: '.active',
-      actions: [
-        assign(({ event: { manifest, at } }) => ({ manifest, createdAt: at })),
-        emit({ type: 'activated' }),
-      ],
+      actions: ['keep', emit({ type: 'activated' })],
     },
   },
   states: {
@@ -48,10 +51,7 @@ export const policyMachine = setup({
       on: {
         first_read: {
           target: 'active',
-          actions: [
-            assign(({ event: { manifest, at } }) => ({ manifest, createdAt: at })),
-            emit({ type: 'activated' }),
-          ],
+          actions: ['keep', emit({ type: 'activated' })],
         },
         roll_back: { actions: emit(refused('policy_not_found')) },
       },

@@ -10,7 +10,7 @@ import { createBackup } from '../src/maintenance/backup/create.ts';
 import { readBackup } from '../src/maintenance/backup/file.ts';
 import { verifyBackup } from '../src/maintenance/backup/verify.ts';
 import { loadConfig } from '../src/server/config/load.ts';
-import { runInChildProcess } from '../src/server/threads/apart.ts';
+import { backUpInChildProcess } from '../src/server/threads/apart.ts';
 import { openSigner } from '../src/server/threads/open-signer.ts';
 import { openLmdbTarget } from '../src/store/lmdb/receiver.ts';
 import { openLmdbSource } from '../src/store/lmdb/source.ts';
@@ -224,8 +224,7 @@ suite('a state copied to PostgreSQL and to LMDB', { concurrency: false }, () => 
       Date.now(),
     );
     const path = join(folder, 'of-a-database.backup');
-    const made = await runInChildProcess(
-      'backup',
+    const made = await backUpInChildProcess(
       {
         dataDir: keys,
         database: { url, environment: {} },

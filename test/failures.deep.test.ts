@@ -4,7 +4,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { loadConfig } from '../src/server/config/load.ts';
-import { type BackupTask, runInChildProcess } from '../src/server/threads/apart.ts';
+import { type BackupTask, backUpInChildProcess } from '../src/server/threads/apart.ts';
 import { startArmed } from './support/armed-server.ts';
 import { assertEnded } from './support/broken-disk.ts';
 import { startChildServer } from './support/child-server.ts';
@@ -96,7 +96,7 @@ for (const how of ['exception', 'rejection'] as const) {
     const ended =
       /^Error: The child process ended with 1 .*TypeError: injected behind all handlers\s+at /s;
     await uncaughtInChildren(how, async () => {
-      await assert.rejects(runInChildProcess('backup', backupTask(dataDir), signal), ended);
+      await assert.rejects(backUpInChildProcess(backupTask(dataDir), signal), ended);
     });
     rmSync(dataDir, { recursive: true });
   });

@@ -1,4 +1,4 @@
-import { runProgram } from '../../src/cli/run-program.ts';
+import { runProgram } from '../../src/cli/program.ts';
 import { buildLoadProgram } from './program.ts';
 
 await runProgram(buildLoadProgram());

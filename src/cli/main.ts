@@ -1,5 +1,4 @@
 #!/usr/bin/env -S node --no-allocation-site-pretenuring
-import { buildProgram } from './program.ts';
-import { runProgram } from './run-program.ts';
+import { buildProgram, runProgram } from './program.ts';
 
 await runProgram(buildProgram());

@@ -33,6 +33,7 @@ import { addInviteCommands } from './invite.ts';
 import { addNodeCommands } from './node.ts';
 import { addOperatorKeyCommands } from './operator-key.ts';
 import { examples, ignoreEmptyVariables, refuseRepeated } from './options.ts';
+import { reportFailure } from './output.ts';
 import { addPolicyCommands } from './policy.ts';
 import { addRecognitionPolicyCommands } from './recognition-policy.ts';
 import { addRestoreCommands } from './restore.ts';
@@ -106,4 +107,19 @@ export function buildProgram(): Command {
   program.commandsGroup('Anything else:');
   addCallCommands(program);
   return finished(program);
+}
+
+/** Runs the command of this process's arguments, and sets the exit code. */
+export async function runProgram(program: Command): Promise<void> {
+  // A reader may close the pipe early, as in `mesh-na node list | head`.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    process.exit();
+  });
+  try {
+    await program.parseAsync();
+  } catch (error) {
+    // Read from argv, because a command line that failed to parse has no options.
+    process.exitCode = reportFailure(error, { json: process.argv.includes('--json') });
+  }
 }

@@ -38,7 +38,7 @@ import type { Background } from './lifecycle/background.ts';
 import type { Fatal } from './lifecycle/fatal.ts';
 import type { AuthorityMetrics } from './metrics/authority.ts';
 import type { Role } from './role.ts';
-import { runInChildProcess } from './threads/apart.ts';
+import { backUpInChildProcess } from './threads/apart.ts';
 import { startListThread } from './threads/list-thread.ts';
 import { openWebhooks, type Webhooks } from './webhooks/webhooks.ts';
 
@@ -250,8 +250,7 @@ function backupsOf(
     files: createKeptFiles(settings.folder, genesis),
     now: runtime.now,
     async make(path, now) {
-      const { bytes, revision } = await runInChildProcess(
-        'backup',
+      const { bytes, revision } = await backUpInChildProcess(
         {
           dataDir,
           database: database?.named() ?? null,

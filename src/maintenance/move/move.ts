@@ -13,6 +13,7 @@ import type { VerifySignature } from '../../base/crypto/primitives.ts';
 import type { Runtime } from '../../base/runtime.ts';
 import { auditLine, encodeEntries } from '../../store/audit-log.ts';
 import { metaValue } from '../../store/meta-rows.ts';
+import { movedElsewhere } from '../../store/move/marks.ts';
 import { differingTables, type TableSummaries } from '../../store/stream/manifest.ts';
 import type {
   HeldState,
@@ -108,7 +109,7 @@ async function finishedMove({ from, to, verify }: MoveOrder, held: HeldState): P
   try {
     const present = await to.openSource();
     await present.close();
-    if (!isContinuedBy(former.facts, present.facts)) throw movedElsewhere(from, held);
+    if (!isContinuedBy(former.facts, present.facts)) throw movedElsewhere(from.shown, held.movedTo);
     return { facts: former.facts, tables: await soundTables(former, verify) };
   } finally {
     await former.close();
@@ -119,10 +120,6 @@ function isContinuedBy(former: StateFacts, present: StateFacts): boolean {
   if (former.network.authority_public_key !== present.network.authority_public_key) return false;
   if (present.revision > former.revision) return present.auditLength >= former.auditLength;
   return present.revision === former.revision && present.auditHead === former.auditHead;
-}
-
-function movedElsewhere({ shown }: Place, { movedTo }: HeldState): Error {
-  return new Error(`The state in ${shown} was moved to ${movedTo} and continues there`);
 }
 
 async function moveHeld(order: MoveOrder, held: HeldState): Promise<Moved> {
@@ -175,7 +172,8 @@ async function takenBefore(
   try {
     const taken = await receiver.taken().catch(() => null);
     await taken?.close();
-    if (taken?.facts.auditHead !== former.facts.auditHead) throw movedElsewhere(order.from, held);
+    if (taken?.facts.auditHead !== former.facts.auditHead)
+      throw movedElsewhere(order.from.shown, held.movedTo);
     return { facts: former.facts, tables: await comparedWith(former, order, receiver) };
   } finally {
     await former.close();

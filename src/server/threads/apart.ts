@@ -34,14 +34,10 @@ const MOST_LAST_WORDS = 4000;
  * The task is sent over a pipe, so it appears neither in the arguments nor in the environment. Rejects with a
  * one-sentence error if it fails. An abort kills the process at any point, and the incomplete file of a backup remains.
  */
-export function runInChildProcess(
-  worker: 'backup',
-  task: BackupTask,
-  abort: AbortSignal,
-): Promise<MadeFile> {
+export function backUpInChildProcess(task: BackupTask, abort: AbortSignal): Promise<MadeFile> {
   return new Promise((resolve, reject) => {
     abort.throwIfAborted();
-    const { module, argv } = workerEntry(worker, import.meta.url);
+    const { module, argv } = workerEntry('backup', import.meta.url);
     const child = fork(module, argv, {
       execArgv: [],
       serialization: 'advanced',

@@ -81,7 +81,7 @@ export function openTables(env: RootDatabase) {
 
 export type OpenTables = ReturnType<typeof openTables>;
 
-export type Transaction = NonNullable<GetOptions['transaction']>;
+type Transaction = NonNullable<GetOptions['transaction']>;
 
 /** Large enough to keep iteration cheap, small enough for the batches to be garbage-collected early. */
 const BATCH_ROWS = 500;

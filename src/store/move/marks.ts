@@ -3,11 +3,14 @@ import { type MetaRows, metaChange, metaValue } from '../meta-rows.ts';
 import type { LastEntry } from '../stream/ports.ts';
 import type { TableChange } from '../tables.ts';
 
+export function movedElsewhere(place: string, successor: string | null): Error {
+  return new Error(`The state in ${place} was moved to ${successor} and continues there`);
+}
+
 /** `place` names the location of the mark, for messages. */
 export function assertNotMoved(meta: Pick<MetaRows, 'get'>, place: string): void {
   const successor = metaValue(meta, 'moved');
-  if (successor === null) return;
-  throw new Error(`The state in ${place} was moved to ${successor} and continues there`);
+  if (successor !== null) throw movedElsewhere(place, successor);
 }
 
 /** `place` names the location of the mark, for messages. */
