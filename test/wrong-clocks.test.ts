@@ -79,6 +79,23 @@ suite('a clock that was days ahead while the service ran', () => {
   });
 });
 
+test('no list of the wrong time is served once the service follows the right one', async () => {
+  await using na = await startTestAuthority();
+  await setClock(na, 30 * DAY);
+  const ahead = await documents(na, LISTS);
+  na.clock.step(-30 * DAY);
+  const before = na.logLines.length;
+  const follows = () =>
+    na.logLines.slice(before).some((line) => /The service follows a clock that was set/.test(line));
+  while (!follows()) {
+    na.clock.advance(SECOND);
+    await na.checkClock();
+  }
+  // The last first: the lists are issued again in this order.
+  const [feed, crl] = await documents(na, LISTS.toReversed());
+  assertOfNow(na, [crl, feed] as JsonObject[], ahead);
+});
+
 test('lists that a clock 30 days ahead has dated are issued again by a start whose clock is right', async () => {
   await using na = await startTestAuthority();
   await setClock(na, 30 * DAY);

@@ -226,6 +226,7 @@ export async function openAuthority(
       na.liveness.clockSet(now, byMs, byMs < 0 || now - byMs < na.recordedUntil);
       retention.clockSet();
       for (const name of OF_THE_TIME) na.publisher.withdraw(name);
+      for (const list of listsOf(na)) list.clockSet(now);
     },
     seal,
     async close() {

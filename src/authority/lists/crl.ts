@@ -130,6 +130,7 @@ export function createRevocations(options: RevocationsOptions): Revocations {
       publisher.publish('crl', document);
       publisher.publish('crl_revision', revisionDocument(document, head, signer));
     },
+    withdraw: () => publisher.withdraw('crl'),
     assertSigner,
   });
 

@@ -124,6 +124,10 @@ function createFeed(
     }),
     headOf: (version) => ({ form: 'feed', ...version }),
     publish: (document) => publisher.publish(name, document),
+    withdraw() {
+      // Feeds under other names are renewed before each answer.
+      if (issuer === ownName) publisher.withdraw('sovereign_revocation_feed');
+    },
     assertSigner,
   });
 }

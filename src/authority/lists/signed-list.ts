@@ -46,6 +46,8 @@ export interface SignedListOptions<Version extends SequenceVersion> {
   /** Called when entries have become part of the list, in its order. */
   appended?(entries: readonly NumberedEntry[]): void;
   publish(document: PublishedDocument, head: ListHead): void;
+  /** Marks the published document as outdated. */
+  withdraw(): void;
   /**
    * Throws `signer_unavailable`. A version is signed only once it is on disk, when it is too late to refuse it, so this
    * is checked first.
@@ -79,6 +81,8 @@ export interface SignedList {
   renew(unit: UnitOfWork): void;
   /** Delays the answer until the newest decided version is published. */
   awaitShown(unit: UnitOfWork): void;
+  /** The clock was set. A published version that is dated ahead of it is outdated: the next renewal replaces it. */
+  clockSet(now: number): void;
   /** Publishes the stored version again after a restart. */
   restore(unit: UnitOfWork): void;
   ready(): Promise<void>;
@@ -99,6 +103,7 @@ export function createSignedList<Version extends SequenceVersion>(
   /** Decided entries that are not on disk yet. */
   const pending = new Map<string, NumberedEntry>();
   let shownSequence = -1;
+  let shownIssuedAt = 0;
   let waiting: { readonly sequence: number; readonly resolve: () => void }[] = [];
 
   function decided(numbered: NumberedEntry): void {
@@ -176,6 +181,7 @@ export function createSignedList<Version extends SequenceVersion>(
     const { sequence } = head;
     options.publish(document, head);
     shownSequence = sequence;
+    shownIssuedAt = head.issuedAt;
     for (const { resolve } of waiting.filter((one) => one.sequence <= sequence)) resolve();
     waiting = waiting.filter((one) => one.sequence > sequence);
   }
@@ -202,6 +208,9 @@ export function createSignedList<Version extends SequenceVersion>(
     issue,
     renew,
     awaitShown,
+    clockSet(now) {
+      if (shownIssuedAt > now) options.withdraw();
+    },
     restore,
     ready: rendering.ready,
     settled: rendering.settled,
