@@ -79,8 +79,22 @@ export function jsonReply(status: number, body: string): Reply {
   return freshReply(status, JSON_TYPE, body);
 }
 
-export function piecewiseReply(body: PiecewiseBody): Reply {
-  return freshReply(200, JSON_TYPE, body);
+export function piecewiseReply(pieces: AsyncIterator<string>, leave?: () => void): Reply {
+  return freshReply(200, JSON_TYPE, piecewise(pieces, leave));
+}
+
+/** `leave` is called when a client has gone before the last piece. */
+function piecewise(
+  pieces: Iterator<string> | AsyncIterator<string>,
+  leave: () => void = () => undefined,
+): PiecewiseBody {
+  return {
+    async next() {
+      const { done, value } = await pieces.next();
+      return done === true ? null : value;
+    },
+    abandon: leave,
+  };
 }
 
 /** Server-sent events, which proxies must not buffer. */
@@ -194,15 +208,7 @@ export function addressedReply(
   if (held !== undefined) return { ...whole, status: 304, headerLines: linesOf(held, true) };
   return acceptsGzip
     ? inGzip(whole, document.compressed(baseUrl), linesOf(gzipEtag(etag), true))
-    : { ...whole, body: piecewise(document.pieces(baseUrl)) };
-}
-
-function piecewise(pieces: readonly string[]): PiecewiseBody {
-  const coming = pieces.values();
-  return {
-    next: async () => coming.next().value ?? null,
-    abandon: () => undefined,
-  };
+    : { ...whole, body: piecewise(document.pieces(baseUrl).values()) };
 }
 
 /** A page from its cached bytes; 304 when the client has this version. */

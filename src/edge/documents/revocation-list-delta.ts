@@ -8,7 +8,7 @@ import { endOf, entriesIn, KEPT_REVISIONS } from '../../protocol/contract/revisi
 import { Refusal } from '../../protocol/refusals.ts';
 import type { Edge } from '../edge.ts';
 import { lastingBytes } from '../http/send-reply.ts';
-import { documentReply, type PiecewiseBody, piecewiseReply, type Reply } from '../reply.ts';
+import { documentReply, piecewiseReply, type Reply } from '../reply.ts';
 import type { RouteRequest } from '../request/route.ts';
 import { cachedBySource } from './shared-build.ts';
 
@@ -72,21 +72,17 @@ function deltaOf(
 
 const PIECE_BYTES = 64 * 1024;
 
-function deltaInPieces(since: number, added: Buffer, revision: RevisionParts): PiecewiseBody {
-  let sent = 0;
-  let isWhole = false;
-  return {
-    async next() {
-      if (isWhole) return null;
-      const before = sent === 0 ? BEFORE_ADDED : '';
-      // Canonical JSON is ASCII.
-      const piece = added.toString('latin1', sent, sent + PIECE_BYTES);
-      sent += piece.length;
-      isWhole = sent >= added.length;
-      return `${before}${piece}${isWhole ? afterAdded(since, revision) : ''}`;
-    },
-    abandon: () => undefined,
-  };
+async function* deltaInPieces(
+  since: number,
+  added: Buffer,
+  revision: RevisionParts,
+): AsyncGenerator<string, void> {
+  yield BEFORE_ADDED;
+  for (let sent = 0; sent < added.length; sent += PIECE_BYTES) {
+    // Canonical JSON is ASCII.
+    yield added.toString('latin1', sent, sent + PIECE_BYTES);
+  }
+  yield afterAdded(since, revision);
 }
 
 const BEFORE_ADDED = '{"added":[';

@@ -9,13 +9,7 @@ import { type Input, refused } from '../../protocol/api/input.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import type { ListPlace, PageRequest } from '../../protocol/contract/pages.ts';
 import { Refusal } from '../../protocol/refusals.ts';
-import {
-  answerReply,
-  jsonReply,
-  type PiecewiseBody,
-  piecewiseReply,
-  type Reply,
-} from '../reply.ts';
+import { answerReply, jsonReply, piecewiseReply, type Reply } from '../reply.ts';
 import { firstValue, type Query } from '../request/query.ts';
 import type { Client, RouteRequest } from '../request/route.ts';
 
@@ -125,38 +119,20 @@ async function pageReply(
 }
 
 /** The number of rows is known only at the end, so the count comes last. */
-function restOf(listing: Listing, first: Page): PiecewiseBody {
+async function* restOf(listing: Listing, first: Page): AsyncGenerator<string, void> {
   const { member, isCounted, before = '' } = listing;
   let { next, count } = first;
-  let piece: string | null = `{${before}"${member}":[${first.rows}`;
+  yield `{${before}"${member}":[${first.rows}`;
   let hasRows = first.rows !== '';
-  let isComplete = false;
-
-  async function nextRows(): Promise<string> {
-    if (next !== null) {
-      const page = await pageAfter(listing, next, ROWS_PER_PIECE);
-      next = page.next;
-      count += page.count;
-      if (page.rows === '') return '';
-      const separator = hasRows ? ',' : '';
-      hasRows = true;
-      return separator + page.rows;
-    }
-    isComplete = true;
-    return isCounted ? `],"count":${count}}` : ']}';
+  while (next !== null) {
+    const page = await pageAfter(listing, next, ROWS_PER_PIECE);
+    next = page.next;
+    count += page.count;
+    // Also an empty piece lets others have their turn.
+    yield hasRows && page.rows !== '' ? `,${page.rows}` : page.rows;
+    hasRows ||= page.rows !== '';
   }
-
-  return {
-    async next() {
-      if (piece !== null) {
-        const start = piece;
-        piece = null;
-        return start;
-      }
-      return isComplete ? null : nextRows();
-    },
-    abandon: () => undefined,
-  };
+  yield isCounted ? `],"count":${count}}` : ']}';
 }
 
 async function pageAfter(

@@ -3,13 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { OperatorClaim } from '../../protocol/contract/claims.ts';
 import type { Edge } from '../edge.ts';
 import type { EdgeParts } from '../operations/operations.ts';
-import {
-  answerReply,
-  jsonReply,
-  type PiecewiseBody,
-  piecewiseReply,
-  type Reply,
-} from '../reply.ts';
+import { answerReply, jsonReply, piecewiseReply, type Reply } from '../reply.ts';
 
 export const rosterParts = {
   countNodes: {
@@ -35,16 +29,21 @@ async function rosterReply(operator: OperatorClaim, edge: Edge): Promise<Reply> 
   const start = `{"count":${count},"nodes":{${first}`;
   return second === ''
     ? jsonReply(200, `${start}}}`)
-    : piecewiseReply(rosterBody([start, `,${second}`], roster, edge));
+    : piecewiseReply(
+        rosterBody([start, `,${second}`], roster, edge),
+        () => void edge.call('closeRoster', roster),
+      );
 }
 
 /** The pieces already read, then all others. */
-function rosterBody(ready: string[], roster: number, edge: Edge): PiecewiseBody {
+async function* rosterBody(
+  ready: readonly string[],
+  roster: number,
+  edge: Edge,
+): AsyncGenerator<string, void> {
   const { elapsed } = edge.runtime;
-  let isRead = false;
-  let restMs = 0;
-
-  async function readNext(): Promise<string> {
+  yield* ready;
+  for (let restMs = 0; ; ) {
     if (restMs >= LEAST_REST_MS) {
       await pause(Math.min(restMs, LONGEST_REST_MS));
       restMs = 0;
@@ -52,22 +51,10 @@ function rosterBody(ready: string[], roster: number, edge: Edge): PiecewiseBody 
     const askedAt = elapsed();
     const piece = await readPiece(roster, edge);
     restMs += REST * (elapsed() - askedAt);
-    return piece;
+    if (piece === '') break;
+    yield `,${piece}`;
   }
-
-  return {
-    async next() {
-      const known = ready.shift();
-      if (known !== undefined) return known;
-      if (isRead) return null;
-      const piece = await readNext();
-      isRead = piece === '';
-      return isRead ? '}}' : `,${piece}`;
-    },
-    abandon() {
-      void edge.call('closeRoster', roster);
-    },
-  };
+  yield '}}';
 }
 
 /** Members of `nodes`; empty at the end. Another roster may have replaced this one meanwhile. */
