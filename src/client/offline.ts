@@ -125,6 +125,17 @@ export interface TreatyKnowledge {
 
 type Keys = readonly string[];
 
+/** The check of a record as received. */
+function checking<Item, Given extends readonly unknown[], Reason>(
+  read: (value: unknown) => Item | null,
+  reasonOf: (record: Item, ...given: Given) => Reason,
+) {
+  return (received: Received, ...given: Given): Reason | Malformed => {
+    const record = read(parsed(received));
+    return record === null ? 'malformed' : reasonOf(record, ...given);
+  };
+}
+
 export type Verifier = ReturnType<typeof createVerifier>;
 
 export function createVerifier(options: VerifierOptions = {}) {
@@ -142,20 +153,18 @@ export function createVerifier(options: VerifierOptions = {}) {
 
   return {
     /** Checks the signature of the root key. Pin the root key: a genesis cannot vouch for its own. */
-    genesis(received: Received, rootPublicKey?: string): GenesisReason | Malformed {
-      const genesis = readGenesisBlock(parsed(received));
-      if (genesis === null) return 'malformed';
+    genesis: checking(readGenesisBlock, (genesis, rootPublicKey?: string): GenesisReason => {
       if ((rootPublicKey ?? genesis.root_public_key) !== genesis.root_public_key) {
         return 'wrong_root';
       }
       return isSignedByRoot(genesis, verify) ? 'valid' : 'invalid_signature';
-    },
+    }),
 
     /** Follows the statements of an authority-keys document from the pinned key to the current authority key. */
-    authorityKeys(received: Received, pin: ChainPin): ChainVerdict | Malformed {
-      const chain = receivedChain(parsed(received));
-      return chain === null ? 'malformed' : followChain(pin, chain, now(), { verify, sha256 });
-    },
+    authorityKeys: checking(
+      receivedChain,
+      (chain, pin: ChainPin): ChainVerdict => followChain(pin, chain, now(), { verify, sha256 }),
+    ),
 
     certificate(
       received: Received,
@@ -185,30 +194,28 @@ export function createVerifier(options: VerifierOptions = {}) {
     },
 
     /** Checks the first two signatures. Callers that have an older list must also compare sequences. */
-    revocationList(received: Received, authority: Authority): RevocationListReason | Malformed {
-      const crl = readCertificateRevocationList(parsed(received));
-      if (crl === null) return 'malformed';
-      const text = signedText(crl);
-      const isSigned = keysNow(authority).some((key) =>
-        crl.signatures.slice(0, 2).some(({ sig }) => verify(key, text, sig)),
-      );
-      if (!isSigned) return 'invalid_signature';
-      return periodProblem(crl) ?? 'valid';
-    },
+    revocationList: checking(
+      readCertificateRevocationList,
+      (crl, authority: Authority): RevocationListReason => {
+        const text = signedText(crl);
+        const isSigned = keysNow(authority).some((key) =>
+          crl.signatures.slice(0, 2).some(({ sig }) => verify(key, text, sig)),
+        );
+        if (!isSigned) return 'invalid_signature';
+        return periodProblem(crl) ?? 'valid';
+      },
+    ),
 
     /** Checks a bulletin. The list, policy and genesis that it names still have to be verified themselves. */
-    bulletin(
-      received: Received,
-      networkName: string,
-      authority: Authority,
-    ): SignedReason | Malformed {
-      const bulletin = readBulletin(parsed(received));
-      if (bulletin === null) return 'malformed';
-      const isSigned = keysNow(authority).some((key) =>
-        isBulletinOf(bulletin, networkName, key, verify),
-      );
-      return isSigned ? 'valid' : 'invalid_signature';
-    },
+    bulletin: checking(
+      readBulletin,
+      (bulletin, networkName: string, authority: Authority): SignedReason => {
+        const isSigned = keysNow(authority).some((key) =>
+          isBulletinOf(bulletin, networkName, key, verify),
+        );
+        return isSigned ? 'valid' : 'invalid_signature';
+      },
+    ),
 
     /**
      * Applies a delta to a list. The new list has the authority's signatures, so it can be passed on and verified like
@@ -229,21 +236,19 @@ export function createVerifier(options: VerifierOptions = {}) {
       return { reason: (list && periodProblem(list)) ?? reason, list };
     },
 
-    policy(received: Received, authority: Authority): SignedReason | Malformed {
-      const policy = readPolicyManifest(parsed(received));
-      if (policy === null) return 'malformed';
-      return isSignedByAny(policy, keysNow(authority), verify) ? 'valid' : 'invalid_signature';
-    },
+    policy: checking(
+      readPolicyManifest,
+      (policy, authority: Authority): SignedReason =>
+        isSignedByAny(policy, keysNow(authority), verify) ? 'valid' : 'invalid_signature',
+    ),
 
     /** Checks that a descriptor is signed by its own key. The certificate says whether that key belongs to a node. */
-    agent(received: Received): AgentReason | Malformed {
-      const descriptor = readAgentDescriptor(parsed(received));
-      if (descriptor === null) return 'malformed';
+    agent: checking(readAgentDescriptor, (descriptor): AgentReason => {
       if (!isSignedByAny(descriptor, [descriptor.node_public_key], verify)) {
         return 'invalid_signature';
       }
       return now() > instantOf(descriptor.expires_at) ? 'expired' : 'valid';
-    },
+    }),
 
     /** The policy's revoked ids must include all ids that the verifier knows as revoked. */
     attestation(received: Received, recognitionPolicy: Received): AttestationReason | Malformed {
@@ -269,48 +274,36 @@ export function createVerifier(options: VerifierOptions = {}) {
       return verifyAttestationWithTreaty(attestation, treaty, knowledge, now(), verify);
     },
 
-    treaty(received: Received, known: TreatyKnowledge): TreatyReason | Malformed {
-      const treaty = readRecognitionTreaty(parsed(received));
-      if (treaty === null) return 'malformed';
+    treaty: checking(readRecognitionTreaty, (treaty, known: TreatyKnowledge): TreatyReason => {
       const { issuerKeys, issuer = null, subject = null, revoked = false } = known;
       return verifyTreaty(treaty, { issuerKeys, issuer, subject, revoked }, now(), verify);
-    },
+    }),
 
     /** Callers that have an older feed must also compare sequences. */
-    feed(received: Received, issuer: string, issuerKeys: Keys): FeedReason | Malformed {
-      const feed = readRevocationFeed(parsed(received));
-      if (feed === null) return 'malformed';
+    feed: checking(readRevocationFeed, (feed, issuer: string, issuerKeys: Keys): FeedReason => {
       if (feed.issuer_sovereign_id !== issuer) return 'wrong_issuer';
       if (keyOfFeed(feed, issuerKeys, verify) === null) return 'invalid_signature';
       return isAhead(feed) ? 'not_yet_valid' : 'valid';
-    },
+    }),
 
-    agreement(
-      received: Received,
-      offererKeys: Keys,
-      responderKeys: Keys,
-    ): AgreementReason | Malformed {
-      const agreement = readAgreementRecord(parsed(received));
-      if (agreement === null) return 'malformed';
-      return verifyAgreement(agreement, offererKeys, responderKeys, verify);
-    },
+    agreement: checking(
+      readAgreementRecord,
+      (agreement, offererKeys: Keys, responderKeys: Keys): AgreementReason =>
+        verifyAgreement(agreement, offererKeys, responderKeys, verify),
+    ),
 
     /** Only `authorized` allows access; every other reason is a denial or an invalid decision. */
-    decision(received: Received, operatorKeys: Keys): BoundaryReason | Malformed {
-      const decision = readBoundaryDecision(parsed(received));
-      if (decision === null) return 'malformed';
-      return verifyBoundaryDecision(decision, operatorKeys, now(), verify).reason;
-    },
+    decision: checking(
+      readBoundaryDecision,
+      (decision, operatorKeys: Keys): BoundaryReason =>
+        verifyBoundaryDecision(decision, operatorKeys, now(), verify).reason,
+    ),
 
-    evidence(
-      received: Received,
-      issuerKeys: Keys,
-      expectedGraphDigest: string | null = null,
-    ): EvidenceReason | Malformed {
-      const evidence = readTrustEvidence(parsed(received));
-      if (evidence === null) return 'malformed';
-      return verifyTrustEvidence(evidence, issuerKeys, expectedGraphDigest, verify);
-    },
+    evidence: checking(
+      readTrustEvidence,
+      (evidence, issuerKeys: Keys, expectedGraphDigest: string | null = null): EvidenceReason =>
+        verifyTrustEvidence(evidence, issuerKeys, expectedGraphDigest, verify),
+    ),
 
     membership(
       received: Received,
@@ -324,15 +317,11 @@ export function createVerifier(options: VerifierOptions = {}) {
     },
 
     /** Takes the validators' keys by sovereign id. */
-    consensus(
-      received: Received,
-      validatorKeys: ReadonlyMap<string, string>,
-      assemblerKeys: Keys,
-    ): ConsensusReason | Malformed {
-      const proof = readConsensusProof(parsed(received));
-      if (proof === null) return 'malformed';
-      return verifyConsensusProof(proof, validatorKeys, assemblerKeys, now(), verify);
-    },
+    consensus: checking(
+      readConsensusProof,
+      (proof, validatorKeys: ReadonlyMap<string, string>, assemblerKeys: Keys): ConsensusReason =>
+        verifyConsensusProof(proof, validatorKeys, assemblerKeys, now(), verify),
+    ),
 
     /** Returns what the intent declares beyond the policy, or `malformed`; empty when the policy covers it. */
     intent(
