@@ -90,20 +90,9 @@ async function evicted(context: Context, keys: readonly string[]): Promise<strin
 
 /** The options of the command with the same effect; times are those of now. */
 function optionsOf(filters: CertificateFilters): string[] {
-  const flags: Readonly<Record<string, string>> = {
-    status: '--status',
-    role: '--role',
-    name: '--name',
-    label: '--label',
-    hostname: '--hostname',
-    remote_addr: '--address',
-    health: '--health',
-    silent_since: '--silent-since',
-    expires_before: '--expires-before',
-  };
   return Object.entries(filters).flatMap(([name, value]) => {
-    const flag = flags[name];
+    const flag = name === 'remote_addr' ? '--address' : `--${name.replaceAll('_', '-')}`;
     const values = Array.isArray(value) ? value : [value];
-    return flag === undefined ? [] : values.flatMap((each) => [flag, String(each)]);
+    return values.flatMap((each) => [flag, String(each)]);
   });
 }
