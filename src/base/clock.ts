@@ -15,16 +15,6 @@ export interface ClockListener {
   followed(byMs: number): void;
 }
 
-export interface Clock {
-  readonly anchor: ClockAnchor;
-  /** The time of the service at a reading of the monotonic clock. */
-  timeAt(elapsed: number): number;
-  /** Compares wall clock and service; call it about once a second. */
-  check(): void;
-  /** How far the wall clock is ahead of the service, in milliseconds. */
-  skew(): number;
-}
-
 /** Clock synchronization does not adjust a clock by this much within a second. */
 const STEP_MS = 1000;
 /** Differences up to this are the resolution of the two clocks. */
@@ -37,7 +27,9 @@ export function anchoredTime(anchor: ClockAnchor): (elapsed: number) => number {
   return (elapsed) => Math.floor(elapsed + (anchor[0] ?? 0));
 }
 
-export function createClock(time: SystemTime, listener: ClockListener): Clock {
+export type Clock = ReturnType<typeof createClock>;
+
+export function createClock(time: SystemTime, listener: ClockListener) {
   const anchor = new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT));
   anchor[0] = differenceOf(time);
   /** A step that is not followed yet, and the monotonic time when it was first seen. */
@@ -54,9 +46,12 @@ export function createClock(time: SystemTime, listener: ClockListener): Clock {
 
   return {
     anchor,
+    /** How far the wall clock is ahead of the service, in milliseconds. */
     skew,
+    /** The time of the service at a reading of the monotonic clock. */
     timeAt: anchoredTime(anchor),
-    check() {
+    /** Compares wall clock and service; call it about once a second. */
+    check(): void {
       const current = skew();
       const step = current - (pending?.skew ?? 0);
       if (Math.abs(step) > STEP_MS) {

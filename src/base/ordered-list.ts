@@ -1,13 +1,8 @@
 /** A list that stays sorted while items are added and removed. */
-export interface OrderedList<Item> {
-  add(item: Item): void;
-  /** Removes the item that compares equal. */
-  remove(item: Item): void;
-  items(): readonly Item[];
-}
+export type OrderedList<Item> = ReturnType<typeof createOrderedList<Item>>;
 
 /** Items added before the first read are sorted once, at that read. */
-export function createOrderedList<Item>(compare: (a: Item, b: Item) => number): OrderedList<Item> {
+export function createOrderedList<Item>(compare: (a: Item, b: Item) => number) {
   const items: Item[] = [];
   let isSorted = false;
 
@@ -18,11 +13,12 @@ export function createOrderedList<Item>(compare: (a: Item, b: Item) => number): 
   }
 
   return {
-    add(item) {
+    add(item: Item): void {
       if (isSorted) insertInOrder(items, item, compare);
       else items.push(item);
     },
-    remove(item) {
+    /** Removes the item that compares equal. */
+    remove(item: Item): void {
       const index = firstIndex(sorted(), (other) => compare(other, item) >= 0);
       const found = items[index];
       if (found !== undefined && compare(found, item) === 0) items.splice(index, 1);

@@ -31,19 +31,9 @@ export interface AgentAuthorityOptions {
   onSuccession(statement: AuthoritySuccession, isInForce: boolean): void;
 }
 
-export interface AgentAuthority {
-  /** Null until first fetched. */
-  genesis(): GenesisBlock | null;
-  /** Whose signatures count; null until there is a genesis. */
-  trust(): NetworkTrust | null;
-  currentKey(): string | null;
-  /** Fetches the genesis, and the statements if it is the first or names another key. Rejects when there is no answer. */
-  update(): Promise<void>;
-  /** Fetches what changed according to a bulletin, whose signature is not verified yet. Rejects when there is no answer. */
-  follow(bulletin: Bulletin): Promise<void>;
-}
+export type AgentAuthority = Awaited<ReturnType<typeof openAgentAuthority>>;
 
-export async function openAgentAuthority(options: AgentAuthorityOptions): Promise<AgentAuthority> {
+export async function openAgentAuthority(options: AgentAuthorityOptions) {
   const { client, storage, rootKey, verify, now, onRefused } = options;
   const stored = await storage.read('genesis');
   let genesis = stored === null ? null : readStoredGenesis(stored, options);
@@ -105,14 +95,19 @@ export async function openAgentAuthority(options: AgentAuthorityOptions): Promis
   }
 
   return {
-    genesis: () => genesis,
-    trust: () => genesis && trust,
+    /** Null until first fetched. */
+    genesis: (): GenesisBlock | null => genesis,
+    /** Whose signatures count; null until there is a genesis. */
+    trust: (): NetworkTrust | null => genesis && trust,
     currentKey,
-    async update() {
+    /** Fetches the genesis, and the statements if it is the first or names another key. Rejects when there is no answer. */
+    async update(): Promise<void> {
       const offered = await offeredGenesis();
       if (offered !== null) await accept(offered, false);
     },
-    async follow({ genesis_digest, authority_keys_digest = null }) {
+    /** Fetches what changed according to a bulletin, whose signature is not verified yet. Rejects when there is no answer. */
+    async follow(bulletin: Bulletin): Promise<void> {
+      const { genesis_digest, authority_keys_digest = null } = bulletin;
       const isOtherGenesis = genesis_digest !== heldDigest;
       const wantsKeys = () => namesOthers(trust, authority_keys_digest);
       if (!isOtherGenesis && !wantsKeys()) return;

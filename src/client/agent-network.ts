@@ -13,11 +13,7 @@ import {
   readCertificateRevocationList,
 } from '../protocol/records/revocation-list.ts';
 import { entriesDigest } from '../protocol/records/revocation-list-delta.ts';
-import {
-  type AgentAuthority,
-  type AgentAuthorityOptions,
-  openAgentAuthority,
-} from './agent-authority.ts';
+import { type AgentAuthorityOptions, openAgentAuthority } from './agent-authority.ts';
 import type { AgentStorage } from './agent-storage.ts';
 import { AuthorityError } from './authority-error.ts';
 import type { Authority } from './authority-signers.ts';
@@ -35,21 +31,9 @@ export interface AgentNetworkOptions extends AgentAuthorityOptions {
   onRefused(what: NetworkRecord | 'bulletin' | 'delta', problem: string): void;
 }
 
-export interface AgentNetwork {
-  readonly authority: Omit<AgentAuthority, 'follow'>;
-  /** Null until first fetched. */
-  crl(): CertificateRevocationList | null;
-  policy(): PolicyManifest | null;
-  /** Fetches the documents that are still missing. Rejects when there is no answer. */
-  complete(): Promise<void>;
-  /** Fetches the documents that changed according to the bulletin. Rejects when there is no answer. */
-  follow(bulletin: Bulletin): Promise<void>;
-  /** Fetches the newest revocation list and says whether it has this certificate. */
-  confirmsRevocation(certId: string): Promise<boolean>;
-  isRevoked(certId: string): boolean;
-}
+export type AgentNetwork = Awaited<ReturnType<typeof openAgentNetwork>>;
 
-export async function openAgentNetwork(options: AgentNetworkOptions): Promise<AgentNetwork> {
+export async function openAgentNetwork(options: AgentNetworkOptions) {
   const { client, storage, verify, now, onRefused } = options;
   const verifier = createVerifier({ verify, now });
   const authority = await openAgentAuthority(options);
@@ -199,10 +183,13 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
 
   return {
     authority: { ...authority, update: () => followKeys(authority.update) },
-    crl: () => crl,
-    policy: () => policy,
+    /** Null until first fetched. */
+    crl: (): CertificateRevocationList | null => crl,
+    policy: (): PolicyManifest | null => policy,
+    /** Fetches the documents that are still missing. Rejects when there is no answer. */
     complete,
-    async follow(bulletin) {
+    /** Fetches the documents that changed according to the bulletin. Rejects when there is no answer. */
+    async follow(bulletin: Bulletin): Promise<void> {
       // The bulletin may be signed by an authority key that is followed because of it.
       await followKeys(() => authority.follow(bulletin));
       const [genesis, signers] = [authority.genesis(), authority.trust()];
@@ -217,11 +204,12 @@ export async function openAgentNetwork(options: AgentNetworkOptions): Promise<Ag
       if (policy_id !== null && policy?.policy_id !== policy_id) await updatePolicy(bulletin);
       await complete();
     },
-    async confirmsRevocation(certId) {
+    /** Fetches the newest revocation list and says whether it has this certificate. */
+    async confirmsRevocation(certId: string): Promise<boolean> {
       if (!revoked.has(certId)) await updateList();
       return revoked.has(certId);
     },
-    isRevoked: (certId) => revoked.has(certId),
+    isRevoked: (certId: string): boolean => revoked.has(certId),
   };
 }
 

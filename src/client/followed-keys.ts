@@ -19,7 +19,6 @@ import {
 import type { AuthoritySuccession } from '../protocol/records/authority-succession.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import { instantOf, recordReader } from '../protocol/records/record.ts';
-import type { AuthoritySigners } from './authority-signers.ts';
 import { verifyText } from './keys.ts';
 import type { VerifierOptions } from './offline.ts';
 import { CLOCK_TOLERANCE_MS } from './offline.ts';
@@ -51,23 +50,6 @@ export interface FollowVerdict {
   readonly next: AuthoritySuccession | null;
 }
 
-export interface NetworkTrust extends AuthoritySigners {
-  /**
-   * Follows an authority-keys document. With a genesis, which must be verified, a statement is in force when the
-   * genesis shows it, whatever this clock says. The authority may say that it has not activated the last one yet.
-   */
-  follow(received: Received, genesis?: GenesisBlock): FollowVerdict;
-  currentKey(): string;
-  /** Every key so far, oldest first. */
-  keys(): readonly AuthorityKey[];
-  /** The last statement in force; null if there is none. */
-  lastChange(): AuthoritySuccession | null;
-  /** The digest of the followed document, for heartbeats; null if it had no statements. */
-  digest(): string | null;
-  /** As an authority-keys document, to be kept between runs. */
-  stored(): string;
-}
-
 /** The members of a stored document; the statements are verified again. */
 const readStored = recordReader(
   Type.Object({
@@ -76,8 +58,10 @@ const readStored = recordReader(
   }),
 );
 
+export type NetworkTrust = ReturnType<typeof createNetworkTrust>;
+
 /** Throws when `stored` is damaged or does not lead on from the pinned key. */
-export function createNetworkTrust(options: NetworkTrustOptions): NetworkTrust {
+export function createNetworkTrust(options: NetworkTrustOptions) {
   const { networkName, authorityKey, rootKey, now = Date.now } = options;
   const { verify = verifyText, sha256 = portableSha256 } = options;
   const tools: ChainTools = { verify, sha256 };
@@ -120,7 +104,11 @@ export function createNetworkTrust(options: NetworkTrustOptions): NetworkTrust {
   }
 
   return {
-    follow(received, genesis) {
+    /**
+     * Follows an authority-keys document. With a genesis, which must be verified, a statement is in force when the
+     * genesis shows it, whatever this clock says. The authority may say that it has not activated the last one yet.
+     */
+    follow(received: Received, genesis?: GenesisBlock): FollowVerdict {
       const offered = receivedChain(parsed(received));
       if (offered === null) return { refusal: MALFORMED, changes: [], next: null };
       const at =
@@ -134,18 +122,23 @@ export function createNetworkTrust(options: NetworkTrustOptions): NetworkTrust {
       if (changes.length > 0) known = verdict.inForce;
       return { refusal: null, changes, next: successions[known.length] ?? null };
     },
-    currentKey: () => keysThat(({ state }) => state === 'current')[0] ?? authorityKey,
+    currentKey: (): string => keysThat(({ state }) => state === 'current')[0] ?? authorityKey,
+    /** Every key so far, oldest first. */
     keys,
-    signingNow: () => keysThat(signsNow),
-    signingAt(issuedAt) {
+    signingNow: (): readonly string[] => keysThat(signsNow),
+    signingAt(issuedAt: string): readonly string[] {
       const issued = instantOf(issuedAt);
       return keysThat(
         (key) => signsNow(key) || key.signs_until === null || issued < instantOf(key.signs_until),
       );
     },
-    lastChange: () => known.at(-1) ?? null,
-    digest: () => (successions.length === 0 ? null : authorityKeysDigest(successions, sha256)),
-    stored: () =>
+    /** The last statement in force; null if there is none. */
+    lastChange: (): AuthoritySuccession | null => known.at(-1) ?? null,
+    /** The digest of the followed document, for heartbeats; null if it had no statements. */
+    digest: (): string | null =>
+      successions.length === 0 ? null : authorityKeysDigest(successions, sha256),
+    /** As an authority-keys document, to be kept between runs. */
+    stored: (): string =>
       `${jsonText({
         network_name: networkName,
         root_public_key: successions[0]?.root_public_key ?? rootKey ?? null,

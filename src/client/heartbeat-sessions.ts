@@ -16,25 +16,6 @@ import {
 import { decodeBase64, encodeBase64 } from './base64.ts';
 import { verifyText } from './keys.ts';
 
-/** The session of one node. Keep it for as long as the node runs, and pass it to each of its clients. */
-export interface HeartbeatSessions {
-  /** Whether the next heartbeat with this certificate can be made in a session; otherwise sign it. */
-  isOpen(certId: string, now: number): boolean;
-  /** The value of the header `X-Mesh-Session` for a body, while a session is open. */
-  proof(body: string, now: number): string;
-  /** Call for each signed heartbeat: its `session_public_key`, or null if it should not ask for a session. */
-  ask(now: number): string | null;
-  /** Takes the answer to the last `ask`. What the authority's key did not sign is ignored. */
-  begin(
-    offer: SessionOffer,
-    node: Omit<SessionName, 'expiresAt'>,
-    authorityKey: string,
-    now: number,
-  ): void;
-  /** Call when the authority has answered `session_ended`. */
-  ended(now: number): void;
-}
-
 interface Session extends SessionName {
   readonly lastsMs: number;
   readonly endsAt: number;
@@ -57,9 +38,10 @@ export interface HeartbeatSessionsOptions {
   readonly verify?: VerifySignature;
 }
 
-export function createHeartbeatSessions({
-  verify = verifyText,
-}: HeartbeatSessionsOptions = {}): HeartbeatSessions {
+/** The session of one node. Keep it for as long as the node runs, and pass it to each of its clients. */
+export type HeartbeatSessions = ReturnType<typeof createHeartbeatSessions>;
+
+export function createHeartbeatSessions({ verify = verifyText }: HeartbeatSessionsOptions = {}) {
   let session: Session | null = null;
   let asked: { readonly keys: nacl.BoxKeyPair; readonly at: number } | null = null;
   let replaceAt = -Infinity;
@@ -68,11 +50,13 @@ export function createHeartbeatSessions({
   let lastBeat = -Infinity;
 
   return {
-    isOpen(certId, now) {
+    /** Whether the next heartbeat with this certificate can be made in a session; otherwise sign it. */
+    isOpen(certId: string, now: number): boolean {
       if (session === null || session.certId !== certId || now >= session.endsAt) return false;
       return now < replaceAt || now < askAfter;
     },
-    proof(body, now) {
+    /** The value of the header `X-Mesh-Session` for a body, while a session is open. */
+    proof(body: string, now: number): string {
       if (session === null) throw new Error('There is no heartbeat session');
       const { expiresAt, key } = session;
       session.beats += 1;
@@ -82,7 +66,8 @@ export function createHeartbeatSessions({
       const text = new TextEncoder().encode(`${beatText(instant)}${body}`);
       return sessionHeader({ expiresAt, instant, mac: encodeBase64(hmac(sha256, key, text)) });
     },
-    ask(now) {
+    /** Call for each signed heartbeat: its `session_public_key`, or null if it should not ask for a session. */
+    ask(now: number): string | null {
       const gap = now - lastBeat;
       lastBeat = now;
       if (session !== null && gap > LARGEST_GAP * session.lastsMs) return null;
@@ -92,7 +77,13 @@ export function createHeartbeatSessions({
       asked = { keys: nacl.box.keyPair(), at: now };
       return encodeBase64(asked.keys.publicKey);
     },
-    begin(offer, node, authorityKey, now) {
+    /** Takes the answer to the last `ask`. What the authority's key did not sign is ignored. */
+    begin(
+      offer: SessionOffer,
+      node: Omit<SessionName, 'expiresAt'>,
+      authorityKey: string,
+      now: number,
+    ): void {
       if (asked === null) return;
       const { keys, at } = asked;
       asked = null;
@@ -108,7 +99,8 @@ export function createHeartbeatSessions({
       // The signed heartbeat was made in this millisecond at the latest.
       lastInstant = now;
     },
-    ended(now) {
+    /** Call when the authority has answered `session_ended`. */
+    ended(now: number): void {
       askAfter = session !== null && session.beats <= 1 ? now + GIVE_UP_MS : -Infinity;
       session = null;
     },

@@ -89,14 +89,6 @@ export type AgentState = {
   readonly problem: string | null;
 };
 
-export interface NodeAgent {
-  state(): AgentState;
-  /** Does what is due; returns the milliseconds until the next turn, or why the agent ended. */
-  turn(): Promise<number | AgentEnd>;
-  /** Takes turns until the signal is aborted or the agent ends. */
-  run(signal: AbortSignal): Promise<AgentEnd>;
-}
-
 const DEFAULT_INTERVAL_S = 120;
 const LONGEST_INTERVAL_S = 86_400;
 const FIRST_RETRY_MS = 5000;
@@ -105,8 +97,10 @@ const SUCCESSION_SPREAD_MS = 600_000;
 /** A certificate is used for at least this share of its lifetime, no matter how early the authority advises renewal. */
 const LEAST_USE = 0.05;
 
+export type NodeAgent = Awaited<ReturnType<typeof createNodeAgent>>;
+
 /** Rejects when the stored records are damaged, or belong to another network or node. */
-export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAgent> {
+export async function createNodeAgent(options: NodeAgentOptions) {
   const { storage, key, rootKey, now = Date.now, random = Math.random, wait = pause } = options;
   const { verify = verifyText, successionSpreadMs: spreadMs = SUCCESSION_SPREAD_MS } = options;
   const emit = options.onEvent ?? (() => undefined);
@@ -357,8 +351,10 @@ export async function createNodeAgent(options: NodeAgentOptions): Promise<NodeAg
 
   return {
     state,
+    /** Does what is due; returns the milliseconds until the next turn, or why the agent ended. */
     turn,
-    async run(signal) {
+    /** Takes turns until the signal is aborted or the agent ends. */
+    async run(signal: AbortSignal): Promise<AgentEnd> {
       while (!signal.aborted) {
         const next = await turn();
         if (typeof next !== 'number') return next;

@@ -40,17 +40,9 @@ export type HeartbeatRequest = Proven<'heartbeat'>;
 /** `roles`, if present, must match the certificate: renewal does not change them. */
 export type RenewRequest = Proven<'renew'> & { readonly roles?: readonly string[] };
 
-export interface NodeClient {
-  join(request: JoinRequest, call?: CallOptions): Promise<JoinCertificate>;
-  heartbeat(request: HeartbeatRequest, call?: CallOptions): Promise<Acknowledgement>;
-  renew(request: RenewRequest, call?: CallOptions): Promise<JoinCertificate>;
-  /** Registers this node's agent, or refreshes the registration. The descriptor carries its own proof. */
-  registerAgent(agent: Agent, call?: CallOptions): Promise<AgentRegistered>;
-  /** Uses the signed envelope as proof, regardless of `ProofForm`. */
-  unregisterAgent(call?: CallOptions): Promise<AgentUnregistered>;
-}
+export type NodeClient = ReturnType<typeof createNodeClient>;
 
-export function createNodeClient(options: NodeClientOptions): NodeClient {
+export function createNodeClient(options: NodeClientOptions) {
   const { key, proof = 'body', now = Date.now } = options;
   const audienceOf = audienceSource(options);
 
@@ -116,20 +108,24 @@ export function createNodeClient(options: NodeClientOptions): NodeClient {
   }
 
   return {
-    join: (request, call) => post('join', request, call),
-    heartbeat: (request, call) =>
+    join: (request: JoinRequest, call?: CallOptions): Promise<JoinCertificate> =>
+      post('join', request, call),
+    heartbeat: (request: HeartbeatRequest, call?: CallOptions): Promise<Acknowledgement> =>
       options.sessions === undefined
         ? post('heartbeat', request, call)
         : heartbeat(request, call, options.sessions),
-    renew: (request, call) => post('renew', request, call),
-    registerAgent(agent, call) {
+    renew: (request: RenewRequest, call?: CallOptions): Promise<JoinCertificate> =>
+      post('renew', request, call),
+    /** Registers this node's agent, or refreshes the registration. The descriptor carries its own proof. */
+    registerAgent(agent: Agent, call?: CallOptions): Promise<AgentRegistered> {
       const prepare = async () => ({
         body: jsonText(await signAgentDescriptor(agent, key, now())),
       });
       const request = { method: 'POST', path: '/agents', answer: AgentRegistered } as const;
       return send(options, { ...request, repeatable: true, prepare }, call);
     },
-    unregisterAgent(call) {
+    /** Uses the signed envelope as proof, regardless of `ProofForm`. */
+    unregisterAgent(call?: CallOptions): Promise<AgentUnregistered> {
       const path = pathOf`/agents/${key.publicKey}`;
       const prepare = async () => ({
         body: jsonText(await signDeleteEnvelope(key, newStamp(options).timestamp)),

@@ -1,15 +1,6 @@
 /** Stores the records of an agent. Records that cannot be stored, for example on a full disk, are retried later. */
 import type { AgentRecord, AgentStorage } from './agent-storage.ts';
 
-export interface RecordKeeper {
-  /** Resolves after the attempt, even if it failed. */
-  keep(name: AgentRecord, text: string): Promise<void>;
-  /** Retries the records that could not be stored; resolves after the attempt. */
-  retry(): Promise<void>;
-  /** Why the last attempt failed; null when everything is stored. */
-  problem(): string | null;
-}
-
 export interface RecordKeeperOptions {
   readonly storage: AgentStorage;
   stored(name: AgentRecord): void;
@@ -17,11 +8,9 @@ export interface RecordKeeperOptions {
   changed(problem: string | null): void;
 }
 
-export function createRecordKeeper({
-  storage,
-  stored,
-  changed,
-}: RecordKeeperOptions): RecordKeeper {
+export type RecordKeeper = ReturnType<typeof createRecordKeeper>;
+
+export function createRecordKeeper({ storage, stored, changed }: RecordKeeperOptions) {
   const held = new Map<AgentRecord, string>();
   let problem: string | null = null;
 
@@ -41,11 +30,14 @@ export function createRecordKeeper({
   }
 
   return {
-    async keep(name, text) {
+    /** Resolves after the attempt, even if it failed. */
+    async keep(name: AgentRecord, text: string): Promise<void> {
       held.set(name, text);
       await retry();
     },
+    /** Retries the records that could not be stored; resolves after the attempt. */
     retry,
-    problem: () => problem,
+    /** Why the last attempt failed; null when everything is stored. */
+    problem: (): string | null => problem,
   };
 }

@@ -11,31 +11,27 @@ const COOKIE = 'mesh-console';
 const SECRET_BYTES = 32;
 const PATH_BYTES = 12;
 
-export interface Admission {
-  /** What the first browser exchanges for the cookie. */
-  readonly token: string;
-  /** The path below which all pages are, with slashes at both ends. */
-  readonly root: string;
-  /** The value of `Set-Cookie`; null for a token that is wrong or was used. */
-  exchange(token: string): string | null;
-  hasCookie(request: IncomingMessage): boolean;
-}
+export type Admission = ReturnType<typeof createAdmission>;
 
-export function createAdmission(runtime: Runtime): Admission {
+export function createAdmission(runtime: Runtime) {
   const secret = () => runtime.randomBytes(SECRET_BYTES).toString('base64url');
   const token = secret();
   const session = secret();
   const root = `/${runtime.randomBytes(PATH_BYTES).toString('hex')}/`;
   let isUsed = false;
   return {
+    /** What the first browser exchanges for the cookie. */
     token,
+    /** The path below which all pages are, with slashes at both ends. */
     root,
-    exchange(given) {
+    /** The value of `Set-Cookie`; null for a token that is wrong or was used. */
+    exchange(given: string): string | null {
       if (isUsed || !isSame(given, token)) return null;
       isUsed = true;
       return `${COOKIE}=${session}; Path=${root}; HttpOnly; SameSite=Strict`;
     },
-    hasCookie: ({ headers }) => cookiesOf(headers.cookie).some((value) => isSame(value, session)),
+    hasCookie: ({ headers }: IncomingMessage): boolean =>
+      cookiesOf(headers.cookie).some((value) => isSame(value, session)),
   };
 }
 

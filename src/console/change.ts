@@ -26,13 +26,6 @@ export interface Change {
   entries: readonly LoggedEvent[];
 }
 
-export interface Changes {
-  propose(action: Action, form: URLSearchParams, context: Context): Promise<Change>;
-  find(id: string): Change | null;
-  /** Carries it out, or continues; resolves when it has ended or after some seconds. */
-  confirm(change: Change, context: Context): Promise<void>;
-}
-
 const MOST_KEPT = 100;
 /** A change that takes longer is shown while it runs. */
 const AWAITED_MS = 10_000;
@@ -44,7 +37,9 @@ const PATIENCE_MS = 600_000;
 const MOST_ENTRIES = 20;
 const MOST_ENTRIES_READ = 2000;
 
-export function createChanges(runtime: Runtime): Changes {
+export type Changes = ReturnType<typeof createChanges>;
+
+export function createChanges(runtime: Runtime) {
   const known = new Map<string, Change>();
   const senders = new WeakMap<Change, SendKept>();
 
@@ -95,7 +90,7 @@ export function createChanges(runtime: Runtime): Changes {
   }
 
   return {
-    async propose(action, form, context) {
+    async propose(action: Action, form: URLSearchParams, context: Context): Promise<Change> {
       const plan = await action.plan(context, form);
       forgetOldest();
       const change: Change = {
@@ -115,8 +110,9 @@ export function createChanges(runtime: Runtime): Changes {
       known.set(change.id, change);
       return change;
     },
-    find: (id) => known.get(id) ?? null,
-    async confirm(change, context) {
+    find: (id: string): Change | null => known.get(id) ?? null,
+    /** Carries it out, or continues; resolves when it has ended or after some seconds. */
+    async confirm(change: Change, context: Context): Promise<void> {
       if (change.state !== 'proposed' && !mayContinue(change, context)) return;
       change.state = 'running';
       await atMost(AWAITED_MS, carryOut(change, context));

@@ -4,18 +4,13 @@
  */
 import { close, open, stat } from 'node:fs';
 import { promisify } from 'node:util';
-import { createLogOutput, fileWriter, type LogOutput } from './log-output.ts';
+import { createLogOutput, fileWriter } from './log-output.ts';
 
 /** Writable for the owner, readable for a group that reads logs. */
 const MODE = 0o640;
 
-export interface LogFile extends LogOutput {
-  /** Reopens the path. If it cannot be opened, throws and keeps writing to the previous file. */
-  reopen(): Promise<void>;
-}
-
 /** Throws a one-sentence error if lines cannot be appended there. */
-export async function openLogFile(path: string): Promise<LogFile> {
+export async function openLogFile(path: string) {
   let file = await openForLines(path);
   let next: number | null = null;
   let writeChunk = fileWriter(file);
@@ -34,7 +29,8 @@ export async function openLogFile(path: string): Promise<LogFile> {
   }, true);
   return {
     ...output,
-    async reopen() {
+    /** Reopens the path. If it cannot be opened, throws and keeps writing to the previous file. */
+    async reopen(): Promise<void> {
       const opened = await openForLines(path);
       if (next !== null) close(next, ignore);
       next = opened;

@@ -6,27 +6,19 @@
  */
 import { fstatSync, write } from 'node:fs';
 import type { Writable } from 'node:stream';
-import type { LogDestination } from './logger.ts';
 
 const CHUNK_CHARACTERS = 64 * 1024;
 const LONGEST_WAIT_MS = 100;
 /** The most characters that may wait for the previous chunk. */
 const MAX_WAITING = 8 * 1024 * 1024;
 
-export interface LogOutput extends LogDestination {
-  /** The number of dropped lines, which did not fit or could not be written. */
-  droppedLines(): number;
-  /** Resolves when everything logged so far is written, or when the time is up. */
-  flush(withinMs: number): Promise<void>;
-  /** Whether a pending write would delay the exit of the process. */
-  isStuck(): boolean;
-}
-
 /** Writes a chunk; calls back when it is written, or with the error. */
 export type WriteChunk = (chunk: string, done: (problem: Error | null | undefined) => void) => void;
 
+export type LogOutput = ReturnType<typeof createLogOutput>;
+
 /** `holdsExit` says that the process cannot exit while a chunk is being written. */
-export function createLogOutput(writeChunk: WriteChunk, holdsExit: boolean): LogOutput {
+export function createLogOutput(writeChunk: WriteChunk, holdsExit: boolean) {
   let waiting = '';
   let dropped = 0;
   let isWriting = false;
@@ -54,7 +46,7 @@ export function createLogOutput(writeChunk: WriteChunk, holdsExit: boolean): Log
   setInterval(writeNext, LONGEST_WAIT_MS).unref();
 
   return {
-    write(lines, isUrgent = false) {
+    write(lines: string, isUrgent = false): void {
       if (waiting.length + lines.length > MAX_WAITING) {
         dropped += lineCount(lines);
         return;
@@ -63,8 +55,10 @@ export function createLogOutput(writeChunk: WriteChunk, holdsExit: boolean): Log
       isUrgentWaiting ||= isUrgent;
       if (isUrgentWaiting || waiting.length >= CHUNK_CHARACTERS) writeNext();
     },
-    droppedLines: () => dropped,
-    async flush(withinMs) {
+    /** The number of dropped lines, which did not fit or could not be written. */
+    droppedLines: (): number => dropped,
+    /** Resolves when everything logged so far is written, or when the time is up. */
+    async flush(withinMs: number): Promise<void> {
       await new Promise<void>((resolve) => {
         const patience = setTimeout(resolve, withinMs);
         whenIdle.push(() => {
@@ -74,7 +68,8 @@ export function createLogOutput(writeChunk: WriteChunk, holdsExit: boolean): Log
         writeNext();
       });
     },
-    isStuck: () => isWriting && holdsExit,
+    /** Whether a pending write would delay the exit of the process. */
+    isStuck: (): boolean => isWriting && holdsExit,
   };
 }
 

@@ -22,13 +22,6 @@ export interface RequestLine {
   readonly remote_addr: string;
 }
 
-export interface Logger {
-  /** `area` is the part of the logger name after `mesh.`. */
-  write(level: LogLevel, area: string, message: string): void;
-  /** `at` in milliseconds since the epoch. */
-  request(at: number, line: RequestLine): void;
-}
-
 /**
  * Writes one or more lines, each with its line end; urgent lines are not held back to be written together with others.
  */
@@ -43,18 +36,22 @@ export interface LoggerOptions {
   readonly now: () => number;
 }
 
-export function createLogger({ level, format, destination, now }: LoggerOptions): Logger {
+export type Logger = ReturnType<typeof createLogger>;
+
+export function createLogger({ level, format, destination, now }: LoggerOptions) {
   const threshold = LOG_LEVELS.indexOf(level);
   const lineOf = format === 'json' ? jsonLine : textLine;
   const tellsRequests = LOG_LEVELS.indexOf('INFO') >= threshold;
   return {
-    write(lineLevel, area, message) {
+    /** `area` is the part of the logger name after `mesh.`. */
+    write(lineLevel: LogLevel, area: string, message: string): void {
       if (LOG_LEVELS.indexOf(lineLevel) < threshold) return;
       const line = lineOf(formatInstant(now()), lineLevel, area, redact(message));
       // The process may end before the next chance to write.
       destination.write(line, lineLevel === 'CRITICAL');
     },
-    request(at, line) {
+    /** `at` in milliseconds since the epoch. */
+    request(at: number, line: RequestLine): void {
       if (!tellsRequests) return;
       const timestamp = formatInstant(at);
       const { path, printablePath } = shownPath(line.path);

@@ -16,25 +16,6 @@ export interface LinkedFollower {
   readonly nextKey: string | null;
 }
 
-export interface InstanceStatus {
-  readonly memory: InstanceStatusMemory;
-  isWriter(): boolean;
-  /** The lease epoch that the instance knows; 0 if it knows none. */
-  epoch(): number;
-  /**
-   * If the writer is unknown: the time, in milliseconds since 1970 at whole seconds, up to which the instance has
-   * everything that was acknowledged. Otherwise null.
-   */
-  staleSince(): number | null;
-  /**
-   * How many revisions the standby state of this instance was behind at the last check; 0 for the writer. Null while it
-   * has none.
-   */
-  lag(): number | null;
-  /** Whether a state is being moved into or out of the database: no waiting instance becomes the writer meanwhile. */
-  isMoving(): boolean;
-}
-
 const WRITES = 0;
 const EPOCH = 1;
 const STALE_SINCE = 2;
@@ -52,20 +33,32 @@ export function createInstanceStatusMemory(): InstanceStatusMemory {
   return memory;
 }
 
-export function instanceStatusIn(memory: InstanceStatusMemory): InstanceStatus {
+export type InstanceStatus = ReturnType<typeof instanceStatusIn>;
+
+export function instanceStatusIn(memory: InstanceStatusMemory) {
   return {
     memory,
-    isWriter: () => Atomics.load(memory, WRITES) === 1,
-    epoch: () => Atomics.load(memory, EPOCH),
-    staleSince() {
+    isWriter: (): boolean => Atomics.load(memory, WRITES) === 1,
+    /** The lease epoch that the instance knows; 0 if it knows none. */
+    epoch: (): number => Atomics.load(memory, EPOCH),
+    /**
+     * If the writer is unknown: the time, in milliseconds since 1970 at whole seconds, up to which the instance has
+     * everything that was acknowledged. Otherwise null.
+     */
+    staleSince(): number | null {
       const since = Atomics.load(memory, STALE_SINCE);
       return since === NONE ? null : (since >>> 0) * 1000;
     },
-    lag() {
+    /**
+     * How many revisions the standby state of this instance was behind at the last check; 0 for the writer. Null while it
+     * has none.
+     */
+    lag(): number | null {
       const revisions = Atomics.load(memory, LAG);
       return revisions === NO_STATE ? null : revisions;
     },
-    isMoving: () => Atomics.load(memory, MOVING) === 1,
+    /** Whether a state is being moved into or out of the database: no waiting instance becomes the writer meanwhile. */
+    isMoving: (): boolean => Atomics.load(memory, MOVING) === 1,
   };
 }
 

@@ -8,7 +8,7 @@ import {
   type PublishedDocument,
   type PublishedName,
 } from './documents.ts';
-import { createRevisionEnds, type RevisionEnds } from './revision-ends.ts';
+import { createRevisionEnds } from './revision-ends.ts';
 
 /** One document, as sent to the edges. */
 export interface Publication {
@@ -18,26 +18,9 @@ export interface Publication {
   readonly document: PublishedDocument;
 }
 
-export interface DocumentPublisher {
-  /** The newest version of each document, in the order of `DOCUMENT_NAMES`. */
-  readonly versions: Int32Array;
-  /** The end offsets of the versions of the revocation list. */
-  readonly revisionEnds: RevisionEnds;
-  publish(name: PublishedName, document: PublishedDocument): void;
-  /** Marks the document as outdated; it will be rebuilt on request. */
-  withdraw(name: DocumentName): void;
-  isCurrent(name: DocumentName, now: number): boolean;
-  /**
-   * Calls back with everything published so far and then with each publication; optionally also with the name of each
-   * document that becomes outdated.
-   */
-  follow(
-    listener: (publication: Publication) => void,
-    withdrawn?: (name: DocumentName) => void,
-  ): void;
-}
+export type DocumentPublisher = ReturnType<typeof createDocumentPublisher>;
 
-export function createDocumentPublisher(): DocumentPublisher {
+export function createDocumentPublisher() {
   const bytes = DOCUMENT_NAMES.length * Int32Array.BYTES_PER_ELEMENT;
   const versions = new Int32Array(new SharedArrayBuffer(bytes));
   const publications = new Map<PublishedName, Publication>();
@@ -45,25 +28,35 @@ export function createDocumentPublisher(): DocumentPublisher {
   const withdrawals: ((name: DocumentName) => void)[] = [];
 
   return {
+    /** The newest version of each document, in the order of `DOCUMENT_NAMES`. */
     versions,
+    /** The end offsets of the versions of the revocation list. */
     revisionEnds: createRevisionEnds(),
-    publish(name, document) {
+    publish(name: PublishedName, document: PublishedDocument): void {
       const index = indexOf(name);
       const version = index < 0 ? 0 : Atomics.add(versions, index, 1) + 1;
       const publication = { name, version, document };
       publications.set(name, publication);
       for (const listener of listeners) listener(publication);
     },
-    withdraw(name) {
+    /** Marks the document as outdated; it will be rebuilt on request. */
+    withdraw(name: DocumentName): void {
       if (!publications.delete(name)) return;
       Atomics.add(versions, indexOf(name), 1);
       for (const withdrawn of withdrawals) withdrawn(name);
     },
-    isCurrent(name, now) {
+    isCurrent(name: DocumentName, now: number): boolean {
       const publication = publications.get(name);
       return publication !== undefined && now < publication.document.freshUntil;
     },
-    follow(listener, withdrawn) {
+    /**
+     * Calls back with everything published so far and then with each publication; optionally also with the name of each
+     * document that becomes outdated.
+     */
+    follow(
+      listener: (publication: Publication) => void,
+      withdrawn?: (name: DocumentName) => void,
+    ): void {
       for (const publication of publications.values()) listener(publication);
       listeners.push(listener);
       if (withdrawn !== undefined) withdrawals.push(withdrawn);
@@ -72,41 +65,37 @@ export function createDocumentPublisher(): DocumentPublisher {
 }
 
 /** An edge's copy of the published documents. */
-export interface DocumentCache {
-  take(publication: Publication): void;
-  /** Calls back with every publication whose bytes differ from the previous ones. */
-  onChange(listener: (name: PublishedName, document: PublishedDocument) => void): void;
-  /** Calls back with everything received so far and then like `onChange`. */
-  follow(listener: (name: PublishedName, document: PublishedDocument) => void): void;
-  /** Undefined if there is none or a newer version is about to arrive. */
-  get(name: DocumentName): PublishedDocument | undefined;
-  /** The last received version, even if a newer one is about to arrive; undefined if there is none. */
-  latest(name: PublishedName): PublishedDocument | undefined;
-}
+export type DocumentCache = ReturnType<typeof createDocumentCache>;
 
-export function createDocumentCache(versions: Int32Array): DocumentCache {
+export function createDocumentCache(versions: Int32Array) {
   const held = new Map<PublishedName, Publication>();
   const listeners: ((name: PublishedName, document: PublishedDocument) => void)[] = [];
   return {
-    take(publication) {
+    take(publication: Publication): void {
       const { name, document } = publication;
       const before = held.get(name)?.document.etag;
       held.set(name, publication);
       if (before !== document.etag) for (const listener of listeners) listener(name, document);
     },
-    onChange: (listener) => listeners.push(listener),
-    follow(listener) {
+    /** Calls back with every publication whose bytes differ from the previous ones. */
+    onChange(listener: (name: PublishedName, document: PublishedDocument) => void): void {
+      listeners.push(listener);
+    },
+    /** Calls back with everything received so far and then like `onChange`. */
+    follow(listener: (name: PublishedName, document: PublishedDocument) => void): void {
       for (const [name, { document }] of held) listener(name, document);
       listeners.push(listener);
     },
-    get(name) {
+    /** Undefined if there is none or a newer version is about to arrive. */
+    get(name: DocumentName): PublishedDocument | undefined {
       const publication = held.get(name);
       if (publication === undefined) return undefined;
       return publication.version === Atomics.load(versions, indexOf(name))
         ? publication.document
         : undefined;
     },
-    latest: (name) => held.get(name)?.document,
+    /** The last received version, even if a newer one is about to arrive; undefined if there is none. */
+    latest: (name: PublishedName): PublishedDocument | undefined => held.get(name)?.document,
   };
 }
 
