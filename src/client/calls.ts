@@ -45,11 +45,6 @@ export function publicCalls(server: ServerOptions): Calls {
   };
 }
 
-/** A path whose values are percent-encoded. */
-export function pathOf(texts: TemplateStringsArray, ...values: readonly string[]): string {
-  return String.raw({ raw: texts }, ...values.map(encodeURIComponent));
-}
-
 export function queryOf(parameters: Parameters): Query {
   const given = Object.entries(parameters).filter(([, value]) => value !== undefined);
   return Object.fromEntries(

@@ -1,8 +1,8 @@
 /** A node's requests, with proof of its key [core-4-3] to [core-4-6]. */
 import type { TSchema } from 'typebox';
 import { jsonText } from '../base/json/write.ts';
-import {
-  type Acknowledgement,
+import type {
+  Acknowledgement,
   AgentRegistered,
   AgentUnregistered,
 } from '../protocol/answers/enrollment.ts';
@@ -12,7 +12,7 @@ import { SESSION_HEADER } from '../protocol/heartbeat-session.ts';
 import type { JoinCertificate } from '../protocol/records/join-certificate.ts';
 import { audienceSource } from './audience.ts';
 import { AuthorityError } from './authority-error.ts';
-import { pathOf, type SentObject } from './calls.ts';
+import type { SentObject } from './calls.ts';
 import type { HeartbeatSessions } from './heartbeat-sessions.ts';
 import { type Prepared, send } from './http.ts';
 import type { SigningKey } from './keys.ts';
@@ -58,16 +58,30 @@ export function createNodeClient(options: NodeClientOptions) {
     return { body, headers: { [NODE_PROOF_HEADER]: header } };
   }
 
+  function ask<Name extends ProvenName | 'registerAgent' | 'removeAgent'>(
+    name: Name,
+    call: CallOptions | undefined,
+    prepare: () => Prepared | Promise<Prepared>,
+  ): Promise<AnswerOf<Api[Name]>> {
+    const { method, path, answer, keepsAnswer } = API[name];
+    const request = {
+      method,
+      path: path.replace('{node_public_key}', encodeURIComponent(key.publicKey)),
+      answer: answer as TSchema,
+      // A second removal would find nothing.
+      repeatable: !keepsAnswer && method === 'POST',
+      answerIsKept: keepsAnswer,
+      prepare,
+    };
+    return send(options, request, call) as Promise<AnswerOf<Api[Name]>>;
+  }
+
   function post<Name extends ProvenName>(
     name: Name,
     members: Proven<Name> & SentObject,
     call: CallOptions | undefined,
-    prepare: () => Prepared | Promise<Prepared> = () => prove(API[name].path, members),
   ): Promise<AnswerOf<Api[Name]>> {
-    const { method, path, answer, keepsAnswer } = API[name];
-    const repeat = { repeatable: !keepsAnswer, answerIsKept: keepsAnswer };
-    const request = { method, path, answer: answer as TSchema, ...repeat, prepare };
-    return send(options, request, call) as Promise<AnswerOf<Api[Name]>>;
+    return ask(name, call, () => prove(API[name].path, members));
   }
 
   async function heartbeat(
@@ -104,7 +118,7 @@ export function createNodeClient(options: NodeClientOptions) {
       body,
       headers: { [SESSION_HEADER]: sessions.proof(body, now()) },
     });
-    return post('heartbeat', request, call, prepare);
+    return ask('heartbeat', call, prepare);
   }
 
   return {
@@ -117,21 +131,14 @@ export function createNodeClient(options: NodeClientOptions) {
     renew: (request: RenewRequest, call?: CallOptions): Promise<JoinCertificate> =>
       post('renew', request, call),
     /** Registers this node's agent, or refreshes the registration. The descriptor carries its own proof. */
-    registerAgent(agent: Agent, call?: CallOptions): Promise<AgentRegistered> {
-      const prepare = async () => ({
+    registerAgent: (agent: Agent, call?: CallOptions): Promise<AgentRegistered> =>
+      ask('registerAgent', call, async () => ({
         body: jsonText(await signAgentDescriptor(agent, key, now())),
-      });
-      const request = { method: 'POST', path: '/agents', answer: AgentRegistered } as const;
-      return send(options, { ...request, repeatable: true, prepare }, call);
-    },
+      })),
     /** Uses the signed envelope as proof, regardless of `ProofForm`. */
-    unregisterAgent(call?: CallOptions): Promise<AgentUnregistered> {
-      const path = pathOf`/agents/${key.publicKey}`;
-      const prepare = async () => ({
+    unregisterAgent: (call?: CallOptions): Promise<AgentUnregistered> =>
+      ask('removeAgent', call, async () => ({
         body: jsonText(await signDeleteEnvelope(key, newStamp(options).timestamp)),
-      });
-      const request = { method: 'DELETE', path, answer: AgentUnregistered } as const;
-      return send(options, { ...request, repeatable: false, prepare }, call);
-    },
+      })),
   };
 }
