@@ -2,7 +2,8 @@
 import Type, { type Static } from 'typebox';
 import { AgentDescriptor } from '../records/agent-descriptor.ts';
 import { Bulletin } from '../records/bulletin.ts';
-import { NextCursor, Timestamp } from './scalars.ts';
+import { Datetime } from '../records/record.ts';
+import { NextCursor } from './scalars.ts';
 
 const OF_BULLETIN = 'With `bulletin` in the request';
 
@@ -12,7 +13,7 @@ export const SessionOffer = Type.Object(
     key_box: Type.String({ description: 'Base64 of the session key, in a `crypto_box` of NaCl' }),
     nonce: Type.String({ description: 'Base64 of the nonce of the box' }),
     public_key: Type.String({ description: 'Base64 X25519 public key of the authority' }),
-    expires_at: Timestamp,
+    expires_at: Datetime,
     signature: Type.String({ description: 'Base64 signature of the authority on `public_key`' }),
   },
   { description: 'With `session_public_key` in the request, if a session can begin' },
@@ -20,9 +21,9 @@ export const SessionOffer = Type.Object(
 
 export const Acknowledgement = Type.Object({
   ack: Type.Boolean(),
-  server_time: Timestamp,
+  server_time: Datetime,
   next_heartbeat_seconds: Type.Optional(Type.Integer({ minimum: 1, description: OF_BULLETIN })),
-  renew_after: Type.Optional(Timestamp),
+  renew_after: Type.Optional(Datetime),
   notices: Type.Optional(Type.Array(Type.String(), { description: OF_BULLETIN })),
   bulletin: Type.Optional(Bulletin),
   session: Type.Optional(SessionOffer),
@@ -30,7 +31,7 @@ export const Acknowledgement = Type.Object({
 
 export const AgentRegistered = Type.Object({
   status: Type.Literal('registered'),
-  expires_at: Timestamp,
+  expires_at: Datetime,
 });
 
 export const AgentUnregistered = Type.Object({ status: Type.Literal('deregistered') });

@@ -1,20 +1,21 @@
 /** Answers to operators about nodes and about operators [core-4-7] to [core-4-9], [core-4-15]. */
 import Type, { type Static } from 'typebox';
 import { SUCCESSION_KINDS } from '../records/authority-succession.ts';
+import { Datetime } from '../records/record.ts';
 import { CertificateRow } from '../rows/certificate.ts';
 import { InviteRow } from '../rows/invite.ts';
 import { DescriptionMembers } from '../rows/node-description.ts';
 import { OperatorKeyRow, TIERS } from '../rows/operator-key.ts';
-import { NextCursor, Timestamp } from './scalars.ts';
+import { NextCursor } from './scalars.ts';
 
 export const RosterNode = Type.Object({
   node_public_key: Type.String(),
   roles: Type.Array(Type.String()),
   /** The status that the node reported in its last heartbeat: any text. */
   status: Type.String(),
-  last_heartbeat: Timestamp,
+  last_heartbeat: Datetime,
   remote_addr: Type.String(),
-  expires_at: Timestamp,
+  expires_at: Datetime,
   ...DescriptionMembers,
 });
 
@@ -26,7 +27,7 @@ export const NodeCount = Type.Object({
 
 export const InviteToken = Type.Object({
   token_id: Type.String(),
-  expires_at: Timestamp,
+  expires_at: Datetime,
   /** The name that the node will get, if the request has one. */
   name: DescriptionMembers.name,
 });
@@ -87,7 +88,7 @@ export const OperatorKeyRevocation = Type.Object({
   key_id: Type.String(),
   revoked: Type.Boolean(),
   already_revoked: Type.Boolean(),
-  revoked_at: Type.Optional(Timestamp),
+  revoked_at: Type.Optional(Datetime),
   reason: Type.Optional(Type.String()),
   remaining_active_keys: Type.Optional(Type.Integer()),
 });
@@ -98,7 +99,7 @@ export const OperatorKeyAdded = Type.Object({
   key_id: Type.String(),
   public_key: Type.String(),
   tier: Type.Enum([...TIERS]),
-  added_at: Timestamp,
+  added_at: Datetime,
 });
 
 export const OperatorKeyTier = Type.Object({
@@ -114,8 +115,8 @@ export const AuthorityKeyStep = Type.Object({
   }),
   sequence: Type.Integer(),
   kind: Type.Enum([...SUCCESSION_KINDS]),
-  activates_at: Timestamp,
-  overlap_until: Timestamp,
+  activates_at: Datetime,
+  overlap_until: Datetime,
   key_held: Type.Boolean({ description: 'Whether this authority holds the private key' }),
 });
 

@@ -3,15 +3,15 @@
  */
 import Type, { type Static } from 'typebox';
 import { PolicyManifest } from '../records/policy-manifest.ts';
-import { Natural } from '../records/record.ts';
+import { Datetime, Natural } from '../records/record.ts';
 import { AttestationRow } from '../rows/attestation.ts';
 import { TreatyRow } from '../rows/treaty.ts';
-import { NextCursor, Timestamp } from './scalars.ts';
+import { NextCursor } from './scalars.ts';
 
 export const PolicyVersion = Type.Object({
   policy_id: Type.String(),
   active: Type.Boolean(),
-  created_at: Timestamp,
+  created_at: Datetime,
   policy: PolicyManifest,
 });
 

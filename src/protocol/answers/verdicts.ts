@@ -14,8 +14,8 @@ import {
   TREATY_REASONS,
   TRUST_BASES,
 } from '../records/recognition-verification.ts';
+import { Datetime } from '../records/record.ts';
 import { EVIDENCE_REASONS } from '../records/trust-evidence.ts';
-import { Timestamp } from './scalars.ts';
 
 export const AttestationVerdict = Type.Object({
   accepted: Type.Boolean(),
@@ -94,7 +94,7 @@ export const DataUsageViolation = Type.Object({
   agent_sovereign_id: Type.String(),
   violation_type: Type.Enum([...VIOLATION_TYPES]),
   detail: Type.String(),
-  detected_at: Timestamp,
+  detected_at: Datetime,
 });
 
 /** `violation_reason` is the type of the first violation; null if there is none. */
