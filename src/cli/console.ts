@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Command, Option } from 'commander';
 import { systemRuntime } from '../base/runtime.ts';
-import { publicCalls } from '../client/calls.ts';
 import { createOperatorClient } from '../client/operator-client.ts';
 import { createPublicClient } from '../client/public-client.ts';
 import type { Connection } from '../console/context.ts';
@@ -100,7 +99,6 @@ function connectionOf(options: ConsoleOptions): Connection {
     keyId,
     audience,
     publicClient: createPublicClient(server),
-    publicCalls: publicCalls(server),
     checks: () => remoteFindings({ url, ...(ca !== undefined && { ca }) }),
     operatorClient: (changed) =>
       createOperatorClient({ ...server, keyId, audience, key, ...changed }),

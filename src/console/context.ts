@@ -1,7 +1,6 @@
 /** What pages and actions of the console work with: the authority, and who asks. */
 import type { Runtime } from '../base/runtime.ts';
 import { AuthorityError } from '../client/authority-error.ts';
-import type { Calls } from '../client/calls.ts';
 import type { OperatorClient, OperatorTier } from '../client/operator-client.ts';
 import type { SigningOptions } from '../client/options.ts';
 import type { PublicClient } from '../client/public-client.ts';
@@ -24,8 +23,6 @@ export interface Connection {
   /** Base64 public key of the authority: what requests are signed for. */
   readonly audience: string;
   readonly publicClient: PublicClient;
-  /** Public routes for which the client has no method. */
-  readonly publicCalls: Calls;
   /** Looks at the authority from the outside. */
   checks(): Promise<readonly Check[]>;
   /** A client that signs with the operator's key; the options replace those of the connection. */

@@ -4,7 +4,6 @@ import { systemRuntime } from '../../src/base/runtime.ts';
 import { problemSentence } from '../../src/cli/console.ts';
 import { checkRemote } from '../../src/cli/doctor/remote.ts';
 import { httpFetch } from '../../src/cli/http-fetch.ts';
-import { publicCalls } from '../../src/client/calls.ts';
 import { createOperatorClient } from '../../src/client/operator-client.ts';
 import { createPublicClient } from '../../src/client/public-client.ts';
 import type { RunningConsole } from '../../src/console/server.ts';
@@ -65,7 +64,6 @@ export async function startTestConsole(
       keyId,
       audience: na.audience,
       publicClient: createPublicClient(reach),
-      publicCalls: publicCalls(reach),
       checks: () =>
         checkRemote({ url, fetch: reach.fetch, ca: null, genesis: null, version: 'test', now }),
       operatorClient: (changed) =>

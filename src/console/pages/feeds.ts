@@ -7,7 +7,6 @@ import { html, NO_HTML } from '../../pages/html.ts';
 import { table } from '../../pages/table.ts';
 import { timeText } from '../../pages/values.ts';
 import { importFeed } from '../../protocol/api/recognition.ts';
-import { Dashboard } from '../../protocol/rows/dashboard.ts';
 import { isOffered } from '../action.ts';
 import { actionForm } from '../form-view.ts';
 import { definePage } from '../page.ts';
@@ -44,7 +43,7 @@ const TONES = { none: 'neutral', fresh: 'ok', watch: 'warn', stale: 'danger' } a
 export const FEEDS = definePage({
   path: '/feeds',
   title: 'Feeds',
-  load: ({ publicCalls }) => publicCalls.get(Dashboard, '/dashboard.json'),
+  load: ({ publicClient }) => publicClient.readDashboard(),
   render({ revocation_feeds: rows }, context) {
     const listing =
       rows.length === 0

@@ -9,7 +9,7 @@ import { instancesSection } from '../../pages/instances-table.ts';
 import { verdictOf } from '../../pages/posture-section.ts';
 import { table } from '../../pages/table.ts';
 import { capital, withTimes } from '../../pages/values.ts';
-import { Dashboard } from '../../protocol/rows/dashboard.ts';
+import type { Dashboard } from '../../protocol/rows/dashboard.ts';
 import { type History, MOST_SERIES, type SeriesName } from '../../protocol/rows/history.ts';
 import type { Check, Context } from '../context.ts';
 import { definePage } from '../page.ts';
@@ -18,10 +18,9 @@ export const HEALTH = definePage({
   path: '/health',
   title: 'Health',
   async load(context) {
-    const { checks, publicCalls } = context;
     const [found, dashboard, history] = await Promise.all([
-      checks(),
-      publicCalls.get(Dashboard, '/dashboard.json').catch(() => null),
+      context.checks(),
+      context.publicClient.readDashboard().catch(() => null),
       historyOfDay(context).catch(() => null),
     ]);
     return { found, dashboard, history };

@@ -11,7 +11,7 @@ import type { Context } from '../context.ts';
 import { actionColumn, actionLink } from '../form-view.ts';
 import { listPage } from '../list-page.ts';
 import { CREATE_INVITES, WITHDRAW_BATCH, WITHDRAW_INVITE } from './invite-actions.ts';
-import { nodeAddress, nodeTitle } from './node-rows.ts';
+import { nodeLink } from './node-rows.ts';
 
 const DEFAULTS = {
   roles: 'role:client',
@@ -87,8 +87,7 @@ function batchAndLabels({ batch, labels = {} }: InviteRow): Content {
 /** The node that has joined, or the name of the one that is expected. */
 function nodeOf({ name, used_by: key }: InviteRow): Content {
   if (key === null) return name === undefined ? '' : html`<bdi>${nameInCell(name)}</bdi>`;
-  const title = nodeTitle({ ...(name !== undefined && { name }), node_public_key: key });
-  return html`<a href="${nodeAddress(key)}"><bdi>${title}</bdi></a>`;
+  return nodeLink({ ...(name !== undefined && { name }), node_public_key: key });
 }
 
 const TONES: Readonly<Record<InviteRow['status'], string>> = {

@@ -127,6 +127,10 @@ export function nodeTitle({ name, hostname, node_public_key: key }: Titled): str
   return hostname === undefined ? `${key.slice(0, 12)}…` : `(${nameInCell(hostname)})`;
 }
 
+export function nodeLink(node: Titled): Html {
+  return html`<a href="${nodeAddress(node.node_public_key)}"><bdi>${nodeTitle(node)}</bdi></a>`;
+}
+
 export function nodeAddress(nodePublicKey: string): string {
   return `./node?${new URLSearchParams({ key: nodePublicKey })}`;
 }

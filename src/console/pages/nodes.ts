@@ -24,8 +24,7 @@ import {
   type FoundNodes,
   findNodes,
   MOST_SORTED,
-  nodeAddress,
-  nodeTitle,
+  nodeLink,
 } from './node-rows.ts';
 import { REVOKE_MATCHING } from './revoke-matching.ts';
 
@@ -135,11 +134,7 @@ function columns(query: NodeQuery): Column<CertificateRow>[] {
       ...sortable('name', 'Node'),
       isHead: true,
       kind: 'name first',
-      cell: (row) =>
-        twoLines(
-          html`<a href="${nodeAddress(row.node_public_key)}"><bdi>${nodeTitle(row)}</bdi></a>`,
-          labelTexts(row.labels ?? {}).join(', '),
-        ),
+      cell: (row) => twoLines(nodeLink(row), labelTexts(row.labels ?? {}).join(', ')),
     },
     { head: 'Roles', kind: 'words', cell: ({ roles }) => roles.join(', ') },
     ...CERTIFICATE_COLUMNS.map((column) => {

@@ -11,7 +11,7 @@ import type { PolicyHistory } from '../../protocol/answers/recognition.ts';
 import type { PolicyManifest } from '../../protocol/records/policy-manifest.ts';
 import { isOffered } from '../action.ts';
 import type { Context } from '../context.ts';
-import { actionForm, actionLink } from '../form-view.ts';
+import { actionColumn, actionForm, actionLink } from '../form-view.ts';
 import { definePage } from '../page.ts';
 import { cursorPager } from '../pager.ts';
 import { formOf, PUBLISH_POLICY, ROLL_BACK_POLICY } from './policy-actions.ts';
@@ -48,7 +48,6 @@ export const POLICY = definePage({
 
 function versionsTable(versions: readonly Version[], context: Context): Html {
   if (versions.length === 0) return emptyState('No policy has been published.');
-  const mayRollBack = versions.length > 1 && isOffered(ROLL_BACK_POLICY, context);
   return table({
     id: 'versions',
     caption: 'Newest first',
@@ -64,14 +63,10 @@ function versionsTable(versions: readonly Version[], context: Context): Html {
       },
       { head: 'Published', cell: ({ created_at }) => timeText(created_at) },
       ...MEMBERS.map(([head, read]) => ({ head, cell: (row: Version) => read(row.policy) })),
-      ...(mayRollBack
-        ? [
-            {
-              head: 'Action',
-              cell: ({ policy_id, active }: Version) =>
-                active ? '' : actionLink(ROLL_BACK_POLICY, { policy_id }),
-            },
-          ]
+      ...(versions.length > 1
+        ? actionColumn(ROLL_BACK_POLICY, context, ({ policy_id, active }: Version) =>
+            active ? '' : actionLink(ROLL_BACK_POLICY, { policy_id }),
+          )
         : []),
     ],
   });

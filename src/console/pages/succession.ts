@@ -19,7 +19,7 @@ import { type Action, isOffered } from '../action.ts';
 import type { Context } from '../context.ts';
 import { actionForm, actionLink } from '../form-view.ts';
 import { definePage } from '../page.ts';
-import { nodeAddress, nodeTitle } from './node-rows.ts';
+import { nodeLink } from './node-rows.ts';
 import { ACTIVATE, CANCEL, FINISH, ROLL_BACK, STAGE } from './succession-actions.ts';
 
 export const SUCCESSION = definePage({
@@ -136,8 +136,7 @@ function laggardsSection(rows: readonly LaggardRow[], { laggards }: AdoptionTall
         head: 'Node',
         isHead: true,
         kind: 'name first',
-        cell: (row) =>
-          html`<a href="${nodeAddress(row.node_public_key)}"><bdi>${nodeTitle(row)}</bdi></a>`,
+        cell: nodeLink,
       },
       { head: 'Roles', cell: ({ roles }) => roles.join(', ') },
       { head: 'Issued', cell: ({ issued_at }) => timeText(issued_at) },
