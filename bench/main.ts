@@ -5,8 +5,8 @@
 import { cpus } from 'node:os';
 import { resolve } from 'node:path';
 import { Argument, Command, Option } from 'commander';
-import { jsonOption, wholeNumber } from '../src/cli/options.ts';
-import { printResult } from '../src/cli/output.ts';
+import { jsonOption, wholeNumber } from '../src/cli/kernel/options.ts';
+import { printResult } from '../src/cli/kernel/output.ts';
 import { benchBackup } from './backup.ts';
 import { benchConsole } from './console.ts';
 import type { Settings } from './contest.ts';

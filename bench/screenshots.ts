@@ -10,7 +10,7 @@ import { Command, Option } from 'commander';
 import type { Page } from 'playwright-core';
 import { systemRuntime } from '../src/base/runtime.ts';
 import { commandReference } from '../src/cli/command-reference.ts';
-import { wholeNumber } from '../src/cli/options.ts';
+import { wholeNumber } from '../src/cli/kernel/options.ts';
 import { buildProgram } from '../src/cli/program.ts';
 import { ACTIONS, PAGES } from '../src/console/registry.ts';
 import { startTestAuthority, type TestAuthority } from '../test/support/authority.ts';

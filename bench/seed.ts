@@ -16,8 +16,8 @@ import { sha256Hex } from '../src/base/crypto/digest.ts';
 import { canonicalJson } from '../src/base/json/write.ts';
 import { systemRuntime } from '../src/base/runtime.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
-import { initNetwork } from '../src/cli/init-network.ts';
-import { wholeNumber } from '../src/cli/options.ts';
+import { wholeNumber } from '../src/cli/kernel/options.ts';
+import { initNetwork } from '../src/cli/service/init-network.ts';
 import { openLmdbStore } from '../src/store/lmdb/store.ts';
 import type { Store, SubjectWrite, Unit } from '../src/store/store.ts';
 

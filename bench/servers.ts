@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { readKeyFile } from '../src/base/keys/key-file.ts';
 import { systemRuntime } from '../src/base/runtime.ts';
-import { initNetwork } from '../src/cli/init-network.ts';
+import { initNetwork } from '../src/cli/service/init-network.ts';
 import { scratchFolder } from '../test/support/scratch.ts';
 import type { BareWork } from './bare-server.ts';
 import { childOptions, hasEnded, killChild, ROOT, stopChild, watchChild } from './children.ts';

@@ -41,8 +41,14 @@ test('all sources are read, and their imports found', () => {
   assert.ok(found('machines/policy.ts', 'src/protocol/records/policy-manifest.ts', true));
   assert.ok(found('src/edge/http/server.ts', 'uWebSockets.js', false), 'by require');
   assert.ok(found('src/edge/http/response.ts', 'uWebSockets.js', true), 'its types');
-  assert.ok(found('src/cli/serve.ts', 'src/cli/serve-authority.ts', false), 'at run time');
-  assert.ok(found('src/cli/serve.ts', 'src/cli/serve-authority.ts', true), 'its types');
+  assert.ok(
+    found('src/cli/service/serve.ts', 'src/cli/service/serve-authority.ts', false),
+    'at run time',
+  );
+  assert.ok(
+    found('src/cli/service/serve.ts', 'src/cli/service/serve-authority.ts', true),
+    'its types',
+  );
   assert.ok(
     found('src/edge/reply.ts', 'src/protocol/refusals.ts', false),
     'types and values in one',
@@ -115,7 +121,7 @@ for (const [name, owners] of [
   ['@noble/hashes/hmac.js', ['src/client/heartbeat-sessions.ts']],
   ['@noble/hashes/sha2.js', ['src/client']],
   ['commander', ['src/cli']],
-  ['string-width', ['src/cli/table.ts']],
+  ['string-width', ['src/cli/kernel/table.ts']],
   ['d3-force', ['src/pages']],
   ['esbuild', ['src/build/build-browser.cjs', 'src/build/build-program.js']],
   ['prom-client', ['src/edge/metrics.ts', 'src/server/metrics']],
@@ -461,9 +467,9 @@ test('the environment is read only where the command line starts the service or 
     .filter(({ code }) => /\bprocess\.env\b/.test(code))
     .map(({ file }) => file);
   assert.deepEqual(readers, [
-    'src/cli/printable.ts',
-    'src/cli/serve-authority.ts',
-    'src/cli/store-address.ts',
+    'src/cli/kernel/printable.ts',
+    'src/cli/service/serve-authority.ts',
+    'src/cli/state/place.ts',
   ]);
 });
 

@@ -5,7 +5,7 @@ import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import type { Command } from 'commander';
-import { EXIT } from '../src/cli/exit-codes.ts';
+import { EXIT } from '../src/cli/kernel/errors.ts';
 import { buildProgram } from '../src/cli/program.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { SECOND, testClock } from './support/clock.ts';

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { isJsonObject, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
 import { jsonText } from '../src/base/json/write.ts';
-import { EXIT, outcomeOf } from '../src/cli/exit-codes.ts';
-import { offlineVerdicts, type Verifications } from '../src/cli/offline-verdicts.ts';
+import { EXIT, outcomeOf } from '../src/cli/kernel/errors.ts';
+import { offlineVerdicts, type Verifications } from '../src/cli/protocol/offline-verdicts.ts';
 import { MAX_KEYS } from '../src/protocol/records/bounds.ts';
 import { startTestAuthority } from './support/authority.ts';
 import {

@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, suite, test } from 'node:test';
-import { EXIT } from '../src/cli/exit-codes.ts';
+import { EXIT } from '../src/cli/kernel/errors.ts';
 import { buildProgram } from '../src/cli/program.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { runProgram } from './support/child-server.ts';

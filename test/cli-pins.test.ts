@@ -10,7 +10,7 @@ import type { Signer } from '../src/base/crypto/primitives.ts';
 import { canonicalJson } from '../src/base/json/write.ts';
 import { readKeyFile } from '../src/base/keys/key-file.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
-import { EXIT } from '../src/cli/exit-codes.ts';
+import { EXIT } from '../src/cli/kernel/errors.ts';
 import { operatorPayload } from '../src/client/sign-operator.ts';
 import { signRecord, soleSigner } from '../src/protocol/records/signed-record.ts';
 import { runCommand } from './support/commands.ts';

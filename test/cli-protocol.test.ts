@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { verifySignature } from '../src/base/crypto/ed25519.ts';
 import { parseJson } from '../src/base/json/parse.ts';
-import { EXIT } from '../src/cli/exit-codes.ts';
+import { EXIT } from '../src/cli/kernel/errors.ts';
 import { readAgreementRecord, verifyAgreement } from '../src/protocol/records/agreement.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { REAL_TIME } from './support/clock.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { inWords } from '../src/base/duration.ts';
-import { EXIT, outcomeOf } from '../src/cli/exit-codes.ts';
+import { EXIT, outcomeOf } from '../src/cli/kernel/errors.ts';
 import { AuthorityError } from '../src/client/authority-error.ts';
 import { withRetries } from '../src/client/retry.ts';
 import { startTestAuthority } from './support/authority.ts';

@@ -21,7 +21,11 @@ import { sha256Hex } from '../src/base/crypto/digest.ts';
 import { signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
 import { canonicalJson } from '../src/base/json/write.ts';
 import { readKeyFile } from '../src/base/keys/key-file.ts';
-import { finishInterruptedInit, type InitSummary, initNetwork } from '../src/cli/init-network.ts';
+import {
+  finishInterruptedInit,
+  type InitSummary,
+  initNetwork,
+} from '../src/cli/service/init-network.ts';
 import { isSignedByRoot, readGenesisBlock } from '../src/protocol/records/genesis.ts';
 import { spawnNode } from './support/processes.ts';
 import { LOADER, modulePath, PROGRAM } from './support/project.ts';
@@ -346,7 +350,7 @@ function genesisIn(dataDir: string) {
 async function killedInits(count: number): Promise<string[]> {
   const script = `
     import { randomBytes } from 'node:crypto';
-    import { initNetwork } from '${pathToFileURL(modulePath('src/cli/init-network.ts'))}';
+    import { initNetwork } from '${pathToFileURL(modulePath('src/cli/service/init-network.ts'))}';
     for (let i = 0; ; i += 1) {
       process.stdout.write(i + '\\n');
       initNetwork({

@@ -7,7 +7,7 @@ import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
 import { parseKeyText, readKeyFile, writeKeyFile } from '../src/base/keys/key-file.ts';
 import { blobOfKey } from '../src/base/keys/openssh-key.ts';
 import { publicKeyOf, readPublicKey } from '../src/base/keys/public-key.ts';
-import { EXIT } from '../src/cli/exit-codes.ts';
+import { EXIT } from '../src/cli/kernel/errors.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { endOf } from './support/failed-command.ts';
 import { makeNetworkFolder } from './support/folders.ts';

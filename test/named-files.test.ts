@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { MOST_BYTES } from '../src/base/byte-bounds.ts';
-import { EXIT } from '../src/cli/exit-codes.ts';
+import { EXIT } from '../src/cli/kernel/errors.ts';
 import { loadConfig } from '../src/server/config/load.ts';
 import { openHeadFile } from '../src/server/head/head-file.ts';
 import { parseStoreAddress } from '../src/store/postgresql/address.ts';

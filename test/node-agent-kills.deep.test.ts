@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
-import { folderStorage } from '../src/cli/node-run.ts';
+import { folderStorage } from '../src/cli/node/run.ts';
 import type { AgentStorage } from '../src/client/agent-storage.ts';
 import { type AgentEnd, createNodeAgent } from '../src/client/node-agent.ts';
 import type { Fetch } from '../src/client/options.ts';

@@ -5,7 +5,7 @@ import { linkSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
-import { folderStorage } from '../src/cli/node-run.ts';
+import { folderStorage } from '../src/cli/node/run.ts';
 import type { AgentRecord, AgentStorage } from '../src/client/agent-storage.ts';
 import { keyFromSeed, type SigningKey } from '../src/client/keys.ts';
 import {

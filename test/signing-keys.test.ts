@@ -24,7 +24,7 @@ import {
   type SigningTerm,
   signingKeysOf,
 } from '../src/base/signer/authority-signer.ts';
-import { nextKey } from '../src/cli/next-authority-key.ts';
+import { nextKey } from '../src/cli/authority-key/next-key.ts';
 import type { PublishedDocument } from '../src/protocol/contract/documents.ts';
 import type { SignatureItem } from '../src/protocol/records/record.ts';
 import {

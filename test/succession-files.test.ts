@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
 import { readPrivateKey } from '../src/base/keys/private-key.ts';
-import { nextKey } from '../src/cli/next-authority-key.ts';
+import { nextKey } from '../src/cli/authority-key/next-key.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';

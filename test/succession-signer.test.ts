@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
 import { readKeyFile } from '../src/base/keys/key-file.ts';
-import { nextKey } from '../src/cli/next-authority-key.ts';
+import { nextKey } from '../src/cli/authority-key/next-key.ts';
 import { type SignedRecord, signedText } from '../src/protocol/records/signed-record.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';

@@ -1,10 +1,11 @@
 /** `npm run load`: how much load an authority carries, measured from outside with a fleet enrolled for it. */
+
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../../src/base/duration.ts';
-import { addOperatorOptions } from '../../src/cli/operator-connection.ts';
-import { addLocalOptions, examples, urlOption, wholeNumber } from '../../src/cli/options.ts';
+import { addOperatorOptions } from '../../src/cli/connection/operator.ts';
+import { caOption, urlOption } from '../../src/cli/connection/server.ts';
+import { addLocalOptions, examples, wholeNumber } from '../../src/cli/kernel/options.ts';
 import { finished, newProgram } from '../../src/cli/program.ts';
-import { caOption } from '../../src/cli/server.ts';
 
 const MIX = 'heartbeat=95,renew=1,crl=3,verify=1';
 const STREAMED_MIX = 'heartbeat=95,crl=4,verify=1';

@@ -1,8 +1,8 @@
 /** `mesh-na completion`: prints shell completion scripts, generated from the command tree. */
 import { Argument, type Command } from 'commander';
 import { listedBelow } from './command-reference.ts';
-import { addLocalOptions } from './options.ts';
-import { type OutputOptions, printLines, printResult } from './output.ts';
+import { addLocalOptions } from './kernel/options.ts';
+import { type OutputOptions, printLines, printResult } from './kernel/output.ts';
 
 const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
 

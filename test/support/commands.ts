@@ -4,7 +4,7 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Command } from 'commander';
-import { reportFailure } from '../../src/cli/output.ts';
+import { reportFailure } from '../../src/cli/kernel/output.ts';
 import { buildProgram } from '../../src/cli/program.ts';
 import type { ChildEnvironment, Ended } from './child-server.ts';
 import { withoutSettings } from './isolation.ts';

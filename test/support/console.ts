@@ -1,9 +1,9 @@
 /** `mesh-na console` against a real authority, in the process of the test. */
 import { request } from 'node:http';
 import { systemRuntime } from '../../src/base/runtime.ts';
-import { problemSentence } from '../../src/cli/console.ts';
+import { httpFetch } from '../../src/cli/connection/http-fetch.ts';
 import { checkRemote } from '../../src/cli/doctor/remote.ts';
-import { httpFetch } from '../../src/cli/http-fetch.ts';
+import { problemSentence } from '../../src/cli/operators/console.ts';
 import { createOperatorClient } from '../../src/client/operator-client.ts';
 import { createPublicClient } from '../../src/client/public-client.ts';
 import type { RunningConsole } from '../../src/console/server.ts';

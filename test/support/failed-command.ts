@@ -1,4 +1,4 @@
-import { outcomeOf } from '../../src/cli/exit-codes.ts';
+import { outcomeOf } from '../../src/cli/kernel/errors.ts';
 import { buildProgram } from '../../src/cli/program.ts';
 
 /** Runs a command that must fail, and returns its outcome; it prints nothing to standard output. */

@@ -3,7 +3,11 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemRuntime } from '../../src/base/runtime.ts';
-import { type InitOptions, type InitSummary, initNetwork } from '../../src/cli/init-network.ts';
+import {
+  type InitOptions,
+  type InitSummary,
+  initNetwork,
+} from '../../src/cli/service/init-network.ts';
 import './isolation.ts';
 
 /** `given` sets the time of creation and the seeds of the keys, in this order: root, authority, first operators. */

@@ -7,7 +7,7 @@ import type { Signer } from '../../src/base/crypto/primitives.ts';
 import { readKeyFile } from '../../src/base/keys/key-file.ts';
 import { systemRuntime } from '../../src/base/runtime.ts';
 import { formatInstant } from '../../src/base/timestamp.ts';
-import { nextKey } from '../../src/cli/next-authority-key.ts';
+import { nextKey } from '../../src/cli/authority-key/next-key.ts';
 import {
   type AuthoritySuccession,
   type SuccessionTerms,

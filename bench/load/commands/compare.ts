@@ -2,9 +2,9 @@
 
 import { MOST_BYTES } from '../../../src/base/byte-bounds.ts';
 import { readArgument } from '../../../src/base/named-file.ts';
-import { onLocalFiles } from '../../../src/cli/exit-codes.ts';
-import { asJson, type OutputOptions, printResult } from '../../../src/cli/output.ts';
-import { column, tableOf } from '../../../src/cli/table.ts';
+import { onLocalFiles } from '../../../src/cli/kernel/errors.ts';
+import { asJson, type OutputOptions, printResult } from '../../../src/cli/kernel/output.ts';
+import { column, tableOf } from '../../../src/cli/kernel/table.ts';
 import { parsed } from '../fleet-folder.ts';
 import {
   compareRuns,

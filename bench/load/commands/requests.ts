@@ -1,6 +1,6 @@
 /** `load requests`: signed requests for another program, made as it reads them. */
 import { once } from 'node:events';
-import { usageFailure } from '../../../src/cli/exit-codes.ts';
+import { usageFailure } from '../../../src/cli/kernel/errors.ts';
 import { signingNode } from '../fleet-folder.ts';
 import {
   evidenceAbout,

@@ -1,11 +1,11 @@
 /** `load prepare`, `run`, `find` and `storm`. */
 import { availableParallelism } from 'node:os';
-import { EXIT, failure, onLocalFiles, usageFailure } from '../../../src/cli/exit-codes.ts';
-import { type OperatorOptions, operatorClient } from '../../../src/cli/operator-connection.ts';
-import { asJson, printNote, printNotice, printResult } from '../../../src/cli/output.ts';
-import { whileWaiting } from '../../../src/cli/progress.ts';
-import { saveFile } from '../../../src/cli/saved-file.ts';
-import { stopSignal } from '../../../src/cli/stop-request.ts';
+import { type OperatorOptions, operatorClient } from '../../../src/cli/connection/operator.ts';
+import { EXIT, failure, onLocalFiles, usageFailure } from '../../../src/cli/kernel/errors.ts';
+import { asJson, printNote, printNotice, printResult } from '../../../src/cli/kernel/output.ts';
+import { whileWaiting } from '../../../src/cli/kernel/progress.ts';
+import { saveFile } from '../../../src/cli/kernel/saved-file.ts';
+import { stopSignal } from '../../../src/cli/service/stop-request.ts';
 import { curveCsv, curveSvg, findRate, parseObjectives } from '../find.ts';
 import { addToFleet, createFleet, type Fleet, readFleet, signingNode } from '../fleet-folder.ts';
 import { HIGHEST_RATE_OF_A_NODE, measure } from '../measure.ts';

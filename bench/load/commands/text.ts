@@ -1,7 +1,7 @@
 /** The results of `load` for people. */
 
-import type { Line } from '../../../src/cli/printable.ts';
-import { column, tableOf } from '../../../src/cli/table.ts';
+import type { Line } from '../../../src/cli/kernel/printable.ts';
+import { column, tableOf } from '../../../src/cli/kernel/table.ts';
 import { byRate, type Found } from '../find.ts';
 import type { ReturnResult } from '../returning-fleet.ts';
 import { generatorLimit, type RunReport } from '../run-report.ts';

@@ -1,0 +1,134 @@
+/** `mesh-na authority-key sign`: signs the request for the next authority key with the root key, offline. */
+import type { Command } from 'commander';
+import { fromNow } from '../../base/duration.ts';
+import { systemRuntime } from '../../base/runtime.ts';
+import { verifyText } from '../../client/keys.ts';
+import { portableSha256 } from '../../client/sha256.ts';
+import { successionDigest } from '../../protocol/records/authority-succession.ts';
+import { isSignedByRoot } from '../../protocol/records/genesis.ts';
+import { instantOf } from '../../protocol/records/record.ts';
+import {
+  isUnaltered,
+  readSignedSuccession,
+  readSuccessionRequest,
+  type SignedSuccession,
+  type SuccessionRequest,
+  signSuccession,
+  successionProblem,
+} from '../../protocol/records/succession-request.ts';
+import { assertConfirmed } from '../kernel/confirm.ts';
+import { EXIT, failure, onLocalFiles } from '../kernel/errors.ts';
+import { notHolding, readJsonFile } from '../kernel/json-file.ts';
+import { addLocalOptions } from '../kernel/options.ts';
+import { type OutputOptions, printResult } from '../kernel/output.ts';
+import { saveFile } from '../kernel/saved-file.ts';
+import { readRootKey } from './genesis.ts';
+
+interface SignOptions extends OutputOptions {
+  readonly rootKey: string;
+  readonly request: string;
+  readonly out: string;
+  readonly yes?: boolean;
+}
+
+export function addSignCommand(authorityKey: Command): void {
+  const sign = authorityKey
+    .command('sign')
+    .description('sign a request to replace the key of the authority; works offline')
+    .requiredOption('--root-key <file>', 'private root key')
+    .requiredOption('--request <file>', 'request from authority-key prepare')
+    .requiredOption('--out <file>', 'write the succession to this file')
+    .option('--yes', 'sign without asking; required when not on a terminal')
+    .action(runSign);
+  addLocalOptions(sign, [
+    'mesh-na authority-key sign --root-key root.key --request request.json --out succession.json',
+  ]);
+}
+
+async function runSign({ rootKey, request: file, out, yes = false, ...options }: SignOptions) {
+  const request = await readRequest(file);
+  const { genesis, successions } = request;
+  const root = await readRootKey(rootKey, { rootPublicKey: genesis.root_public_key, file });
+  const now = systemRuntime.now();
+  const signed = signSuccession(request, root);
+  const tools = { verify: verifyText, sha256: portableSha256 };
+  const problem = successionProblem(signed, { genesis, successions }, now, tools);
+  if (problem !== null) {
+    throw failure(EXIT.unusable, problem.reason, `${file} is rejected: ${problem.message}`);
+  }
+  const described = descriptionOf(signed, now);
+  if (!yes) await assertConfirmed([...described, ''], CONFIRMATION);
+  const text = `${JSON.stringify(signed, null, 2)}\n`;
+  onLocalFiles(() => saveFile(out, text, { isSecret: true, overwrites: false }));
+  const { network_name, sequence, kind, from_key, to_key, ...statement } = signed.statement;
+  const { activates_at, overlap_until, distrusted_from } = statement;
+  const result = {
+    succession_file: out,
+    network_name,
+    sequence,
+    kind,
+    from_key,
+    to_key,
+    activates_at,
+    overlap_until,
+    distrusted_from,
+    valid_to: signed.genesis.network_authority.valid_to,
+    digest: successionDigest(signed.statement, portableSha256),
+  };
+  const kept =
+    signed.roll_back === null
+      ? 'It contains no secret. Keep it: restoring an older backup needs its genesis block.'
+      : 'It contains no secret, but it allows rolling back: keep it with the authority.';
+  printResult(options, result, [
+    ...(yes ? [...described, ''] : []),
+    `Saved the signed succession to ${out}. ${kept}`,
+    '',
+    'On a machine that reaches the authority, run:',
+    `  mesh-na authority-key stage ${out}`,
+  ]);
+}
+
+async function readRequest(file: string): Promise<SuccessionRequest> {
+  const given = await readJsonFile(file);
+  if (readSignedSuccession(given) !== null) {
+    throw notHolding(file, 'a request, but a succession, which is signed already: stage it');
+  }
+  const request = readSuccessionRequest(given);
+  if (request === null) {
+    throw notHolding(file, 'a request from authority-key prepare: name the file that it wrote');
+  }
+  if (isUnaltered(request, verifyText) && isSignedByRoot(request.genesis, verifyText)) {
+    return request;
+  }
+  const message = `${file} was altered after authority-key prepare wrote it: prepare it again, and transfer it unchanged`;
+  throw failure(EXIT.unusable, 'altered_request', message);
+}
+
+const CONFIRMATION = {
+  question: 'Sign it?',
+  otherwise: 'Signing with the root key needs confirmation: add --yes, or run this on a terminal',
+  declined: 'Nothing was signed',
+};
+
+function descriptionOf({ statement, genesis, roll_back }: SignedSuccession, now: number): string[] {
+  const { kind, sequence, distrusted_from, overlap_until } = statement;
+  const at = (time: string) => `${time} (${fromNow(instantOf(time) - now)})`;
+  const { valid_from, valid_to } = genesis.network_authority;
+  const why = kind === 'compromise' ? 'because the old one was stolen' : 'as planned';
+  return [
+    `The root key of "${statement.network_name}" replaces the key of the authority, ${why}:`,
+    '',
+    `  statement      ${sequence} of the network, prepared ${at(statement.issued_at)}`,
+    `  root key       ${statement.root_public_key}`,
+    `  old key        ${statement.from_key}`,
+    `  next key       ${statement.to_key}`,
+    `  takes over     ${at(statement.activates_at)}`,
+    distrusted_from === null
+      ? `  both sign      until ${at(overlap_until)}`
+      : `  old key        distrusted from ${at(distrusted_from)}`,
+    `  genesis block  delegates to the next key from ${valid_from} until ${valid_to}`,
+    roll_back === null
+      ? '  rollback       none'
+      : `  rollback       to the old key until ${overlap_until}, also signed`,
+  ];
+}

@@ -1,0 +1,98 @@
+/**
+ * `mesh-na call`: every operation of the API, with options derived from its declaration. It is for operations and members
+ * that no other command offers, and for programs.
+ */
+
+import { type Command, InvalidArgumentError, type Option } from 'commander';
+import { Value } from 'typebox/value';
+import type { JsonObject, JsonValue } from '../../base/json/value.ts';
+import { parsed } from '../../client/received.ts';
+import type { Operation } from '../../protocol/api/define.ts';
+import { API, type OperationName } from '../../protocol/api/table.ts';
+import { isOperatorRoute, maxBodyBytes } from '../../protocol/route-description.ts';
+import { usageFailure } from '../kernel/errors.ts';
+import { readJsonFile } from '../kernel/json-file.ts';
+import { printResult } from '../kernel/output.ts';
+import { addOperatorOptions, type OperatorOptions } from './operator.ts';
+import { operationAs } from './route-command.ts';
+import { itemOf, type Member, membersOf, optionOf } from './route-options.ts';
+import { addPublicOptions } from './server.ts';
+
+/** Options that say who asks whom; members with these names become `--target-…`. */
+const TAKEN = new Set([
+  'key-id',
+  'key-file',
+  'agent',
+  'agent-key',
+  'url',
+  'profile',
+  'body',
+  'json',
+]);
+
+interface CallOptions extends OperatorOptions {
+  readonly body?: string;
+  readonly [option: string]: unknown;
+}
+
+export function addCallCommands(program: Command): void {
+  const call = program
+    .command('call')
+    .description('call any operation of the API, and print its answer as JSON');
+  for (const [name, operation] of Object.entries<Operation>(API)) {
+    if (isCallable(operation)) define(call.command(name), name as OperationName, operation);
+  }
+}
+
+/** Pages and streams are no JSON, and nodes have commands of their own, which keep their key and certificate. */
+function isCallable({ access, answer }: Operation): boolean {
+  return access !== 'node' && access !== 'internal' && !('contentType' in answer);
+}
+
+function define(command: Command, name: OperationName, operation: Operation): void {
+  const { access, path, body, summary } = operation;
+  command.description(access === 'operator-privileged' ? `${summary} (privileged)` : summary);
+  const options = membersOf(operation).map((member) => [member, optionIn(member)] as const);
+  for (const [, option] of options) command.addOption(option);
+  if (body !== undefined) {
+    command.option('--body <file>', 'JSON object with further members, - for standard input');
+  }
+  const inPath = options.filter(([member]) => path.includes(`{${member.name}}`));
+  const example = [
+    `mesh-na call ${name}`,
+    ...inPath.map(([member, { long }]) => `${long} ${member.name.toUpperCase()}`),
+    ...(body?.required === undefined ? [] : ['--body request.json']),
+  ].join(' ');
+  if (isOperatorRoute(operation)) addOperatorOptions(command, [example]);
+  else addPublicOptions(command, [example]);
+  command.action(async (given: CallOptions) => {
+    const file = given.body === undefined ? {} : await readBody(given.body, operation);
+    const sent: Record<string, JsonValue> = { ...file };
+    for (const [{ name: member, isRequired }, option] of options) {
+      const value = given[option.attributeName()] as JsonValue | undefined;
+      if (value !== undefined) sent[member] = value;
+      if (isRequired && sent[member] === undefined) {
+        throw usageFailure(`${option.long} is missing`);
+      }
+    }
+    printResult({ json: true }, await operationAs(given, name)(sent), []);
+  });
+}
+
+function readBody(path: string, operation: Operation): Promise<JsonObject> {
+  return readJsonFile(path, maxBodyBytes(operation));
+}
+
+function optionIn(member: Member): Option {
+  const kebab = member.name.replaceAll('_', '-');
+  const flags = `--${TAKEN.has(kebab) ? 'target-' : ''}${kebab} <value>`;
+  return optionOf(member, [flags, undefined, (text) => readValue(text, itemOf(member.schema))]);
+}
+
+/** A text where the schema accepts one, otherwise JSON: numbers, booleans and objects. */
+function readValue(text: string, schema: JsonObject): JsonValue {
+  const value = Value.Check(schema, text) ? text : parsed(text);
+  if (Value.Check(schema, value)) return value as JsonValue;
+  const { description: _, default: __, ...bounds } = schema;
+  throw new InvalidArgumentError(`It must fit ${JSON.stringify(bounds)}.`);
+}

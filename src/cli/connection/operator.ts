@@ -1,0 +1,144 @@
+/** How operator commands reach the authority and sign requests. */
+
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Command, Option } from 'commander';
+import { readPrivateKey } from '../../base/keys/private-key.ts';
+import { readArgument } from '../../base/named-file.ts';
+import { keyFromSeed, type SigningKey } from '../../client/keys.ts';
+import {
+  createOperatorClient,
+  type OperatorClient,
+  type OperatorClientOptions,
+} from '../../client/operator-client.ts';
+import { readGenesisBlock } from '../../protocol/records/genesis.ts';
+import { FILES } from '../../server/config/data-folder.ts';
+import { EXIT, failure, onLocalFiles, usageFailure } from '../kernel/errors.ts';
+import { dataDirOption, examples, jsonOption, publicKey } from '../kernel/options.ts';
+import { noteSignature } from '../kernel/refused-proof.ts';
+import { readSaved } from '../kernel/saved-file.ts';
+import { FIRST_OPERATORS } from './first-operators.ts';
+import { followProfile } from './profile-keys.ts';
+import { chosenProfile, configHomeOption, DEFAULT_PROFILE, profileOption } from './profiles.ts';
+import { addServerOptions, type Reach, serverOf } from './server.ts';
+import { agentKey } from './ssh-agent.ts';
+
+export interface OperatorOptions extends Reach {
+  readonly dataDir: string;
+  readonly keyId: string;
+  readonly keyFile?: string;
+  /** From the profile, if one is used. */
+  readonly authorityKey?: string;
+  /** The key in ssh-agent, if the agent signs. */
+  readonly agentSigner?: SigningKey;
+}
+
+/** Ends the definition of a command with the options of every operator command and its examples. */
+export function addOperatorOptions(command: Command, lines: readonly string[]): void {
+  addServerOptions(command)
+    .addOption(dataDirOption())
+    .addOption(
+      new Option('--key-id <id>', 'id of the operator key to sign with')
+        .env('MESH_OPERATOR_KEY_ID')
+        .default(FIRST_OPERATORS[0].key_id),
+    )
+    .addOption(
+      new Option(
+        '--key-file <file>',
+        'private key file (default: the one that init created in the data folder)',
+      ).env('MESH_OPERATOR_KEY_FILE'),
+    )
+    .option('--agent', 'sign with ssh-agent instead of a key file')
+    .addOption(
+      new Option(
+        '--agent-key <key>',
+        'public key of the agent key to use (default: its only Ed25519 key)',
+      ).argParser(publicKey),
+    )
+    .addOption(new Option('--agent-socket <path>', 'socket of ssh-agent').env('SSH_AUTH_SOCK'))
+    .addOption(profileOption())
+    .addOption(configHomeOption())
+    .addOption(jsonOption())
+    .addHelpText('after', examples(lines))
+    .hook('preAction', async (_, action) => {
+      await applyProfile(action);
+      await connectAgent(action);
+    });
+}
+
+async function connectAgent(command: Command): Promise<void> {
+  const { agent = false, agentKey: wanted, agentSocket } = command.opts();
+  if (!agent) return;
+  if (agentSocket === undefined) {
+    throw usageFailure('--agent needs SSH_AUTH_SOCK, which ssh-agent sets, or --agent-socket');
+  }
+  command.setOptionValue('agentSigner', await agentKey(agentSocket, wanted));
+}
+
+export function operatorClient(options: OperatorOptions): OperatorClient {
+  return createOperatorClient(operatorSigning(options));
+}
+
+/** What a client for these options signs with, and where it sends requests. */
+export function operatorSigning(options: OperatorOptions): OperatorClientOptions {
+  const { keyId } = options;
+  const keyFile = options.agentSigner === undefined ? keyFileOf(options) : null;
+  const key = options.agentSigner ?? keyIn(keyFile ?? '');
+  noteSignature({ keyId, publicKey: key.publicKey, keyFile, dataDir: options.dataDir });
+  return { ...serverOf(options), keyId, key, audience: audienceOf(options) };
+}
+
+function keyIn(file: string): SigningKey {
+  return keyFromSeed(onLocalFiles(() => readPrivateKey(file, readArgument)));
+}
+
+/** The authority that requests are signed for. It is never taken from the server's own answer. */
+function audienceOf({ authorityKey, dataDir }: OperatorOptions): string {
+  if (authorityKey !== undefined) return authorityKey;
+  const path = join(dataDir, FILES.genesis);
+  const genesis = onLocalFiles(() => readSaved(path, readGenesisBlock, 'a genesis'));
+  if (genesis !== null) return genesis.network_authority.public_key;
+  const cure = 'give the --data-dir of the authority, or run mesh-na connect';
+  const message = `${path} does not exist, so the authority key is not known; ${cure}`;
+  throw failure(EXIT.unusable, 'local_files', message);
+}
+
+function keyFileOf({ keyFile, dataDir, keyId }: OperatorOptions): string {
+  if (keyFile !== undefined) return keyFile;
+  const operator = FIRST_OPERATORS.find(({ key_id }) => key_id === keyId);
+  if (operator === undefined) throw usageFailure(`Key id ${keyId} needs --key-file`);
+  return join(dataDir, FILES.keys, `${operator.name}.key`);
+}
+
+/**
+ * Fills in missing options from the profile: the named one, or the default one if there is no data folder. Variables
+ * come before a profile, unless an option names it.
+ */
+async function applyProfile(command: Command): Promise<void> {
+  const { profile: name, dataDir, configHome } = command.opts();
+  if (name === undefined && existsSync(join(dataDir, FILES.genesis))) return;
+  const profile = chosenProfile(configHome, name);
+  if (profile === null) return;
+  const isNamed = command.getOptionValueSource('profile') === 'cli';
+  fillIn(command, isNamed ? ['cli'] : ['cli', 'env'], {
+    url: profile.url,
+    keyId: profile.key_id,
+    keyFile: profile.key_file,
+    ca: profile.ca_file,
+  });
+  const place = { configHome, name: name ?? DEFAULT_PROFILE };
+  const { authority_key } = await followProfile(place, profile, command.opts() as OperatorOptions);
+  fillIn(command, [], { authorityKey: authority_key });
+}
+
+/** Leaves options from the sources that come first; what the profile does not have stays, too. */
+function fillIn(
+  command: Command,
+  first: readonly string[],
+  settings: Readonly<Record<string, string | undefined>>,
+): void {
+  for (const [option, value] of Object.entries(settings)) {
+    if (value === undefined || first.includes(command.getOptionValueSource(option) ?? '')) continue;
+    command.setOptionValue(option, value);
+  }
+}

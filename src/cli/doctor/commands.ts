@@ -1,0 +1,164 @@
+/** `mesh-na doctor`: diagnoses an authority, on its machine and from a client's point of view. */
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Command, Option } from 'commander';
+import { systemRuntime } from '../../base/runtime.ts';
+import type { GenesisBlock } from '../../protocol/records/genesis.ts';
+import { FILES } from '../../server/config/data-folder.ts';
+import { variablesOf } from '../command-reference.ts';
+import { certificatesIn, httpFetch } from '../connection/http-fetch.ts';
+import { caOption } from '../connection/server.ts';
+import { EXIT, failure } from '../kernel/errors.ts';
+import { addLocalOptions, collect, dataDirOption, serverUrl } from '../kernel/options.ts';
+import { type OutputOptions, printResult } from '../kernel/output.ts';
+import { type Line, painted, printable, type Style } from '../kernel/printable.ts';
+import { whileWaiting } from '../kernel/progress.ts';
+import { STATE_IN_DATABASE, signerOption } from '../state/backup.ts';
+import { environment, storeOption } from '../state/place.ts';
+import { packageVersion } from '../version.ts';
+import { CHECKS, type Finding, OUTCOMES, type Outcome } from './finding.ts';
+
+interface DoctorOptions extends OutputOptions {
+  readonly config?: string;
+  readonly dataDir: string;
+  readonly store?: string;
+  readonly signer?: string;
+  readonly headFile?: readonly string[];
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  readonly backupTo?: string;
+  readonly url?: string;
+  readonly ca?: string;
+  readonly deep?: boolean;
+}
+
+export function addDoctorCommand(program: Command): void {
+  const doctor = program
+    .command('doctor')
+    .description('diagnose an authority: what is wrong, why it matters and what to do')
+    .addOption(dataDirOption())
+    .option('--config <file>', 'configuration file, as for serve')
+    .addOption(storeOption(STATE_IN_DATABASE))
+    .addOption(signerOption())
+    .option('--head-file <file>', 'head file of the state, as for serve (repeatable)', collect)
+    .option('--tls-cert <file>', 'TLS certificate, as for serve')
+    .option('--tls-key <file>', 'private key of the TLS certificate')
+    .addOption(new Option('--backup-to <folder>', 'folder of backups').env('MESH_BACKUP_TO'))
+    .addOption(
+      new Option('--url <url>', 'also check the authority at this address from the outside')
+        .env('MESH_URL')
+        .argParser(serverUrl),
+    )
+    .addOption(caOption())
+    .option('--deep', 'read every row of the state and of the newest backup')
+    .action(run);
+  addLocalOptions(doctor, [
+    'mesh-na doctor --data-dir /var/lib/mesh --backup-to /backup',
+    'mesh-na doctor --url https://na.example',
+  ]);
+}
+
+async function run(options: DoctorOptions, command: Command): Promise<void> {
+  const local = isLocal(options, command) ? await localReport(options, command) : null;
+  const { url } = options;
+  const remote =
+    url === undefined
+      ? []
+      : await whileWaiting('Asking the authority', () =>
+          remoteFindings({ ...options, url }, local?.genesis),
+        );
+  const findings = [...(local?.findings ?? []), ...remote];
+  printResult(options, asResult(findings), [...findings.map(lineOf), summaryOf(findings)]);
+  if (countOf(findings, 'wrong') > 0) throw failure(EXIT.refused, 'something_is_wrong', '');
+}
+
+/** With only an address the check is remote, unless the data folder belongs to an authority. */
+function isLocal({ url, dataDir }: DoctorOptions, command: Command): boolean {
+  const isNamed = command.getOptionValueSource('dataDir') !== 'default';
+  return url === undefined || isNamed || mayHold(dataDir);
+}
+
+/** Also true for a folder that this user cannot read, so that the doctor reports it. */
+function mayHold(dataDir: string): boolean {
+  try {
+    return statSync(join(dataDir, FILES.genesis)).isFile();
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    return code !== 'ENOENT' && code !== 'ENOTDIR';
+  }
+}
+
+/** Loads the local checks on demand, because only they need native code. */
+async function localReport(options: DoctorOptions, command: Command) {
+  const { checkLocal } = await import('./local.ts');
+  const { thisMachine } = await import('./machine.ts');
+  const { dataDir, deep = false } = options;
+  // The configuration file may name another data folder.
+  const isNamed = command.getOptionValueSource('dataDir') !== 'default';
+  const flags = { ...options, dataDir: isNamed ? dataDir : undefined };
+  return whileWaiting('Checking the state', () =>
+    checkLocal({
+      flags,
+      environment: environment(),
+      otherVariables: variablesOf(command.parent ?? command),
+      machine: thisMachine(systemRuntime.now),
+      deep,
+    }),
+  );
+}
+
+/** What this machine sees of an authority from the outside. */
+export async function remoteFindings(
+  { url, ca }: Required<Pick<DoctorOptions, 'url'>> & Pick<DoctorOptions, 'ca'>,
+  genesis: GenesisBlock | null = null,
+): Promise<Finding[]> {
+  const { checkRemote } = await import('./remote.ts');
+  return checkRemote({
+    url,
+    fetch: httpFetch(ca),
+    ca: ca === undefined ? null : certificatesIn(ca),
+    genesis,
+    version: packageVersion(),
+    now: systemRuntime.now,
+  });
+}
+
+function countOf(findings: readonly Finding[], wanted: Outcome): number {
+  return findings.filter(({ outcome }) => outcome === wanted).length;
+}
+
+function asResult(findings: readonly Finding[]) {
+  const counts = OUTCOMES.map((outcome) => [outcome, countOf(findings, outcome)]);
+  const checks = findings.map(({ check, outcome, found, cure }) => ({
+    check,
+    outcome,
+    found,
+    why: CHECKS[check],
+    cure,
+  }));
+  return { ...(Object.fromEntries(counts) as Record<Outcome, number>), checks };
+}
+
+const STYLES: { readonly [Name in Outcome]: Style } = {
+  ok: 'green',
+  warning: 'yellow',
+  wrong: 'red',
+  unknown: 'bold',
+};
+const WIDTHS = {
+  outcome: Math.max(...OUTCOMES.map(({ length }) => length)),
+  check: Math.max(...Object.keys(CHECKS).map(({ length }) => length)),
+};
+
+/** Shows the finding and, unless it is ok, why it matters and what to do. */
+function lineOf({ check, outcome, found, cure }: Finding): Line {
+  const text = cure === null ? found : `${found}. ${CHECKS[check]}. ${cure}.`;
+  const word = painted(STYLES[outcome], outcome.padEnd(WIDTHS.outcome), process.stdout);
+  return { styled: `${word}  ${check.padEnd(WIDTHS.check)}  ${printable(text)}` };
+}
+
+function summaryOf(findings: readonly Finding[]): string {
+  const [wrong, warnings] = [countOf(findings, 'wrong'), countOf(findings, 'warning')];
+  const unknown = countOf(findings, 'unknown');
+  return `Checks: ${findings.length}, wrong: ${wrong}, warnings: ${warnings}, unknown: ${unknown}.`;
+}

@@ -1,0 +1,199 @@
+/** Options that several commands share. */
+import type { EventEmitter } from 'node:events';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { isPublicKey } from '../../base/crypto/public-key.ts';
+import { parseDuration } from '../../base/duration.ts';
+import { isJsonObject, type JsonObject } from '../../base/json/value.ts';
+import { publicKeyProblem, saysPrivate } from '../../base/keys/public-key.ts';
+import { systemRuntime } from '../../base/runtime.ts';
+import { formatInstant, parseRequestTimestamp } from '../../base/timestamp.ts';
+import { parsed } from '../../client/received.ts';
+import { AUDIT_EVENTS, type AuditEvent } from '../../protocol/rows/audit-event.ts';
+import { usageFailure } from './errors.ts';
+import type { OutputOptions } from './output.ts';
+
+/** A day: longer than any sensible interval, far below the limit of a timer. */
+export const LONGEST_INTERVAL_SECONDS = 86_400;
+
+export const HIGHEST_PORT = 65_535;
+
+/** A public key with an optional id. */
+export interface NamedKey {
+  readonly id: string | null;
+  readonly key: string;
+}
+
+/** Options of every node command. */
+export interface FolderOptions extends OutputOptions {
+  readonly nodeDir: string;
+}
+
+export function jsonOption(): Option {
+  return new Option('--json', 'print exactly one JSON object');
+}
+
+export function dataDirOption(): Option {
+  return new Option('--data-dir <folder>', "the authority's data folder")
+    .env('MESH_DATA_DIR')
+    .default('./mesh-data');
+}
+
+/** Ends the definition of a command that needs no authority with what every such command has. */
+export function addLocalOptions(command: Command, lines: readonly string[]): void {
+  command.addOption(jsonOption()).addHelpText('after', examples(lines));
+}
+
+/** Ends the definition of a command with the options of every node command and its examples. */
+export function addFolderOptions(command: Command, lines: readonly string[]): void {
+  addLocalOptions(command.option('--node-dir <folder>', "the node's folder", './mesh-node'), lines);
+}
+
+export function statusOption(statuses: readonly string[]): Option {
+  return new Option('--status <status>', 'only those with this status').choices(statuses);
+}
+
+/** For callers that only want to know whether a record is genuine. */
+export function acceptDenialOption(what: string): Option {
+  return new Option('--accept-denial', `exit with code 0 for ${what}, too, if it is genuine`);
+}
+
+/** A newer authority may log other types, which this filter does not support. */
+export function eventTypeOption(): Option {
+  const option = new Option('--type <event>', 'only events of this type (repeatable)');
+  option.argChoices = [...AUDIT_EVENTS];
+  return option.argParser(collectAs(eventType));
+}
+
+function eventType(text: string): AuditEvent {
+  const type = AUDIT_EVENTS.find((name) => name === text);
+  if (type !== undefined) return type;
+  throw new InvalidArgumentError(`The types of events are ${AUDIT_EVENTS.join(', ')}.`);
+}
+
+/** The examples that end a command's help. */
+export function examples(lines: readonly string[]): string {
+  return ['', 'Examples:', ...lines.map((line) => `  $ ${line}`)].join('\n');
+}
+
+/** Parses a whole number from 1 to `highest`. */
+export function wholeNumber(highest = Number.MAX_SAFE_INTEGER): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (/^[0-9]+$/.test(text) && value >= 1 && value <= highest) return value;
+    const bound = highest === Number.MAX_SAFE_INTEGER ? '1 or more' : `from 1 to ${highest}`;
+    throw new InvalidArgumentError(`It must be a whole number, ${bound}.`);
+  };
+}
+
+/** An empty variable is none, as for `serve`. */
+export function ignoreEmptyVariables(command: Command): void {
+  const emitter = command as unknown as EventEmitter;
+  for (const option of command.options) {
+    const event = `optionEnv:${option.name()}`;
+    const applied = emitter.listeners(event);
+    emitter.removeAllListeners(event);
+    emitter.on(event, (value) => {
+      if (value !== '') for (const apply of applied) apply(value);
+    });
+  }
+  for (const each of command.commands) ignoreEmptyVariables(each);
+}
+
+const REPEATABLE = new WeakSet<object>();
+
+/** Marks the parser of an option that collects its values. */
+export function repeatable<Parse extends (text: string, earlier: never) => unknown>(parse: Parse) {
+  REPEATABLE.add(parse);
+  return parse;
+}
+
+/** Collects the values of a repeatable option. */
+export const collect = collectAs((text) => text);
+
+/** Collects the parsed values of a repeatable option. */
+export function collectAs<T>(parse: (text: string) => T) {
+  return collectAll((text) => [parse(text)]);
+}
+
+/** The same if one text can have several values. */
+export function collectAll<T>(parse: (text: string) => readonly T[]) {
+  return repeatable((text: string, earlier: readonly T[] = []): readonly T[] => [
+    ...earlier,
+    ...parse(text),
+  ]);
+}
+
+/** Refuses an option that is given twice, if it is not repeatable: one value would silently win over the other. */
+export function refuseRepeated(command: Command): void {
+  const given = new Set<string>();
+  for (const option of command.options) {
+    const { parseArg, negate } = option;
+    if ((option.isBoolean() && !negate) || (parseArg && REPEATABLE.has(parseArg))) continue;
+    command.on(`option:${option.name()}`, () => {
+      const name = option.attributeName();
+      if (given.has(name)) throw usageFailure(`${option.long} is given twice`);
+      given.add(name);
+    });
+  }
+  for (const each of command.commands) refuseRepeated(each);
+}
+
+export function publicKey(text: string): string {
+  if (isPublicKey(text)) return text;
+  // The other error repeats the text.
+  if (saysPrivate(text)) {
+    throw usageFailure('This is a private key: give the public key from the .pub file');
+  }
+  throw new InvalidArgumentError(`It must be a public key, but ${publicKeyProblem(text)}.`);
+}
+
+/** Parses `key` or `id=key`; a key alone may end in `=`. */
+export function namedKey(text: string): NamedKey {
+  if (isPublicKey(text)) return { id: null, key: text };
+  const mark = text.indexOf('=');
+  return { id: text.slice(0, Math.max(mark, 0)), key: publicKey(text.slice(mark + 1)) };
+}
+
+/** Option for the keys that must have signed a record; `flag` is, for example, `--issuer-key`. */
+export function signerKeyOption(flag: string, whose = 'it'): Option {
+  const text = `key that must have signed ${whose} (repeatable; default: the authority's)`;
+  return new Option(`${flag} <key>`, text).argParser(collectAs(publicKey));
+}
+
+/** Parses a JSON object; its number tokens are preserved. */
+export function jsonObject(text: string): JsonObject {
+  const value = parsed(text);
+  if (isJsonObject(value)) return value;
+  throw new InvalidArgumentError('It must be a JSON object.');
+}
+
+/** Parses a time that is usually in the future: a timestamp, or a duration from now such as `7d`. */
+export function timeAhead(text: string): string {
+  return timeFromNow(text, 1);
+}
+
+/** Parses a time that is usually in the past: a timestamp, or a duration before now such as `30d`. */
+export function timeAgo(text: string): string {
+  return timeFromNow(text, -1);
+}
+
+function timeFromNow(text: string, direction: 1 | -1): string {
+  if (parseRequestTimestamp(text) !== null) return text;
+  const distance = parseDuration(text);
+  if (distance !== null) return formatInstant(systemRuntime.now() + direction * distance);
+  throw new InvalidArgumentError(
+    'It must be a time such as 2026-11-01 or 2026-11-01T10:00:00Z, in UTC without an offset, or a duration such as 7d or 1h30m.',
+  );
+}
+
+/** Milliseconds. */
+export function duration(text: string): number {
+  const parsed = parseDuration(text);
+  if (parsed !== null) return parsed;
+  throw new InvalidArgumentError('It must be a duration such as 14d or 12h.');
+}
+
+export function serverUrl(text: string): string {
+  if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text;
+  throw new InvalidArgumentError('It must be an http or https URL.');
+}

@@ -1,0 +1,117 @@
+/** Output of commands: text for people by default, exactly one JSON object with `--json`. */
+
+import type { JsonObject } from '../../base/json/value.ts';
+import { EXIT, type ExitCode, failure, outcomeOf } from './errors.ts';
+import { type Line, painted, printable, printableJson, shownLine } from './printable.ts';
+
+export interface OutputOptions {
+  readonly json?: boolean;
+}
+
+/** Prints the result of a command that succeeded. */
+export function printResult(
+  { json }: OutputOptions,
+  result: JsonObject,
+  text: readonly Line[],
+): void {
+  if (json) writeLine(process.stdout, printableJson(result));
+  else printText(text);
+}
+
+export function printText(text: readonly Line[]): void {
+  for (const line of text) writeLine(process.stdout, shownLine(line));
+}
+
+/** Prints a list as one JSON object in pieces, because its text may exceed the maximum length of a string. */
+export function printJsonList(member: string, parts: readonly (readonly JsonObject[])[]): void {
+  const { stdout } = process;
+  const filled = parts.filter(({ length }) => length > 0);
+  const count = filled.reduce((sum, { length }) => sum + length, 0);
+  stdout.write(`{"count":${count},${JSON.stringify(member)}:[`);
+  for (const [index, rows] of filled.entries()) {
+    const text = rows.map(printableJson).join(',');
+    stdout.write((index === 0 ? '' : ',') + text);
+  }
+  writeLine(stdout, ']}');
+}
+
+/** Prints lines on stdout unchanged, for pipes and files. */
+export function printLines(lines: readonly string[]): void {
+  for (const line of lines) writeLine(process.stdout, line);
+}
+
+/** Descriptions for `unchecked` of an offline verdict. */
+const UNCHECKED: Readonly<Record<string, string>> = {
+  attestation_revocation: 'whether the attestation was revoked',
+  treaty_revocation: 'whether the treaty was revoked',
+};
+
+/** The verdict of a verification whose answer has no such members. */
+export interface Finding {
+  readonly passed?: boolean;
+  /** Why it was rejected. */
+  readonly reason?: string;
+  /** The text for a passed verification. */
+  readonly approval?: string;
+  readonly more?: readonly string[];
+}
+
+/**
+ * Prints the verdict on `what`. A rejection is also a result, so it goes to stdout, but ends the command with its own
+ * exit code.
+ */
+export function printVerdict(
+  options: OutputOptions,
+  answer: JsonObject,
+  what: string,
+  {
+    passed = answer.accepted === true || answer.valid === true,
+    reason = String(answer.reason),
+    approval = 'valid' in answer ? 'Valid' : 'Accepted',
+    more = [],
+  }: Finding = {},
+): void {
+  const { unchecked = [] } = answer;
+  const open = Array.isArray(unchecked) ? unchecked.map((name) => UNCHECKED[String(name)]) : [];
+  const unknown = open.length === 0 ? [] : [`Not known offline: ${open.join(', ')}.`];
+  const verdict = printable(passed ? approval : `Refused (${reason})`);
+  const colored = painted(passed ? 'green' : 'red', verdict, process.stdout);
+  const styled = colored + printable(`: ${what}.`);
+  printResult(options, answer, [{ styled }, ...more, ...unknown]);
+  if (!passed) throw failure(EXIT.refused, reason, '');
+}
+
+/** Answer types have no index signature, although every answer was read from JSON. */
+export function asJson(answer: object): JsonObject {
+  return answer as JsonObject;
+}
+
+/** Prints a warning on stderr. */
+export function printNotice(message: string): void {
+  writeLine(process.stderr, `mesh-na: ${printable(message)}`);
+}
+
+/** Prints a note on stderr, because stdout may be a record. */
+export function printNote(message: string): void {
+  writeLine(process.stderr, printable(message));
+}
+
+/** Reports the error that ended the command and returns its exit code. */
+export function reportFailure(error: unknown, { json }: OutputOptions): ExitCode {
+  const { exit, code, cure = null, mayWait = false, ...outcome } = outcomeOf(error);
+  if (outcome.message === '') return exit;
+  const message = mayWait ? `${outcome.message}, or use --wait` : outcome.message;
+  if (json) {
+    const said = { code, message, ...(cure !== null && { cure }) };
+    writeLine(process.stderr, printableJson({ error: said }));
+  } else {
+    const name = painted('red', 'mesh-na:', process.stderr);
+    writeLine(process.stderr, `${name} ${printable(message)}`);
+    if (cure) writeLine(process.stderr, `  ${printable(cure)}`);
+  }
+  return exit;
+}
+
+function writeLine(stream: NodeJS.WriteStream, line: string): void {
+  stream.write(`${line}\n`);
+}

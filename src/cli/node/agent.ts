@@ -1,0 +1,154 @@
+/** `mesh-na agent`: finds agents by capability, and registers the agent of a node. */
+
+import { type Command, Option } from 'commander';
+import type { JsonObject } from '../../base/json/value.ts';
+import { createNodeClient } from '../../client/node-client.ts';
+import type { Agent } from '../../client/sign-agent.ts';
+import type { AgentList } from '../../protocol/answers/enrollment.ts';
+import type { AgentDescriptor } from '../../protocol/records/agent-descriptor.ts';
+import { routeCommand } from '../connection/route-command.ts';
+import { addServerOptions, type Reach, serverOf } from '../connection/server.ts';
+import { onLocalFiles, usageFailure } from '../kernel/errors.ts';
+import {
+  addFolderOptions,
+  collect,
+  type FolderOptions,
+  HIGHEST_PORT,
+  jsonObject,
+  LONGEST_INTERVAL_SECONDS,
+  wholeNumber,
+} from '../kernel/options.ts';
+import { type OutputOptions, printResult } from '../kernel/output.ts';
+import type { Line } from '../kernel/printable.ts';
+import {
+  addWideOption,
+  type Column,
+  column,
+  idColumn,
+  type TableOptions,
+  tableOf,
+  timeColumn,
+} from '../kernel/table.ts';
+import { readCertificate, readNodeKey } from './folder.ts';
+import { beatUntilStopped } from './heartbeat.ts';
+
+export function addAgentCommands(program: Command): void {
+  const agent = program
+    .command('agent')
+    .description('find agents, or register the agent of this node');
+  routeCommand(agent.command('list'), 'listAgents', {
+    about: 'list the agents with a capability; without one, show only their number',
+    values: { capability: ['[capability]', 'the exact capability'] },
+    more: addWideOption,
+    examples: ['mesh-na agent list', 'mesh-na agent list llm:chat --json'],
+    show: (options: TableOptions & OutputOptions, list) =>
+      printResult(options, list, listText(list, options)),
+  });
+  defineRegister(agent.command('register'));
+  defineUnregister(agent.command('unregister'));
+}
+
+const COLUMNS: readonly Column<AgentDescriptor>[] = [
+  column('AGENT', (agent) => agent.agent_id),
+  column('ENDPOINT', ({ endpoint: { scheme, host, port } }) => `${scheme}://${host}:${port}`, 4),
+  column('CAPABILITIES', (agent) => agent.capabilities.join(','), 2),
+  timeColumn('EXPIRES', (agent) => agent.expires_at, 3),
+  idColumn('NODE KEY', (agent) => agent.node_public_key, 1),
+];
+
+function listText({ count, capability, agents = [] }: AgentList, options: TableOptions): Line[] {
+  const which = capability === null ? '' : ` with ${capability}`;
+  if (agents.length === 0) return [`Registered agents${which}: ${count}.`];
+  return tableOf(COLUMNS, agents, options);
+}
+
+/** A year; clients of the network use ten minutes. */
+const LONGEST_LIFETIME_SECONDS = 31_536_000;
+/** The loop waits up to a tenth longer than its interval. */
+const LATEST_REFRESH = 1.1;
+
+interface AgentOptions extends FolderOptions, Reach {}
+
+interface RegisterOptions extends AgentOptions {
+  readonly agentId: string;
+  readonly capability?: readonly string[];
+  readonly host: string;
+  readonly port: number;
+  readonly scheme: string;
+  readonly metadata?: JsonObject;
+  readonly lifetimeSeconds: number;
+  readonly every?: number;
+}
+
+function defineRegister(register: Command): void {
+  register
+    .description(
+      'register the agent of this node under its capabilities, or refresh the registration',
+    )
+    .requiredOption('--agent-id <id>', 'name of the agent')
+    .option('--capability <tag>', 'capability of the agent (repeatable)', collect)
+    .requiredOption('--host <host>', 'host where it can be reached')
+    .requiredOption('--port <n>', 'port where it can be reached', wholeNumber(HIGHEST_PORT))
+    .option('--scheme <scheme>', 'protocol to reach it with', 'ws')
+    .option(
+      '--lifetime-seconds <n>',
+      'lifetime of the registration',
+      wholeNumber(LONGEST_LIFETIME_SECONDS),
+      600,
+    )
+    .addOption(new Option('--metadata <json>', 'free-form metadata').argParser(jsonObject))
+    .option(
+      '--every <seconds>',
+      'keep refreshing at about this interval (±10 %) until stopped by a signal',
+      wholeNumber(LONGEST_INTERVAL_SECONDS),
+    )
+    .action(runRegister);
+  addFolderOptions(addServerOptions(register), [
+    'mesh-na agent register --agent-id a-1 --capability llm:chat --host 10.0.0.7 --port 7448',
+    'mesh-na agent register --agent-id a-1 --host 10.0.0.7 --port 7448 --every 300',
+  ]);
+}
+
+function defineUnregister(unregister: Command): void {
+  unregister.description('remove the registration of the agent of this node').action(runUnregister);
+  addFolderOptions(addServerOptions(unregister), ['mesh-na agent unregister']);
+}
+
+async function runRegister(options: RegisterOptions): Promise<void> {
+  const { nodeDir, every, lifetimeSeconds, agentId } = options;
+  if (every !== undefined && every * LATEST_REFRESH >= lifetimeSeconds) {
+    throw usageFailure('--every must be at least a tenth shorter than --lifetime-seconds');
+  }
+  const client = createNodeClient({
+    ...serverOf(options),
+    key: onLocalFiles(() => readNodeKey(nodeDir)),
+  });
+  const { network_name } = onLocalFiles(() => readCertificate(nodeDir));
+  const agent = agentOf(options, network_name);
+  if (every !== undefined) {
+    const beat = () => client.registerAgent(agent);
+    return beatUntilStopped(options, { everySeconds: every, beat, noun: 'registrations' });
+  }
+  const registered = await client.registerAgent(agent);
+  printResult(options, registered, [
+    `Agent ${agentId} is registered until ${registered.expires_at}.`,
+  ]);
+}
+
+function agentOf(options: RegisterOptions, network_name: string): Agent {
+  const { agentId, capability = [], host, port, scheme, metadata, lifetimeSeconds } = options;
+  return {
+    agent_id: agentId,
+    network_name,
+    capabilities: capability,
+    endpoint: { host, port, scheme },
+    ...(metadata && { metadata }),
+    lifetimeSeconds,
+  };
+}
+
+async function runUnregister(options: AgentOptions): Promise<void> {
+  const key = onLocalFiles(() => readNodeKey(options.nodeDir));
+  const answer = await createNodeClient({ ...serverOf(options), key }).unregisterAgent();
+  printResult(options, answer, [`The agent of node ${key.publicKey} is no longer registered.`]);
+}

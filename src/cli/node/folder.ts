@@ -1,0 +1,146 @@
+/** The files of a node: its key, its certificate and the verified network documents; readable only by the owner. */
+
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { MOST_BYTES } from '../../base/byte-bounds.ts';
+import { isJsonObject, type JsonObject } from '../../base/json/value.ts';
+import { jsonText } from '../../base/json/write.ts';
+import { writeKeyFile } from '../../base/keys/key-file.ts';
+import { readPrivateKey } from '../../base/keys/private-key.ts';
+import { readNamedFile } from '../../base/named-file.ts';
+import type { StampStorage } from '../../client/kept-request.ts';
+import { keyFromSeed, newSeed, type SigningKey } from '../../client/keys.ts';
+import type { ProofForm } from '../../client/node-client.ts';
+import { type GenesisBlock, readGenesisBlock } from '../../protocol/records/genesis.ts';
+import {
+  type JoinCertificate,
+  readJoinCertificate,
+} from '../../protocol/records/join-certificate.ts';
+import {
+  type CertificateRevocationList,
+  readCertificateRevocationList,
+} from '../../protocol/records/revocation-list.ts';
+import type { Reach } from '../connection/server.ts';
+import { onLocalFiles } from '../kernel/errors.ts';
+import type { FolderOptions } from '../kernel/options.ts';
+import { readSaved, replaceFile } from '../kernel/saved-file.ts';
+
+/** Options of the node commands that prove possession of the node's key. */
+export interface NodeOptions extends FolderOptions, Reach {
+  readonly proof: ProofForm;
+}
+
+export function keyPath(folder: string): string {
+  return join(folder, 'node.key');
+}
+
+export function certificatePath(folder: string): string {
+  return join(folder, 'certificate.json');
+}
+
+export function hasNodeKey(folder: string): boolean {
+  return existsSync(keyPath(folder));
+}
+
+export function readNodeKey(folder: string): SigningKey {
+  return keyFromSeed(readPrivateKey(keyPath(folder)));
+}
+
+/** Creates a key, and the folder if needed; never replaces an existing key. */
+export function makeNodeKey(folder: string): SigningKey {
+  const publicPath = join(folder, 'node.pub');
+  for (const path of [keyPath(folder), publicPath]) {
+    if (existsSync(path)) throw new Error(`${path} already exists and is not overwritten`);
+  }
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const seed = newSeed();
+  const key = keyFromSeed(seed);
+  const keyId = key.publicKey;
+  writeKeyFile(keyPath(folder), { kind: 'node private key', keyId, key: seed });
+  const publicKey = Buffer.from(keyId, 'base64');
+  writeKeyFile(publicPath, { kind: 'node public key', keyId, key: publicKey });
+  return key;
+}
+
+export function saveCertificate(folder: string, certificate: JoinCertificate): void {
+  replaceFile(certificatePath(folder), `${JSON.stringify(certificate, null, 2)}\n`);
+}
+
+export function readCertificate(folder: string): JoinCertificate {
+  const path = certificatePath(folder);
+  const certificate = readSaved(path, readJoinCertificate, 'a certificate');
+  if (certificate === null) throw new Error(`${path} does not exist; join the network first`);
+  return certificate;
+}
+
+/** What the node last verified of its authority; null until there is any. */
+export interface HeldAuthority {
+  readonly genesis: GenesisBlock | null;
+  /** The text of the followed succession statements. */
+  readonly authorityKeys: string | null;
+}
+
+/** The network documents that the node last verified. */
+export interface HeldNetwork extends HeldAuthority {
+  readonly crl: CertificateRevocationList | null;
+}
+
+export function readHeldNetwork(folder: string): HeldNetwork {
+  return {
+    ...readHeldAuthority(folder),
+    crl: readSaved(revocationListPath(folder), readCertificateRevocationList, 'a revocation list'),
+  };
+}
+
+/** Without the revocation list, which may be long. */
+export function readHeldAuthority(folder: string): HeldAuthority {
+  return {
+    genesis: readSaved(genesisPath(folder), readGenesisBlock, 'a genesis'),
+    authorityKeys: existsSync(authorityKeysPath(folder))
+      ? readNamedFile(authorityKeysPath(folder), MOST_BYTES.record).toString()
+      : null,
+  };
+}
+
+export interface SavedNetwork {
+  readonly genesis: GenesisBlock;
+  readonly crl: CertificateRevocationList;
+  /** Null while there are no statements. */
+  readonly authorityKeys: string | null;
+}
+
+/** Saves verified documents; creates the folder if needed. */
+export function saveNetwork(folder: string, { genesis, crl, authorityKeys }: SavedNetwork): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  // First, because they show why the genesis names another key.
+  if (authorityKeys !== null) replaceFile(authorityKeysPath(folder), authorityKeys);
+  replaceFile(genesisPath(folder), `${jsonText(genesis)}\n`);
+  replaceFile(revocationListPath(folder), `${jsonText(crl)}\n`);
+}
+
+export function genesisPath(folder: string): string {
+  return join(folder, 'genesis.json');
+}
+
+/** The stamp of the last request for a certificate, which an agent stores under the same name. */
+export function requestStorage(folder: string): StampStorage {
+  const path = join(folder, 'request.json');
+  return {
+    read: () => (existsSync(path) ? readNamedFile(path, MOST_BYTES.record).toString() : null),
+    write: (text) => onLocalFiles(() => replaceFile(path, text)),
+  };
+}
+
+/** The state that an agent stored; null if none has run here. */
+export function readAgentState(folder: string): JsonObject | null {
+  const read = (value: unknown) => (isJsonObject(value) ? value : null);
+  return readSaved(join(folder, 'agent.json'), read, 'the state of an agent');
+}
+
+export function authorityKeysPath(folder: string): string {
+  return join(folder, 'authority-keys.json');
+}
+
+function revocationListPath(folder: string): string {
+  return join(folder, 'crl.json');
+}

@@ -1,0 +1,141 @@
+/** `node run`: keeps this node enrolled until a signal, or until its certificate is revoked. */
+
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { MOST_BYTES } from '../../base/byte-bounds.ts';
+import { messageOf } from '../../base/error-message.ts';
+import { readNamedFile } from '../../base/named-file.ts';
+import { systemRuntime } from '../../base/runtime.ts';
+import type { AgentRecord, AgentStorage } from '../../client/agent-storage.ts';
+import { type AgentEvent, type ChangedRecord, createNodeAgent } from '../../client/node-agent.ts';
+import { successionText } from '../connection/followed-keys.ts';
+import { EXIT, failure, onLocalFiles } from '../kernel/errors.ts';
+import { printNotice, printResult } from '../kernel/output.ts';
+import { assertCanSave, replaceFile, systemCode } from '../kernel/saved-file.ts';
+import { stopSignal } from '../service/stop-request.ts';
+import { type HostnameOptions, inviteTokenIn, reportedHostname } from './enroll.ts';
+import { hasNodeKey, makeNodeKey, type NodeOptions, readNodeKey } from './folder.ts';
+import { pinnedRootKey, type TrustOptions } from './trust.ts';
+
+interface RunOptions extends NodeOptions, TrustOptions, HostnameOptions {
+  readonly tokenFile?: string;
+  readonly onChange?: string;
+  readonly validityHours?: number;
+  /** Milliseconds. */
+  readonly successionSpread: number;
+  readonly status: string;
+}
+
+export async function runAgent(options: RunOptions): Promise<void> {
+  const { nodeDir, url, proof, status, tokenFile, validityHours, onChange, successionSpread } =
+    options;
+  const rootKey = await pinnedRootKey(options);
+  const storage = onLocalFiles(() => folderStorage(nodeDir));
+  const key = onLocalFiles(() => (hasNodeKey(nodeDir) ? readNodeKey : makeNodeKey)(nodeDir));
+  const changes = onChange === undefined ? null : createChangeCommand(onChange);
+  const agent = await createNodeAgent({
+    url,
+    proof,
+    key,
+    rootKey,
+    storage,
+    status: () => status,
+    successionSpreadMs: successionSpread,
+    now: systemRuntime.now,
+    random: () => systemRuntime.randomBytes(4).readUInt32LE() / 2 ** 32,
+    ...(validityHours !== undefined && { validityHours }),
+    ...reportedHostname(options),
+    ...(tokenFile !== undefined && {
+      token: () => (existsSync(tokenFile) ? inviteTokenIn(tokenFile) : null),
+    }),
+    onEvent(event) {
+      report(event);
+      if (event.type === 'changed') changes?.note(event.record);
+    },
+  }).catch((error: unknown) => {
+    throw failure(EXIT.unusable, 'local_files', `${nodeDir}: ${messageOf(error)}`);
+  });
+  const end = await agent.run(stopSignal());
+  await changes?.settled();
+  if (end.code !== 'stopped') throw failure(EXIT.refused, end.code, end.message);
+  printResult(options, { ...agent.state(), ended: end }, ['Stopped.']);
+}
+
+function report(event: AgentEvent): void {
+  if (event.type === 'succession') {
+    printNotice(successionText(event.statement, event.isInForce));
+  } else if (event.type === 'refused') {
+    printNotice(`The ${event.what} from the authority is rejected: ${event.problem}`);
+  } else if (event.type === 'failed') {
+    const seconds = Math.ceil(event.retryInMs / 1000);
+    printNotice(`${event.problem}; trying again in ${seconds} s`);
+  } else if (event.type === 'storage') {
+    printNotice(
+      event.problem === null
+        ? 'The folder is writable again: all changes are stored'
+        : `${event.problem}; this node keeps running, and stores changes once the folder is writable`,
+    );
+  }
+}
+
+/** Stores the records of an agent as files. Throws if a node that has not joined yet could not write them. */
+export function folderStorage(folder: string): AgentStorage {
+  const pathOf = (name: AgentRecord) => join(folder, `${name}.json`);
+  if (!existsSync(pathOf('certificate'))) {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    assertCanSave(pathOf('agent'), { overwrites: true });
+  }
+  return {
+    read: (name) =>
+      existsSync(pathOf(name)) ? readNamedFile(pathOf(name), MOST_BYTES.list).toString() : null,
+    write(name, text) {
+      try {
+        replaceFile(pathOf(name), text);
+      } catch (error) {
+        throw new Error(`${pathOf(name)} cannot be written (${systemCode(error)})`);
+      }
+    },
+  };
+}
+
+/** Later changes wait for a running command up to this time. */
+const LONGEST_COMMAND_MS = 60_000;
+
+/** Runs a shell command with the names of the changed records as arguments, one run at a time. */
+function createChangeCommand(command: string) {
+  let changed = new Set<ChangedRecord>();
+  let running: Promise<void> = Promise.resolve();
+  let isScheduled = false;
+
+  async function run(): Promise<void> {
+    isScheduled = false;
+    const names = [...changed];
+    changed = new Set();
+    await new Promise<void>((resolve) => {
+      const child = spawn('/bin/sh', ['-c', `${command} "$@"`, 'mesh-na', ...names], {
+        stdio: ['ignore', 'inherit', 'inherit'],
+        timeout: LONGEST_COMMAND_MS,
+        killSignal: 'SIGKILL',
+      });
+      child.once('error', (error) => {
+        printNotice(`${command} could not be started: ${error.message}`);
+        resolve();
+      });
+      child.once('exit', (code, signal) => {
+        if (code !== 0) printNotice(`${command} exited with ${code ?? signal}`);
+        resolve();
+      });
+    });
+  }
+
+  return {
+    note(record: ChangedRecord): void {
+      changed.add(record);
+      if (isScheduled) return;
+      isScheduled = true;
+      running = running.then(run);
+    },
+    settled: () => running,
+  };
+}

@@ -1,0 +1,192 @@
+/** `mesh-na audit`: reads the audit log of a data folder or database, even while an authority is running on it. */
+
+import type { Command } from 'commander';
+import { verifyAuditChain } from '../../authority/subjects/audit.ts';
+import { messageOf } from '../../base/error-message.ts';
+import { jsonText } from '../../base/json/write.ts';
+import type { StoreAddress } from '../../store/postgresql/address.ts';
+import { type AuditEntry, GENESIS_HASH } from '../../store/store.ts';
+import { addOutOption, type RecordOptions } from '../kernel/deliver.ts';
+import { EXIT, failure, onLocalFiles } from '../kernel/errors.ts';
+import { addLocalOptions, wholeNumber } from '../kernel/options.ts';
+import { asJson, type OutputOptions, printNote, printResult, printText } from '../kernel/output.ts';
+import { printableJson } from '../kernel/printable.ts';
+import { counted } from '../kernel/progress.ts';
+import { saveStream } from '../kernel/saved-file.ts';
+import type { TableOptions } from '../kernel/table.ts';
+import { addPlaceOptions, databaseOf, onState, type StatePlace } from '../state/place.ts';
+import { addEventFilters, type EventFilter, eventLine, isWanted } from './event-lines.ts';
+
+interface AuditOptions extends OutputOptions, StatePlace {}
+
+interface ExportOptions extends AuditOptions, RecordOptions {}
+
+export function addAuditCommands(program: Command): void {
+  const audit = program.command('audit').description('verify, show or export the audit log');
+  defineAuditShow(audit.command('show'));
+  const verify = addPlaceOptions(audit.command('verify'))
+    .description(
+      'check that no entry was altered or removed; also checks the files of a data folder',
+    )
+    .action(runVerify);
+  addLocalOptions(verify, [
+    'mesh-na audit verify --data-dir ./mesh-data',
+    'mesh-na audit verify --store postgresql://mesh@db/mesh',
+  ]);
+  const exporting = addPlaceOptions(
+    addOutOption(audit.command('export'), 'the entries, one per line,'),
+  )
+    .description('print one JSON object per entry and line; with --json, a single object')
+    .action(exportEntries);
+  addLocalOptions(exporting, ['mesh-na audit export --out audit.ndjson']);
+}
+
+async function runVerify(options: AuditOptions): Promise<void> {
+  const { pagesChecked, entries } = await openLog(options);
+  const verdict = await verifyAuditChain(entries, GENESIS_HASH);
+  if (!verdict.valid) {
+    const { position, reason } = verdict;
+    throw failure(
+      EXIT.refused,
+      reason,
+      `The audit log is not intact: entry ${position}, ${reason}`,
+    );
+  }
+  const { length, head } = verdict;
+  const pages = pagesChecked === null ? {} : { pages_checked: pagesChecked };
+  printResult(options, { valid: true, length, head, ...pages }, [
+    `The audit log is intact: ${length} entries, head ${head}`,
+    ...(pagesChecked === false ? [NOT_CHECKED] : []),
+  ]);
+}
+
+const NOT_CHECKED =
+  'The data files changed too often to be checked; the authority checks them when it starts';
+
+async function exportEntries(options: ExportOptions): Promise<void> {
+  const { json = false, out = '-' } = options;
+  if (out !== '-') {
+    const length = await saveEntries(out, options);
+    printResult(options, { length, file: out }, [`Saved ${length} entries to ${out}.`]);
+    return;
+  }
+  const { entries } = await openLog(options);
+  const all: AuditEntry[] = [];
+  let length = 0;
+  for await (const entry of entries) {
+    length += 1;
+    if (json) all.push(entry);
+    else process.stdout.write(`${printableJson(asJson(entry))}\n`);
+  }
+  if (json) printResult({ json }, { entries: all.map(asJson) }, []);
+  else if (length === 0) noteEmptyLog();
+}
+
+/** Streams the entries, because a long log does not fit in memory. */
+async function saveEntries(out: string, options: ExportOptions): Promise<number> {
+  const { force = false } = options;
+  const { entries } = await openLog(options);
+  let length = 0;
+  async function* lines() {
+    for await (const entry of entries) {
+      length += 1;
+      yield `${jsonText(asJson(entry))}\n`;
+    }
+  }
+  await saveStream(out, lines(), { isSecret: true, overwrites: force });
+  return length;
+}
+
+interface ShowOptions extends OutputOptions, StatePlace, EventFilter, TableOptions {
+  readonly last?: number;
+}
+
+function defineAuditShow(show: Command): void {
+  addEventFilters(addPlaceOptions(show))
+    .description('show who did what: the entries of the log, oldest first')
+    .option(
+      '--last <n>',
+      'only the newest entries, up to this number (default: a screenful on a terminal without --since, else all)',
+      wholeNumber(),
+    )
+    .action(runShow);
+  addLocalOptions(show, [
+    'mesh-na audit show --actor ops-privileged --since 2026-11-01',
+    'mesh-na audit show --type certificate_revoked --type operator_key_revoked --json',
+    'mesh-na audit show --subject 5a1f6e0c-8a51-4f0e-9a53-6f5d3c2b1a00',
+  ]);
+}
+
+async function runShow(options: ShowOptions): Promise<void> {
+  const { json = false } = options;
+  const last = options.last ?? screenful(options);
+  const kept: AuditEntry[] = [];
+  const isHeld = json || last !== null;
+  let read = 0;
+  let matching = 0;
+  const { entries } = await openLog(options);
+  for await (const entry of entries) {
+    read += 1;
+    if (!isWanted(entry, options)) continue;
+    matching += 1;
+    if (isHeld) kept.push(entry);
+    else printText([eventLine(entry, options)]);
+    if (last !== null && kept.length >= 2 * last) kept.splice(0, kept.length - last);
+  }
+  const shown = last === null ? kept : kept.slice(-last);
+  if (json) return printResult({ json }, { entries: shown.map(asJson) }, []);
+  printText(shown.map((entry) => eventLine(entry, options)));
+  if (read === 0) noteEmptyLog();
+  else if (matching === 0) printNote(`None of the ${read} log entries match.`);
+  else if (last !== null && options.last === undefined && matching > last) {
+    printNote(`Showing the last ${last} of ${matching} entries; use --last to show more.`);
+  }
+}
+
+/** How many entries fit on the terminal, with the prompt and a note below them; null to show all. */
+function screenful({ json = false, since }: ShowOptions): number | null {
+  const { isTTY, rows } = process.stdout;
+  return isTTY && !json && since === undefined ? Math.max(rows - 2, 1) : null;
+}
+
+interface AuditLog {
+  /** False if the files changed too often to be checked; null for a database, which checks its own pages. */
+  readonly pagesChecked: boolean | null;
+  /** In order, from one snapshot. Read errors end the command with a one-sentence message. */
+  readonly entries: AsyncIterable<AuditEntry>;
+}
+
+async function openLog(place: StatePlace): Promise<AuditLog> {
+  const address = await onState(() => databaseOf(place));
+  const log = address === null ? await logOfFolder(place.dataDir) : await logOfDatabase(address);
+  return { ...log, entries: counted('Audit entries read:', log.entries) };
+}
+
+/** Warns on stderr: an empty log usually means that the wrong place was given. */
+function noteEmptyLog(): void {
+  process.stderr.write('The audit log is empty.\n');
+}
+
+/** Damaged pages can crash a process that reads them through LMDB, so they are checked first. */
+async function logOfFolder(dataDir: string): Promise<AuditLog> {
+  const { checkForReading } = await import('../../store/lmdb/folder-state.ts');
+  const pagesChecked = onLocalFiles(() => checkForReading(dataDir));
+  const { readAuditEntries } = await import('../../store/lmdb/source.ts');
+  return { pagesChecked, entries: readable(readAuditEntries(dataDir), 'local_files') };
+}
+
+async function logOfDatabase(address: StoreAddress): Promise<AuditLog> {
+  const { readAuditLog } = await import('../../store/postgresql/source.ts');
+  return { pagesChecked: null, entries: readable(readAuditLog(address), 'store_unusable') };
+}
+
+async function* readable<T>(
+  items: Iterable<T> | AsyncIterable<T>,
+  code: string,
+): AsyncGenerator<T, void> {
+  try {
+    yield* items;
+  } catch (cause) {
+    throw failure(EXIT.unusable, code, messageOf(cause));
+  }
+}

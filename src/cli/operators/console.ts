@@ -1,0 +1,165 @@
+/** `mesh-na console`: pages for an operator, served by this machine to its own browser. */
+import { spawn } from 'node:child_process';
+import { fstatSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Command, Option } from 'commander';
+import { systemRuntime } from '../../base/runtime.ts';
+import { createOperatorClient } from '../../client/operator-client.ts';
+import { createPublicClient } from '../../client/public-client.ts';
+import type { Connection } from '../../console/context.ts';
+import { quoted } from '../completion.ts';
+import { httpFetch } from '../connection/http-fetch.ts';
+import {
+  addOperatorOptions,
+  type OperatorOptions,
+  operatorSigning,
+} from '../connection/operator.ts';
+import { DEFAULT_PROFILE } from '../connection/profiles.ts';
+import { remoteFindings } from '../doctor/commands.ts';
+import { isTerminal } from '../kernel/confirm.ts';
+import { EXIT, failure, outcomeOf, usageFailure } from '../kernel/errors.ts';
+import { HIGHEST_PORT } from '../kernel/options.ts';
+import { printResult } from '../kernel/output.ts';
+import { awaitStop } from '../service/stop-request.ts';
+
+interface ConsoleOptions extends OperatorOptions {
+  readonly port: number;
+  readonly open: boolean;
+  readonly readOnly?: boolean;
+  readonly profile?: string;
+  readonly agentKey?: string;
+}
+
+export function addConsoleCommand(program: Command): void {
+  const command = program
+    .command('console')
+    .description(
+      "serve pages for an operator to this machine's browser, until interrupted (standard)",
+    )
+    .addOption(
+      new Option('--port <port>', 'port on 127.0.0.1 and ::1; 0 for any free one')
+        .default(0)
+        .argParser(portNumber),
+    )
+    .option('--no-open', 'only print the address instead of opening it in the browser')
+    .option('--read-only', 'offer no changes')
+    .action(runConsole);
+  addOperatorOptions(command, ['mesh-na console', 'mesh-na console --profile b --read-only']);
+}
+
+function portNumber(text: string): number {
+  const port = Number(text);
+  if (/^\d{1,5}$/.test(text) && port <= HIGHEST_PORT) return port;
+  throw usageFailure(`--port must be a number from 0 to ${HIGHEST_PORT}, not ${text}`);
+}
+
+/** A page waits this long for the authority, and then says that there is no answer; the operator loads it again. */
+const TIMEOUT_MS = 10_000;
+const CHECK_MS = 60_000;
+
+async function runConsole(options: ConsoleOptions): Promise<void> {
+  const { startConsole } = await import('../../console/server.ts');
+  const { requested } = awaitStop();
+  const running = await startConsole({
+    connection: connectionOf(options),
+    isReadOnly: options.readOnly === true,
+    port: options.port,
+    runtime: systemRuntime,
+  }).catch((cause: Error) => {
+    throw failure(EXIT.unusable, 'start_refused', `The console cannot listen: ${cause.message}`);
+  });
+  printResult(options, { url: running.url }, [
+    `The console is at ${running.url}`,
+    'The address works once, in one browser. Interrupt this command to stop the console.',
+  ]);
+  const opened = options.open && isTerminal() ? openInBrowser(running.url) : null;
+  let checking: NodeJS.Timeout | undefined;
+  const idle = new Promise<void>((resolve) => {
+    checking = setInterval(async () => {
+      if (await running.stopIfIdle()) resolve();
+    }, CHECK_MS);
+  });
+  await Promise.race([requested, idle, inputEnded()]);
+  clearInterval(checking);
+  if (opened !== null) rmSync(opened, { recursive: true, force: true });
+  await running.stop();
+  process.stdin.destroy();
+}
+
+function connectionOf(options: ConsoleOptions): Connection {
+  const { url, ca } = options;
+  const { keyId, audience, key } = operatorSigning(options);
+  if (audience === undefined) {
+    throw usageFailure('The console signs version 2 only, which binds a request to its authority');
+  }
+  const server = { url, fetch: httpFetch(ca), timeoutMs: TIMEOUT_MS, retries: 0 };
+  return {
+    url,
+    keyId,
+    audience,
+    publicClient: createPublicClient(server),
+    checks: () => remoteFindings({ url, ...(ca !== undefined && { ca }) }),
+    operatorClient: (changed) =>
+      createOperatorClient({ ...server, keyId, audience, key, ...changed }),
+    sentenceOf: problemSentence,
+    commandLine: (words) => ['mesh-na', ...words, ...placeOf(options)].map(shellWord).join(' '),
+  };
+}
+
+/** If the message says how long to wait, that is the whole cure. */
+export function problemSentence(error: unknown): string {
+  const { message, cure, mayWait = false } = outcomeOf(error);
+  return cure && !mayWait ? `${message}. ${cure}` : message;
+}
+
+/** The options that lead another command to the same authority, with the same key. */
+function placeOf(options: ConsoleOptions): string[] {
+  const { profile, authorityKey, url, ca, keyId, keyFile, dataDir, agentSigner, agentKey } =
+    options;
+  const agent = [
+    ...(agentSigner === undefined ? [] : ['--agent']),
+    ...(agentKey === undefined ? [] : ['--agent-key', agentKey]),
+  ];
+  // Without a data folder, the default profile is used.
+  if (authorityKey !== undefined) return ['--profile', profile ?? DEFAULT_PROFILE, ...agent];
+  return [
+    ...['--url', url, '--key-id', keyId],
+    ...(keyFile === undefined ? ['--data-dir', dataDir] : ['--key-file', keyFile]),
+    ...agent,
+    ...(ca === undefined ? [] : ['--ca', ca]),
+  ];
+}
+
+function shellWord(word: string): string {
+  return /^[\w./:@=+,-]+$/.test(word) ? word : quoted(word);
+}
+
+/**
+ * Other users see the arguments of a program, so the browser gets a file that only this user can read, and which
+ * leads to the address with the token.
+ */
+function openInBrowser(url: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'mesh-na-console-'));
+  const file = join(folder, 'console.html');
+  const text = `<!doctype html><meta http-equiv="refresh" content="0; url=${url}"><a href="${url}">Open the console</a>\n`;
+  writeFileSync(file, text, { mode: 0o600 });
+  const opener = process.platform === 'darwin' ? 'open' : 'xdg-open';
+  const started = spawn(opener, [file], { stdio: 'ignore', detached: true });
+  // The address was printed, too.
+  started.on('error', () => undefined);
+  started.unref();
+  return folder;
+}
+
+/** The end of a pipe that started the console. A terminal sends a signal instead, and may not be read in the background. */
+function inputEnded(): Promise<void> {
+  const input = fstatSync(0);
+  if (!input.isFIFO() && !input.isSocket()) return new Promise(() => undefined);
+  return new Promise((resolve) => {
+    process.stdin
+      .resume()
+      .once('end', resolve)
+      .once('error', () => resolve());
+  });
+}

@@ -1,0 +1,187 @@
+/** `mesh-na policy`: publishes and shows the policy of the network. */
+import { type Command, Option } from 'commander';
+import { isJsonObject, type JsonObject } from '../../base/json/value.ts';
+import { canonicalJson } from '../../base/json/write.ts';
+import type { Sent } from '../../client/operations.ts';
+import type { PolicyHistory } from '../../protocol/answers/recognition.ts';
+import { publishPolicy } from '../../protocol/api/policies.ts';
+import type { PolicyManifest } from '../../protocol/records/policy-manifest.ts';
+import {
+  addOperatorOptions,
+  type OperatorOptions,
+  operatorClient,
+} from '../connection/operator.ts';
+import { routeCommand } from '../connection/route-command.ts';
+import { routeOptions } from '../connection/route-options.ts';
+import { publicClient } from '../connection/server.ts';
+import { assertConfirmed } from '../kernel/confirm.ts';
+import { addOutOption, type RecordOptions, showDocument, showRecord } from '../kernel/deliver.ts';
+import { usageFailure } from '../kernel/errors.ts';
+import { readJsonFile } from '../kernel/json-file.ts';
+import { collect, collectAs, HIGHEST_PORT, wholeNumber } from '../kernel/options.ts';
+import { asJson, printResult } from '../kernel/output.ts';
+import type { Line } from '../kernel/printable.ts';
+import {
+  addWideOption,
+  type Column,
+  column,
+  type TableOptions,
+  tableOf,
+  timeColumn,
+} from '../kernel/table.ts';
+
+interface PublishOptions extends OperatorOptions, RecordOptions {
+  readonly yes?: boolean;
+  readonly dryRun?: boolean;
+  readonly file?: string;
+}
+
+export function addPolicyCommands(program: Command): void {
+  const policy = program.command('policy').description('publish or read the policy manifest');
+
+  const publish = policy
+    .command('publish')
+    .description('change the active policy, signed by the authority (privileged)')
+    .option('--file <file>', 'JSON with the members to change, - for standard input');
+  const changes = routeOptions(publishPolicy, {
+    policy_id: [
+      '--policy-id <id>',
+      'id of the policy; replaces an earlier policy with this id (default: a new id)',
+    ],
+    min_client_version: ['--min-client-version <version>', 'oldest client admitted'],
+    // What an option leaves out stays as it is, whereas the operation has defaults.
+    allowed_ports: new Option(
+      '--port <n>',
+      'allowed port, instead of the present ones (repeatable)',
+    ).argParser(collectAs(wholeNumber(HIGHEST_PORT))),
+    allowed_services: new Option(
+      '--service <name>',
+      'allowed service, instead of the present ones (repeatable)',
+    ).argParser(collect),
+  });
+  changes
+    .addTo(publish)
+    .option('--dry-run', 'show what would change without publishing anything')
+    .option('--yes', 'publish without asking; required when not on a terminal')
+    .addHelpText(
+      'after',
+      '\nWhat neither an option nor the file names stays as it is. Options override the file.',
+    )
+    .action((options) => runPublish(asJson(changes.sentIn(publish)), options));
+  addOperatorOptions(addOutOption(publish, 'the signed policy'), [
+    'mesh-na policy publish --policy-id spring --port 443 --service llm --service search',
+    'mesh-na policy publish --file policy.json --dry-run',
+    'mesh-na policy publish --file policy.json --yes',
+  ]);
+
+  routeCommand(policy.command('rollback'), 'rollBackPolicy', {
+    about: 'make an earlier policy active again (privileged)',
+    values: { policy_id: ['<policy-id>', 'policy to return to'] },
+    out: 'the signed policy',
+    examples: ['mesh-na policy rollback spring'],
+    show: printActive,
+  });
+
+  routeCommand(policy.command('list'), 'readPolicyHistory', {
+    about: 'list all policies, newest first',
+    more: addWideOption,
+    examples: ['mesh-na policy list'],
+    show: (options: OperatorOptions & TableOptions, history) =>
+      printResult(options, history, listText(history, options)),
+  });
+
+  routeCommand(policy.command('show'), 'readPolicy', {
+    about: 'show the active policy',
+    out: 'the policy',
+    examples: ['mesh-na policy show', 'mesh-na policy show --out policy.json'],
+    show: (options, active) =>
+      showDocument(options, active, `Policy ${active.policy_id}`, policyText(active)),
+  });
+}
+
+async function runPublish(changed: JsonObject, options: PublishOptions): Promise<void> {
+  const { file, yes = false, dryRun = false } = options;
+  if (file === undefined && Object.keys(changed).length === 0) {
+    throw usageFailure(
+      'Give a --file, or what to change of the active policy: see mesh-na policy publish --help',
+    );
+  }
+  const given = { ...(file !== undefined && (await readJsonFile(file))), ...changed };
+  const active = await publicClient(options).readPolicy();
+  const request = withChanges(active, given);
+  const changes = changesBetween(active, request);
+  if (dryRun) {
+    const json = { dry_run: true, active_policy_id: active.policy_id, policy: request };
+    return printResult(options, json, [...changes, 'Nothing was published.']);
+  }
+  if (!yes) await assertConfirmed(changes, CONFIRMATION);
+  // The authority validates the members of the file.
+  const policy = request as Sent<'publishPolicy'>;
+  printActive(options, await operatorClient(options).publishPolicy(policy));
+}
+
+const CONFIRMATION = {
+  question: 'Publish this policy?',
+  otherwise: 'Add --yes to publish this policy, or --dry-run to see what would change',
+  declined: 'Not confirmed, so nothing was published',
+};
+
+/** The members of the active policy, and those that are given instead. */
+function withChanges(active: PolicyManifest, given: JsonObject): JsonObject {
+  const { min_client_version, allowed_ports, allowed_services, routing } = active;
+  return {
+    min_client_version,
+    allowed_ports,
+    allowed_services,
+    ...given,
+    routing: isJsonObject(given.routing)
+      ? { ...routing, ...given.routing }
+      : (given.routing ?? routing),
+  };
+}
+
+/** Each member that is different, as it is and as it would be. */
+function changesBetween(active: PolicyManifest, request: JsonObject): string[] {
+  const changed = Object.entries(withChanges(active, {})).filter(
+    ([name, value]) => canonicalJson(value) !== canonicalJson(request[name] ?? null),
+  );
+  return [
+    `Changes to the active policy, ${active.policy_id}:`,
+    ...(changed.length === 0 ? ['  none: it is published again as it is'] : []),
+    ...changed.flatMap(([name, value]) => [
+      `  - ${name}  ${canonicalJson(value)}`,
+      `  + ${name}  ${canonicalJson(request[name] ?? null)}`,
+    ]),
+  ];
+}
+
+function printActive(options: RecordOptions, policy: PolicyManifest): void {
+  const text = ['', ...policyText(policy)];
+  showRecord(options, policy, `Policy ${policy.policy_id} is active`, text);
+}
+
+const COLUMNS: readonly Column<PolicyHistory['versions'][number]>[] = [
+  column('POLICY', ({ policy_id }) => policy_id),
+  column('', ({ active }) => (active ? 'active' : '')),
+  timeColumn('PUBLISHED', ({ created_at }) => created_at),
+  column('MIN CLIENT', ({ policy }) => policy.min_client_version),
+  column('PORTS', ({ policy }) => policy.allowed_ports.join(',')),
+  column('SERVICES', ({ policy }) => policy.allowed_services.join(',')),
+];
+
+function listText({ versions }: PolicyHistory, options: TableOptions): Line[] {
+  if (versions.length === 0) return ['No policy has been published.'];
+  return tableOf(COLUMNS, versions, options);
+}
+
+function policyText(policy: PolicyManifest): string[] {
+  const { preferred_transports, max_hops } = policy.routing;
+  return [
+    `policy      ${policy.policy_id}`,
+    `issued      ${policy.issued_at}`,
+    `min client  ${policy.min_client_version}`,
+    `ports       ${policy.allowed_ports.join(', ') || 'none'}`,
+    `services    ${policy.allowed_services.join(', ') || 'none'}`,
+    `routing     ${preferred_transports.join(', ') || 'none'}; at most ${max_hops} hops`,
+  ];
+}

@@ -1,0 +1,158 @@
+/** `mesh-na data-usage`: licenses data, and declares access under a license. */
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { JsonValue } from '../../base/json/value.ts';
+import type { DataLicensePolicy } from '../../protocol/records/data-usage.ts';
+import {
+  addOperatorOptions,
+  type OperatorOptions,
+  operatorClient,
+} from '../connection/operator.ts';
+import { routeCommand } from '../connection/route-command.ts';
+import { publicClient } from '../connection/server.ts';
+import { addOutOption, deliverRecord, type RecordOptions } from '../kernel/deliver.ts';
+import { EXIT, failure, usageFailure } from '../kernel/errors.ts';
+import { readJsonList } from '../kernel/json-file.ts';
+import { collect, signerKeyOption } from '../kernel/options.ts';
+import { addWindowOptions, type WindowOptions, windowOf } from './validity.ts';
+import { verifyCommand } from './verification.ts';
+
+interface LicenseOptions extends OperatorOptions, RecordOptions, WindowOptions {
+  readonly licensee?: string;
+  readonly source?: readonly string[];
+  readonly access?: readonly string[];
+  readonly maxVolume?: number;
+  readonly prohibit?: readonly string[];
+  readonly show?: boolean;
+}
+
+/** The options that set the content of a new license. */
+const LICENSE_OPTIONS: readonly (keyof LicenseOptions)[] = [
+  'licensee',
+  'source',
+  'access',
+  'maxVolume',
+  'prohibit',
+  'validFrom',
+  'validUntil',
+  'validityHours',
+];
+
+export function addDataUsageCommands(program: Command): void {
+  const dataUsage = program
+    .command('data-usage')
+    .description('license data, and declare access to data');
+  defineLicense(dataUsage.command('license'));
+
+  routeCommand(dataUsage.command('declare'), 'declareIntent', {
+    about: 'sign a declaration of access to data as this sovereign (standard)',
+    values: {
+      access_types: ['--access <type>', 'intended type of access'],
+      decision_id: [
+        '--decision-id <id>',
+        'id of the boundary decision that allows the access (default: a new id)',
+      ],
+      estimated_volume_bytes: ['--volume <bytes>', 'intended volume in bytes', byteCount],
+    },
+    more: (command) =>
+      command.argument('<sources>', 'JSON list of the sources, - for standard input'),
+    notes: 'A source has source_id, source_type and owner_sovereign_id.',
+    examples: [
+      'mesh-na data-usage declare sources.json --access read --volume 5000 --out intent.json',
+    ],
+    // The authority validates the members of a source.
+    sent: async (given, _, [file = '']) => ({ ...given, sources: await readJsonList(file) }),
+    record(intent, { access_types }) {
+      const { intent_id, agent_sovereign_id, declared_sources, expires_at } = intent;
+      const sources = declared_sources.map(({ source_id }) => source_id).join(', ');
+      return {
+        made: `Intent ${intent_id} is declared`,
+        about: `${agent_sovereign_id} declares ${access_types.join(', ')} on ${sources}. Valid until ${expires_at}.`,
+      };
+    },
+  });
+
+  verifyCommand(dataUsage.command('verify'), 'verifyIntent', {
+    about: 'verify an intent against a license; exit code 4 if it is rejected',
+    files: {
+      intent: ['<intent>', 'the access intent, - for standard input'],
+      policy: ['<policy>', 'the license, - for standard input'],
+    },
+    values: { agent_public_keys: signerKeyOption('--agent-key', 'the intent') },
+    notes: "This checks neither the license's own signature nor its licensee.",
+    examples: ['mesh-na data-usage verify intent.json policy.json'],
+    finding: ({ violation_reason, violations }, { intent, policy }) => ({
+      what: `${named('intent', intent.intent_id)} under ${named('license', policy.policy_id)}`,
+      reason: violation_reason ?? '',
+      more: violations.map(({ violation_type, detail }) => `${violation_type}: ${detail}`),
+    }),
+  });
+}
+
+function defineLicense(license: Command): void {
+  license
+    .description('license data to a sovereign, or show the license in force (standard)')
+    .option('--licensee <name>', 'sovereign that may use the data')
+    .option(
+      '--source <id>',
+      'source that the licensee may use (repeatable; default: none)',
+      collect,
+    )
+    .option('--access <type>', 'allowed type of access (repeatable; default: read)', collect)
+    .option('--max-volume <bytes>', 'maximum bytes per session (default: unlimited)', byteCount)
+    .option('--prohibit <tag>', 'tag of prohibited sources (repeatable)', collect)
+    .addOption(
+      new Option('--show', 'show the license in force; exit code 4 when there is none').conflicts([
+        ...LICENSE_OPTIONS,
+      ]),
+    )
+    .addHelpText(
+      'after',
+      '\nA new license replaces the one in force. The authority forgets it when it stops.',
+    )
+    .action(runLicense);
+  addOperatorOptions(addOutOption(addWindowOptions(license)), [
+    'mesh-na data-usage license --licensee beta --source src-1 --access read --max-volume 1000000',
+    'mesh-na data-usage license --show --out policy.json',
+  ]);
+}
+
+async function runLicense(options: LicenseOptions): Promise<void> {
+  const policy = options.show ? await policyInForce(options) : await newPolicy(options);
+  const { policy_id, licensor_sovereign_id, licensee_sovereign_id, valid_until } = policy;
+  deliverRecord(options, policy, {
+    made: `Data license ${policy_id} is in force`,
+    about: `${licensor_sovereign_id} licenses ${policy.allowed_source_ids.join(', ') || 'nothing'} to ${licensee_sovereign_id} until ${valid_until}.`,
+  });
+}
+
+async function policyInForce(options: LicenseOptions): Promise<DataLicensePolicy> {
+  const policy = await publicClient(options).licensePolicy();
+  if (policy !== null) return policy;
+  throw failure(EXIT.refused, 'no_policy', 'The authority has no data license in force');
+}
+
+async function newPolicy(options: LicenseOptions): Promise<DataLicensePolicy> {
+  const { licensee, source = [], access = [], maxVolume, prohibit } = options;
+  if (licensee === undefined) {
+    throw usageFailure('Use --licensee to license data, or --show to read the license');
+  }
+  return operatorClient(options).createLicensePolicy({
+    licensee_sovereign_id: licensee,
+    allowed_source_ids: source,
+    allowed_access_types: access,
+    max_volume_bytes_per_session: maxVolume,
+    prohibited_classification_tags: prohibit,
+    ...windowOf(options),
+  });
+}
+
+function named(kind: string, id: JsonValue | undefined): string {
+  return typeof id === 'string' ? `${kind} ${id}` : `${kind} without id`;
+}
+
+/** Parses a whole number of at least 0. */
+function byteCount(text: string): number {
+  const value = Number(text);
+  if (/^[0-9]+$/.test(text) && Number.isSafeInteger(value)) return value;
+  throw new InvalidArgumentError('It must be a whole number of bytes.');
+}

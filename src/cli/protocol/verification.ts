@@ -1,0 +1,213 @@
+/** Shared by the `verify` commands: verification by the authority or, with `--offline`, by this program. */
+
+import { type Command, Option } from 'commander';
+import { MOST_BYTES } from '../../base/byte-bounds.ts';
+import type { JsonObject } from '../../base/json/value.ts';
+import { systemRuntime } from '../../base/runtime.ts';
+import { createNetworkTrust, type NetworkTrustOptions } from '../../client/followed-keys.ts';
+import { genesisProblem } from '../../client/network-trust.ts';
+import type { Sent } from '../../client/operations.ts';
+import type { PublicClient } from '../../client/public-client.ts';
+import type { AnswerOf } from '../../protocol/api/define.ts';
+import type { Api } from '../../protocol/api/table.ts';
+import type { GenesisBlock } from '../../protocol/records/genesis.ts';
+import { followKeys } from '../connection/followed-keys.ts';
+import { chosenProfile, configHomeOption, profileName } from '../connection/profiles.ts';
+import { addInputs, type Inputs, methodOf } from '../connection/route-command.ts';
+import { addPublicOptions, publicClient, type Reach } from '../connection/server.ts';
+import { EXIT, failure, usageFailure } from '../kernel/errors.ts';
+import { readGenesisFile, readJsonFile } from '../kernel/json-file.ts';
+import { acceptDenialOption } from '../kernel/options.ts';
+import { asJson, type Finding, printVerdict } from '../kernel/output.ts';
+import { offlineVerdicts, type Verifications } from './offline-verdicts.ts';
+
+export interface VerificationOptions extends Reach {
+  readonly offline?: boolean;
+  readonly genesis?: string;
+  readonly authorityKeys?: string;
+  readonly profile?: string;
+  readonly configHome?: string;
+  /** Only for `attestation verify`. */
+  readonly feed?: string;
+}
+
+interface VerifyCommand<
+  Name extends keyof Verifications,
+  File extends keyof Sent<Name>,
+  Value extends keyof Sent<Name>,
+> extends Inputs<File, Value> {
+  readonly about: string;
+  readonly notes?: string;
+  readonly examples: readonly string[];
+  /** A genuine record that is rejected without `--accept-denial`. */
+  readonly denial?: string;
+  /** Completes the members that were given. */
+  readonly sent?: (
+    given: Pick<Sent<Name>, File | Value>,
+    options: VerificationOptions,
+    args: readonly string[],
+  ) => Promise<Sent<Name>>;
+  readonly finding: (
+    verdict: AnswerOf<Api[Name]>,
+    sent: Sent<Name>,
+    acceptsDenial: boolean,
+  ) => Finding & { readonly what: string };
+}
+
+/** Defines a command that verifies records and prints the verdict. */
+export function verifyCommand<
+  Name extends keyof Verifications,
+  File extends keyof Sent<Name> = never,
+  Value extends keyof Sent<Name> = never,
+>(command: Command, name: Name, form: VerifyCommand<Name, File, Value>): void {
+  const { about, notes, examples, denial, finding } = form;
+  command.description(about);
+  const read = addInputs<Name, File, Value>(command, name, form);
+  if (denial !== undefined) command.addOption(acceptDenialOption(denial));
+  if (notes !== undefined) command.addHelpText('after', `\n${notes}`);
+  command.action(async () => {
+    const options = command.opts<VerificationOptions & { readonly acceptDenial?: boolean }>();
+    const verifier = await verifierOf(options);
+    const given = await read();
+    const sent = (await form.sent?.(given, options, command.args)) ?? (given as Sent<Name>);
+    const verdict = await methodOf(verifier, name)(sent as JsonObject);
+    const { acceptDenial = false } = options;
+    const { what, ...found } = finding(verdict as AnswerOf<Api[Name]>, sent, acceptDenial);
+    printVerdict(options, asJson(verdict), what, found);
+  });
+  addVerificationOptions(command, examples);
+}
+
+/** Ends the definition of a command that verifies with its options and its examples. */
+export function addVerificationOptions(command: Command, lines: readonly string[]): void {
+  command
+    .option('--offline', 'verify locally without asking an authority')
+    .option('--genesis <file>', 'with --offline: genesis of the authority whose key is the default')
+    .option(
+      '--authority-keys <file>',
+      'with --offline: /authority-keys of that authority, to follow its key from the one that is known',
+    )
+    .addOption(
+      new Option(
+        '--profile <name>',
+        'with --offline: profile of the authority whose key is the default',
+      ).argParser(profileName),
+    )
+    .addOption(configHomeOption());
+  addPublicOptions(command, lines);
+}
+
+export async function verifierOf(options: VerificationOptions): Promise<Verifications> {
+  const { offline, feed } = options;
+  if (!offline) {
+    assertOnline(options);
+    return publicClient(options);
+  }
+  const anchor = await anchorOf(options);
+  return offlineVerdicts({
+    authorityKeys: () => anchorKeys(anchor),
+    sovereignId: anchor.sovereignId,
+    feed: feed === undefined ? null : await readJsonFile(feed, MOST_BYTES.list),
+    runtime: systemRuntime,
+  });
+}
+
+/** The parties whose keys are known by default. */
+export async function partiesOf(options: VerificationOptions): Promise<KnownParties> {
+  return options.offline ? anchorOf(options) : knownParties(publicClient(options));
+}
+
+/** The trusted authority. */
+async function anchorOf({
+  genesis: file,
+  authorityKeys,
+  profile,
+  configHome,
+}: VerificationOptions): Promise<KnownParties> {
+  const recognized = new Map();
+  const genesis = file === undefined ? null : await genesisIn(file);
+  const sovereignId = genesis?.network_name ?? null;
+  const key =
+    genesis?.network_authority.public_key ?? chosenProfile(configHome, profile)?.authority_key;
+  if (key === undefined) return { sovereignId, authorityKeys: [], recognized };
+  if (authorityKeys === undefined) return { sovereignId, authorityKeys: [key], recognized };
+  const document = await readJsonFile(authorityKeys);
+  // The known key vouches for the name, too.
+  const networkName = sovereignId ?? String(document.network_name);
+  const keys = followedKeys(document, {
+    networkName,
+    authorityKey: key,
+    ...(genesis !== null && { rootKey: genesis.root_public_key }),
+  });
+  return { sovereignId, authorityKeys: keys, recognized };
+}
+
+/** All keys of the authority, except those that were compromised. */
+function followedKeys(
+  document: JsonObject,
+  pin: Pick<NetworkTrustOptions, 'networkName' | 'authorityKey' | 'rootKey'>,
+): readonly string[] {
+  const trust = createNetworkTrust({ ...pin, now: systemRuntime.now });
+  followKeys(trust, document);
+  const trusted = trust.keys().filter(({ state }) => state !== 'distrusted');
+  return trusted.map(({ public_key }) => public_key);
+}
+
+async function genesisIn(file: string): Promise<GenesisBlock> {
+  const genesis = await readGenesisFile(file);
+  const pin = { rootKey: genesis.root_public_key, genesis: null };
+  const problem = genesisProblem(genesis, pin, systemRuntime.now());
+  if (problem === null) return genesis;
+  throw failure(EXIT.refused, 'invalid_genesis', `The genesis is rejected: ${problem}`);
+}
+
+function anchorKeys({ authorityKeys }: KnownParties): readonly string[] {
+  if (authorityKeys.length > 0) return authorityKeys;
+  const message = '--offline needs the key of the signer, --genesis or --profile';
+  throw usageFailure(message);
+}
+
+function assertOnline({ genesis, authorityKeys, profile, feed }: VerificationOptions): void {
+  const given = { genesis, 'authority-keys': authorityKeys, profile, feed };
+  for (const [flag, value] of Object.entries(given)) {
+    if (value !== undefined) throw usageFailure(`--${flag} needs --offline`);
+  }
+}
+
+/** The authority and the sovereigns it recognizes, requested once. */
+interface KnownParties {
+  /** Null when unknown. */
+  readonly sovereignId: string | null;
+  /** Empty when unknown. */
+  readonly authorityKeys: readonly string[];
+  /** Keys of the other sovereigns by name, from the active treaties of this one. */
+  readonly recognized: ReadonlyMap<string, readonly string[]>;
+}
+
+async function knownParties(client: PublicClient): Promise<KnownParties> {
+  const { sovereign_id, network_authority } = await client.readSovereign();
+  const { recognition_treaties } = await client.listTreaties({
+    issuer_sovereign_id: sovereign_id,
+    status: 'active',
+  });
+  const recognized = new Map<string, readonly string[]>();
+  for (const { treaty, lifecycle } of recognition_treaties) {
+    if (lifecycle.state !== 'active' && lifecycle.state !== 'expiring_soon') continue;
+    const { subject_sovereign_id: subject, subject_public_keys: keys } = treaty;
+    recognized.set(subject, [...(recognized.get(subject) ?? []), ...keys]);
+  }
+  return { sovereignId: sovereign_id, authorityKeys: [network_authority.public_key], recognized };
+}
+
+/** `flag` is the option that gives the keys of this party. */
+export function keysOf(
+  { sovereignId, authorityKeys, recognized }: KnownParties,
+  party: string,
+  flag: string,
+): readonly string[] {
+  if (party === sovereignId && authorityKeys.length > 0) return authorityKeys;
+  const keys = recognized.get(party);
+  if (keys !== undefined) return keys;
+  const message = `No key of "${party}" is known; give it with ${flag}`;
+  throw failure(EXIT.refused, 'unknown_party', message);
+}

@@ -1,0 +1,71 @@
+import type { Command } from 'commander';
+import { systemRuntime } from '../../base/runtime.ts';
+import { FIRST_OPERATORS } from '../connection/first-operators.ts';
+import { onLocalFiles } from '../kernel/errors.ts';
+import { addLocalOptions, dataDirOption } from '../kernel/options.ts';
+import { type OutputOptions, printResult } from '../kernel/output.ts';
+import type { InitSummary } from './init-network.ts';
+
+interface InitCommandOptions extends OutputOptions {
+  readonly dataDir: string;
+  readonly networkName: string;
+  readonly networkVersion: string;
+}
+
+const DEFAULT_VERSION = 'v0.1';
+
+export function addInitCommand(program: Command): void {
+  const init = program
+    .command('init')
+    .description('create the keys, genesis and configuration of a new network; overwrites nothing')
+    .addOption(dataDirOption())
+    .option('--network-name <name>', 'name of the network, which is its sovereign id', 'local-mesh')
+    .option('--network-version <version>', 'version of the network', DEFAULT_VERSION)
+    .action(runInit);
+  addLocalOptions(init, [
+    'mesh-na init',
+    'mesh-na init --data-dir /var/lib/mesh --network-name alpha',
+  ]);
+}
+
+interface NewNetwork {
+  readonly dataDir: string;
+  readonly networkName: string;
+  readonly networkVersion?: string;
+}
+
+/** Creates a network, with defaults for missing options. */
+export async function makeNetwork(network: NewNetwork): Promise<InitSummary> {
+  // Loaded on demand, so that other commands start without native code.
+  const { initNetwork } = await import('./init-network.ts');
+  return onLocalFiles(() =>
+    initNetwork({
+      networkVersion: DEFAULT_VERSION,
+      ...network,
+      now: systemRuntime.now(),
+      randomSeed: () => systemRuntime.randomBytes(32),
+    }),
+  );
+}
+
+async function runInit({ json = false, ...network }: InitCommandOptions): Promise<void> {
+  const summary = await makeNetwork(network);
+  printResult({ json }, summary, summaryText(summary, network.dataDir));
+}
+
+export function summaryText(summary: InitSummary, dataDir: string): string[] {
+  const [privileged] = FIRST_OPERATORS;
+  return [
+    `Network "${summary.network_name}" created.`,
+    '',
+    `  genesis        ${summary.genesis_file}`,
+    `  root key       ${summary.root_public_key}`,
+    `  authority key  ${summary.na_public_key}`,
+    ...summary.operators.map(({ key_id, key_file }) => `  ${key_id.padEnd(14)} ${key_file}`),
+    '',
+    'Next:',
+    `  mesh-na serve --data-dir ${dataDir}            start the authority`,
+    `  mesh-na invite create --data-dir ${dataDir}    invite a node, signed by ${privileged.key_id}`,
+    '  Move keys/root.key offline: the running authority never needs it.',
+  ];
+}

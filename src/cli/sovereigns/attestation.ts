@@ -1,0 +1,161 @@
+/** `mesh-na attestation`: signed evidence of membership. */
+import { type Command, Option } from 'commander';
+import type { JsonObject } from '../../base/json/value.ts';
+import { pagesOf } from '../../client/list-pages.ts';
+import type { OperatorOptions } from '../connection/operator.ts';
+import { listCommand, routeCommand } from '../connection/route-command.ts';
+import { publicClient } from '../connection/server.ts';
+import { showRecord } from '../kernel/deliver.ts';
+import { usageFailure } from '../kernel/errors.ts';
+import { readJsonFile } from '../kernel/json-file.ts';
+import { eachOf } from '../kernel/list.ts';
+import { collectAs, publicKey, statusOption } from '../kernel/options.ts';
+import { printResult, printVerdict } from '../kernel/output.ts';
+import { wholeId } from '../kernel/short-id.ts';
+import { column, idColumn, timeColumn } from '../kernel/table.ts';
+import {
+  addVerificationOptions,
+  type VerificationOptions,
+  verifierOf,
+} from '../protocol/verification.ts';
+
+interface VerifyOptions extends VerificationOptions {
+  readonly policy?: string;
+  readonly treaty?: string;
+  readonly treatyKey?: readonly string[];
+}
+
+export function addAttestationCommands(program: Command): void {
+  const attestation = program
+    .command('attestation')
+    .description('attest membership, and verify attestations of others');
+
+  routeCommand(attestation.command('issue'), 'issueAttestation', {
+    about: 'issue signed evidence that a subject is a member (privileged)',
+    values: {
+      subject_id: ['<subject-id>', 'subject of the attestation'],
+      roles: ['--role <role>', 'role of the subject'],
+      validity_hours: ['--validity-hours <n>', 'how long it is valid'],
+      subject_public_key: ['--subject-key <key>', 'public key of the subject', publicKey],
+      claims: ['--claims <json>', 'claims about the subject'],
+      issuer_sovereign_id: ['--issuer <name>', "issuing sovereign (default: the authority's)"],
+    },
+    out: 'the signed attestation',
+    examples: [
+      'mesh-na attestation issue agent-7 --role role:client --out agent-7.json',
+      `mesh-na attestation issue agent-7 --role role:client --claims '{"tier":"gold"}'`,
+    ],
+    show(options, issued) {
+      const { attestation_id, subject_id, issuer_sovereign_id, roles, expires_at } = issued;
+      showRecord(options, issued, `Attestation ${attestation_id} is issued to ${subject_id}`, [
+        `Issuer: ${issuer_sovereign_id}. Roles: ${roles.join(', ')}. Expires: ${expires_at}.`,
+      ]);
+    },
+  });
+
+  routeCommand(attestation.command('revoke'), 'revokeAttestation', {
+    about: 'revoke an attestation and add it to the revocation feed (privileged)',
+    values: {
+      attestation_id: ['<attestation-id>', 'attestation id, or at least its first 8 characters'],
+      reason: ['--reason <text>', 'reason for the revocation'],
+    },
+    examples: [
+      'mesh-na attestation revoke 5a1f6e0c-8a51-4f0e-9a53-6f5d3c2b1a00 --reason "left the team"',
+    ],
+    sent: async (given, options: OperatorOptions) => ({
+      ...given,
+      attestation_id: await wholeAttestationId(given.attestation_id, options),
+    }),
+    show(options, revoked, { attestation_id }) {
+      const text = revoked.already_revoked ? 'was already revoked' : 'is revoked';
+      printResult(options, revoked, [`Attestation ${attestation_id} ${text}.`]);
+    },
+  });
+
+  listCommand(attestation.command('list'), 'listAttestations', {
+    about: 'list the attestations of the authority, oldest first',
+    values: {
+      issuer_sovereign_id: ['--issuer <name>', 'only attestations of this sovereign'],
+      subject_id: ['--subject <id>', 'only attestations of this subject'],
+      // An authority stores no suspended ones.
+      status: statusOption(['active', 'revoked']),
+    },
+    columns: [
+      idColumn('ATTESTATION', ({ attestation }) => attestation.attestation_id),
+      column('ISSUER', ({ attestation }) => attestation.issuer_sovereign_id, 2),
+      column('SUBJECT', ({ attestation }) => attestation.subject_id),
+      column('ROLES', ({ attestation }) => attestation.roles.join(','), 3),
+      column('STATUS', ({ status }) => status, 5),
+      timeColumn('EXPIRES', ({ attestation }) => attestation.expires_at, 4),
+      column('REASON', (row) => row.revocation_reason, 1),
+    ],
+    none: 'No attestations.',
+    examples: [
+      'mesh-na attestation list --subject agent-7',
+      'mesh-na attestation list --status revoked --json',
+    ],
+  });
+
+  defineVerify(attestation.command('verify'));
+}
+
+function wholeAttestationId(given: string, options: OperatorOptions): Promise<string> {
+  const pages = pagesOf(
+    (page) => publicClient(options).listAttestations(page),
+    ({ attestations }) => attestations,
+  );
+  const ids = eachOf('Attestations', pages, ({ attestation }) => attestation.attestation_id);
+  return wholeId(given, 'attestation', ids);
+}
+
+function defineVerify(verify: Command): void {
+  verify
+    .description('verify an attestation; exit code 4 if it is rejected')
+    .argument('<file>', 'the signed attestation, - for standard input')
+    .option('--policy <file>', "recognition policy to apply (default: the authority's)")
+    .addOption(new Option('--treaty <file>', 'treaty to apply').conflicts('policy'))
+    .option(
+      '--treaty-key <key>',
+      "key that must have signed the treaty (repeatable; default: the authority's)",
+      collectAs(publicKey),
+    )
+    .option(
+      '--feed <file>',
+      'revocation feed of the issuer; needed offline to check for revocation',
+    )
+    .action(runVerify);
+  addVerificationOptions(verify, [
+    'mesh-na attestation verify agent-7.json',
+    'mesh-na attestation verify agent-7.json --policy recognition.json --offline',
+    'mesh-na attestation verify agent-7.json --treaty alpha-beta.json && echo accepted',
+  ]);
+}
+
+async function runVerify(file: string, options: VerifyOptions): Promise<void> {
+  const { policy, treaty, treatyKey } = options;
+  if (treatyKey !== undefined && treaty === undefined) {
+    throw usageFailure('--treaty-key needs --treaty');
+  }
+  const attestation = await readJsonFile(file);
+  if (treaty === undefined) return verifyByPolicy(attestation, options, policy);
+  const verdict = await (await verifierOf(options)).verifyAttestationWithTreaty({
+    attestation,
+    treaty: await readJsonFile(treaty),
+    ...(treatyKey && { treaty_issuer_public_keys: treatyKey }),
+  });
+  const { attestation_id, treaty_id } = verdict;
+  printVerdict(options, verdict, `attestation ${attestation_id} under treaty ${treaty_id}`);
+}
+
+async function verifyByPolicy(
+  attestation: JsonObject,
+  options: VerifyOptions,
+  policy: string | undefined,
+): Promise<void> {
+  const verdict = await (await verifierOf(options)).verifyAttestation({
+    attestation,
+    ...(policy !== undefined && { recognition_policy: await readJsonFile(policy) }),
+  });
+  const { attestation_id, issuer_sovereign_id } = verdict;
+  printVerdict(options, verdict, `attestation ${attestation_id} of ${issuer_sovereign_id}`);
+}

@@ -1,0 +1,74 @@
+/** `mesh-na feed`: exports and imports feeds of revoked attestations. */
+import type { Command } from 'commander';
+import { MOST_BYTES } from '../../base/byte-bounds.ts';
+import { routeCommand } from '../connection/route-command.ts';
+import { EXIT, failure, usageFailure } from '../kernel/errors.ts';
+import { readJsonFile } from '../kernel/json-file.ts';
+import { collectAs, type NamedKey, namedKey } from '../kernel/options.ts';
+import { printResult } from '../kernel/output.ts';
+
+export function addFeedCommands(program: Command): void {
+  const feed = program.command('feed').description('exchange revocations with other sovereigns');
+
+  routeCommand(feed.command('export'), 'readRevocationFeed', {
+    about: 'print the signed revocation feed of the authority, or save it',
+    values: {
+      issuer_sovereign_id: ['--issuer <name>', "feed of this sovereign (default: the authority's)"],
+    },
+    out: 'the feed',
+    examples: [
+      'mesh-na feed export --out alpha-feed.json',
+      'mesh-na feed export --url https://na.beta.example | mesh-na feed import -',
+    ],
+    record: ({ feed_id, issuer_sovereign_id, sequence, revoked_attestation_ids }) => ({
+      made: `Feed ${feed_id} of ${issuer_sovereign_id} is exported`,
+      about: `Sequence: ${sequence}. Revoked attestations: ${revoked_attestation_ids.length}.`,
+    }),
+  });
+
+  routeCommand(feed.command('import'), 'importFeed', {
+    about: 'import the revocations of another sovereign (privileged)',
+    values: {
+      expected_issuer_sovereign_id: [
+        '--expect-issuer <name>',
+        'reject the feed unless this sovereign issued it',
+      ],
+    },
+    more: (command) =>
+      command
+        .argument('<file>', 'the signed feed, - for standard input')
+        .option(
+          '--issuer-key <key>',
+          'key that must have signed the feed, as key or id=key (repeatable; default: keys in active treaties)',
+          collectAs(namedKey),
+        ),
+    examples: [
+      'mesh-na feed import beta-feed.json --expect-issuer beta',
+      'mesh-na feed import beta-feed.json --issuer-key beta-na="$BETA_KEY"',
+    ],
+    sent: async (given, options: { readonly issuerKey?: readonly NamedKey[] }, [file = '']) => ({
+      ...given,
+      issuer_public_keys: options.issuerKey && issuerKeys(options.issuerKey),
+      feed: await readJsonFile(file, MOST_BYTES.list),
+    }),
+    show(options, imported) {
+      const { feed_id, issuer_sovereign_id, sequence, revoked_count, reason } = imported;
+      if (!imported.accepted) {
+        throw failure(EXIT.refused, reason, `The authority refused the feed: ${reason}`);
+      }
+      printResult(options, imported, [
+        `Feed ${feed_id} of ${issuer_sovereign_id} is imported.`,
+        `Sequence: ${sequence}. Revoked attestations: ${revoked_count}.`,
+      ]);
+    },
+  });
+}
+
+/** An object when the keys have ids, else a list; authorities accept both. */
+function issuerKeys(keys: readonly NamedKey[]) {
+  const ids = new Set(keys.map(({ id }) => id));
+  if (ids.size === 1 && ids.has(null)) return keys.map(({ key }) => key);
+  if (ids.has(null)) throw usageFailure('Give an id to either all --issuer-key options or none');
+  if (ids.size < keys.length) throw usageFailure('Two --issuer-key options have the same id');
+  return Object.fromEntries(keys.map(({ id, key }) => [String(id), key]));
+}

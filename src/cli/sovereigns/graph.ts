@@ -1,0 +1,213 @@
+/** `mesh-na graph`: who recognizes whom. */
+
+import type { Command } from 'commander';
+import { canonicalJson } from '../../base/json/write.ts';
+import type {
+  Candidate,
+  EdgeRow,
+  RecognitionGraph,
+  TrustAnswer,
+  TrustExplanation,
+} from '../../protocol/rows/graph.ts';
+import { addPublicOptions, publicClient, type Reach } from '../connection/server.ts';
+import { addOutOption, type RecordOptions, showDocument } from '../kernel/deliver.ts';
+import { EXIT, failure } from '../kernel/errors.ts';
+import { collect, timeAgo } from '../kernel/options.ts';
+import { printResult } from '../kernel/output.ts';
+import type { Line } from '../kernel/printable.ts';
+import {
+  addWideOption,
+  type Column,
+  column,
+  idColumn,
+  type TableOptions,
+  tableOf,
+  timeColumn,
+} from '../kernel/table.ts';
+import { wholeTreatyId } from './treaty-pages.ts';
+
+interface TraceOptions extends Reach, TableOptions {
+  readonly explain?: boolean;
+  readonly without?: readonly string[];
+  readonly asOf?: string;
+}
+
+export function addGraphCommands(program: Command): void {
+  const graph = program.command('graph').description('read the recognition graph');
+  const show = graph
+    .command('show')
+    .description('show which sovereign recognizes which')
+    .action(runShow);
+  addPublicOptions(addWideOption(addOutOption(show, 'the graph')), [
+    'mesh-na graph show',
+    'mesh-na graph show --json | jq .revoked_trust_material',
+  ]);
+  defineTrace(graph.command('trace'));
+}
+
+function defineTrace(trace: Command): void {
+  trace
+    .description('find the shortest chain of active treaties; exit code 4 when there is none')
+    .argument('<from>', 'sovereign that would trust')
+    .argument('<to>', 'sovereign that would be trusted')
+    .option(
+      '--explain',
+      'show why, until when, what else was considered, and what the trust depends on',
+    )
+    .option('--without <treaty>', 'assume that this treaty has ended (repeatable)', collect)
+    .option('--as-of <time>', 'evaluate at an earlier time, or a duration ago', timeAgo)
+    .action(runTrace);
+  addPublicOptions(addWideOption(trace), [
+    'mesh-na graph trace alpha gamma',
+    'mesh-na graph trace alpha gamma --explain',
+    'mesh-na graph trace alpha gamma --as-of 2026-01-31T12:00:00Z',
+  ]);
+}
+
+async function runShow(options: Reach & RecordOptions & TableOptions): Promise<void> {
+  const graph = await publicClient(options).readRecognitionGraph();
+  showDocument(options, graph, 'The graph', graphText(graph, options));
+}
+
+function graphText(graph: RecognitionGraph, options: TableOptions): Line[] {
+  const { sovereigns, recognition_edges, active_treaties, revoked_trust_material } = graph;
+  const none = recognition_edges.length === 0;
+  return [
+    ...(none ? ['No sovereign recognizes another.'] : edgeTable(recognition_edges, options)),
+    '',
+    `Sovereigns: ${sovereigns.length}. Active treaties: ${active_treaties.length}. Revoked: ${revoked_trust_material.length}.`,
+  ];
+}
+
+async function runTrace(from: string, to: string, options: TraceOptions): Promise<void> {
+  const answer = await trace(from, to, options);
+  printResult(options, answer, trustText(answer, options));
+  if (!answer.trusted) throw failure(EXIT.refused, answer.reason, '');
+}
+
+async function trace(from: string, to: string, options: TraceOptions): Promise<TrustAnswer> {
+  const { explain = false, without: given = [], asOf } = options;
+  const client = publicClient(options);
+  const isPlain = !explain && given.length === 0 && asOf === undefined;
+  if (isPlain) return client.trustPath({ from, to });
+  const without: string[] = [];
+  for (const treaty of given) without.push(await wholeTreatyId(client, treaty));
+  return client.askTrust(from, to, { explain, without, as_of: asOf });
+}
+
+const EDGE_COLUMNS: readonly Column<EdgeRow>[] = [
+  column('FROM', (edge) => edge.from),
+  column('TO', (edge) => edge.to),
+  column('STATE', (edge) => edge.lifecycle_state, 4),
+  column('EXPIRY RISK', (edge) => edge.expiry_risk, 1),
+  timeColumn('EXPIRES', (edge) => edge.expires_at, 2),
+  idColumn('TREATY', (edge) => edge.treaty_id, 3),
+];
+
+function edgeTable(edges: readonly EdgeRow[], options: TableOptions): Line[] {
+  return tableOf(EDGE_COLUMNS, edges, options);
+}
+
+function trustText(answer: TrustAnswer, options: TableOptions): Line[] {
+  const { path, explanation, graph_digest } = answer;
+  return [
+    ...sentences(answer),
+    ...(path.length === 0 ? [] : ['', ...edgeTable(path, options)]),
+    ...followedText(path, options),
+    ...(explanation ? explanationText(explanation, options) : []),
+    ...(graph_digest === undefined ? [] : ['', `Graph digest: ${graph_digest}`]),
+  ];
+}
+
+/** The keys to which the treaties of the path have followed their subjects, if any has. */
+function followedText(path: readonly EdgeRow[], options: TableOptions): Line[] {
+  const columns: readonly Column<EdgeRow>[] = [
+    column('TO', ({ to }) => to),
+    column('FOLLOWED TO THE KEY', ({ followed_key = '' }) => followed_key),
+  ];
+  const followed = path.filter(({ followed_key }) => followed_key !== undefined);
+  return followed.length === 0 ? [] : ['', ...tableOf(columns, followed, options)];
+}
+
+function sentences(answer: TrustAnswer): string[] {
+  const { from, to, trusted, reason, hop_count, as_of, known_from } = answer;
+  const when = as_of ? ` as of ${as_of}` : '';
+  const without = answer.without?.length ? ` without ${answer.without.join(', ')}` : '';
+  const given = `${when}${without}`;
+  if (reason === 'indeterminate') {
+    const since = known_from ? `begins at ${known_from}` : 'has no treaty';
+    return [`Whether ${from} trusted ${to}${given} is not known: the record ${since}.`];
+  }
+  if (!trusted) return [`${from} does not trust ${to}${given} (${reason}).`];
+  return [`${from} trusts ${to}${given} over ${treaties(hop_count)}.`];
+}
+
+function treaties(count: number | bigint): string {
+  return `${count} ${count === 1 ? 'treaty' : 'treaties'}`;
+}
+
+function explanationText(explanation: TrustExplanation, options: TableOptions): Line[] {
+  return [
+    ...untilText(explanation),
+    ...termsText(explanation, options),
+    ...cutText(explanation, options),
+    ...candidatesText(explanation, options),
+  ];
+}
+
+function untilText({ trusted_until, path_until }: TrustExplanation): string[] {
+  if (trusted_until === null) return [];
+  return ['', `Trusted until: ${trusted_until}. This path valid until: ${path_until}.`];
+}
+
+function termsText({ terms }: TrustExplanation, options: TableOptions): Line[] {
+  if (terms.length === 0) return [];
+  const columns: readonly Column<(typeof terms)[number]>[] = [
+    idColumn('TREATY', ({ treaty_id }) => treaty_id),
+    column('SCOPE', ({ scope }) => (scope === null ? 'see the treaty' : canonicalJson(scope))),
+  ];
+  return ['', ...tableOf(columns, terms, options)];
+}
+
+const NAMED_EDGE: readonly Column<Pick<EdgeRow, 'from' | 'to' | 'treaty_id'>>[] = [
+  column('FROM', ({ from }) => from),
+  column('TO', ({ to }) => to),
+  idColumn('TREATY', ({ treaty_id }) => treaty_id),
+];
+
+function cutText({ cut }: TrustExplanation, options: TableOptions): Line[] {
+  if (cut.state === 'none') return [];
+  if (cut.state === 'indeterminate') {
+    return ['', `The trust depends on at least ${treaties(cut.size)}: too many to list.`];
+  }
+  return [
+    '',
+    `The trust ends only if ${treaties(cut.size)} end:`,
+    ...tableOf(NAMED_EDGE, cut.treaties, options),
+  ];
+}
+
+/** Describes a treaty that failed each test. */
+const FAILED: Readonly<Record<Candidate['failed_test'], (candidate: Candidate) => string>> = {
+  left_out: () => 'left out',
+  not_issued: ({ valid_from }) => `not yet issued (${valid_from})`,
+  revoked: ({ revoked_at, revocation_reason }) => `revoked at ${revoked_at}: ${revocation_reason}`,
+  replaced: ({ revoked_at, revocation_reason }) => `ended at ${revoked_at}: ${revocation_reason}`,
+  expired: ({ expires_at }) => `expired at ${expires_at}`,
+  not_reached: () => 'its issuer is not trusted',
+  leads_elsewhere: () => 'leads elsewhere',
+  longer: ({ hops }) => `on a longer path: ${hops} treaties`,
+  later: () => 'on an equally short path, later in the order',
+};
+
+function candidatesText(explanation: TrustExplanation, options: TableOptions): Line[] {
+  const { candidates, more_candidates } = explanation;
+  if (candidates.length === 0) return ['', 'No other treaty was considered.'];
+  const why = column('WHY NOT', (row: Candidate) => FAILED[row.failed_test](row));
+  return [
+    '',
+    'Considered but not used:',
+    ...tableOf([...NAMED_EDGE, why], candidates, options),
+    ...(more_candidates === 0 ? [] : [`And ${more_candidates} more.`]),
+  ];
+}

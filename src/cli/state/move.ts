@@ -1,0 +1,120 @@
+/** `mesh-na store move`: moves the state between a data folder and a database while nobody serves it. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { systemRuntime } from '../../base/runtime.ts';
+import type { Estimate, Moved, MoveStep } from '../../maintenance/move/move.ts';
+import { FILES } from '../../server/config/data-folder.ts';
+import { assertConfirmed } from '../kernel/confirm.ts';
+import { addLocalOptions, dataDirOption } from '../kernel/options.ts';
+import { type OutputOptions, printResult } from '../kernel/output.ts';
+import { countsText, rowCounts } from './backup.ts';
+import { placeOf } from './move-places.ts';
+import { onState } from './place.ts';
+
+interface MoveOptions extends OutputOptions {
+  readonly from: string;
+  readonly to: string;
+  readonly dataDir: string;
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+}
+
+export function addMoveCommand(store: Command): void {
+  const move = store
+    .command('move')
+    .description('move the state between a data folder and a database while nobody serves it')
+    .requiredOption('--from <place>', 'place of the state: lmdb:<folder>, or the URL of a database')
+    .requiredOption('--to <place>', 'new place, in the same form, without a state')
+    .addOption(dataDirOption())
+    .option('--dry-run', 'check the state, and show what would be moved and how long it would take')
+    .option('--yes', 'move without asking; required when not on a terminal')
+    .addHelpText('after', '\nThe same command, repeated, finishes a move that was interrupted.')
+    .action(runMove);
+  addLocalOptions(move, [
+    'mesh-na store move --from lmdb:./mesh-data --to postgresql://mesh@db/mesh --dry-run',
+    'mesh-na store move --from lmdb:./mesh-data --to postgresql://mesh@db/mesh',
+  ]);
+}
+
+async function runMove({ yes = false, ...options }: MoveOptions): Promise<void> {
+  const { from, to, dataDir, dryRun = false } = options;
+  if (!dryRun && !yes) {
+    const shown = `The state moves from ${from} to ${to}. Nobody can serve it meanwhile, and the state in ${from} can never be opened again.`;
+    await assertConfirmed([shown], CONFIRMATION);
+  }
+  await onState(async () => {
+    const { verifySignature: verify } = await import('../../base/crypto/ed25519.ts');
+    const { checkMove, moveState } = await import('../../maintenance/move/move.ts');
+    const source = await placeOf(from, dataDir);
+    if (dryRun) return printEstimate(await checkMove(source, verify, systemRuntime), options);
+    const moved = await moveState({
+      from: source,
+      to: await placeOf(to, dataDir),
+      verify,
+      runtime: systemRuntime,
+      onStep: printStep,
+    });
+    printMoved(moved, options);
+  });
+}
+
+const CONFIRMATION = {
+  question: 'Move it?',
+  otherwise:
+    'The move closes the old place for good: add --yes, or use --dry-run to see what would be moved',
+  declined: 'Nothing was moved',
+};
+
+function printEstimate({ expectedMs, ...moved }: Estimate, options: MoveOptions): void {
+  const { from, to } = options;
+  const { revision } = moved.facts;
+  const lines = [
+    `To be moved: ${contentsText(moved)}`,
+    `Nobody could serve the state for about ${inSeconds(expectedMs)}.`,
+    ...filesToBring(options),
+  ];
+  const result = { from, to, moved: false, revision, tables: moved.tables };
+  printResult(options, { ...result, expected_ms: Math.round(expectedMs) }, lines);
+}
+
+function printMoved(moved: Moved, options: MoveOptions): void {
+  const { from, to } = options;
+  const { revision } = moved.facts;
+  const lines = [
+    `Moved: ${contentsText(moved)}`,
+    'Every row arrived, and the old state can no longer be opened.',
+    ...filesToBring(options),
+  ];
+  printResult(options, { from, to, moved: true, revision, tables: moved.tables }, lines);
+}
+
+function contentsText({ facts, tables }: Moved): string {
+  return `revision ${facts.revision}, rows: ${countsText(rowCounts(tables))}`;
+}
+
+/** Lists the files to copy separately, because a move transfers only the state. */
+function filesToBring({ to, dataDir }: Pick<MoveOptions, 'to' | 'dataDir'>): string[] {
+  const folder = /^lmdb:(.+)$/.exec(to)?.[1];
+  const needed = [FILES.genesis, FILES.config, FILES.naKey];
+  const missing = needed.filter((name) => folder === undefined || !existsSync(join(folder, name)));
+  if (missing.length === 0) return [];
+  const place = folder ?? 'the data folder of each instance elsewhere';
+  return [
+    `Serving it requires the same ${missing.join(', ')}: copy them from ${dataDir} to ${place}.`,
+  ];
+}
+
+const STEPS: { readonly [name in MoveStep['name']]: string } = {
+  copied: 'Copied every row',
+  compared: 'Read both places, which have the same state',
+  published: 'Published the new place',
+};
+
+function printStep({ name, took }: MoveStep): void {
+  process.stderr.write(`${STEPS[name]}, in ${inSeconds(took)}\n`);
+}
+
+function inSeconds(milliseconds: number): string {
+  return `${(milliseconds / 1000).toFixed(2)} s`;
+}

@@ -1,0 +1,290 @@
+/** `mesh-na restore`: restores a state from a backup, including all later revocations. */
+
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Command, Option } from 'commander';
+import { MOST_BYTES } from '../../base/byte-bounds.ts';
+import { jsonText } from '../../base/json/write.ts';
+import { systemRuntime } from '../../base/runtime.ts';
+import { formatInstant } from '../../base/timestamp.ts';
+import type { ForeignEvidence, GivenEvidence } from '../../maintenance/restore/evidence.ts';
+import type { RestorePlan } from '../../maintenance/restore/plan.ts';
+import { FILES } from '../../server/config/data-folder.ts';
+import { readJsonUrl } from '../connection/http-fetch.ts';
+import { caOption } from '../connection/server.ts';
+import { EXIT, failure, onLocalFiles } from '../kernel/errors.ts';
+import { readGenesisFile, readJsonFile } from '../kernel/json-file.ts';
+import { collect, examples, jsonOption, wholeNumber } from '../kernel/options.ts';
+import { type OutputOptions, printResult } from '../kernel/output.ts';
+import { whileWaiting } from '../kernel/progress.ts';
+import { saveFile } from '../kernel/saved-file.ts';
+import { identitiesIn, identityOption, sound, summaryText } from './backup.ts';
+import { databaseOf, onState, openTarget, type StatePlace, storeOption } from './place.ts';
+
+interface PlanOptions extends OutputOptions {
+  readonly backup: string;
+  readonly identity?: string;
+  readonly crl?: readonly string[];
+  readonly feed?: readonly string[];
+  readonly head?: string;
+  readonly authorityKeys?: string;
+  readonly genesis?: string;
+  readonly ca?: string;
+}
+
+interface ApplyOptions extends PlanOptions, StatePlace {
+  readonly acceptLoss?: string;
+  readonly clockTolerance: number;
+}
+
+export function addRestoreCommands(program: Command): void {
+  const restore = program
+    .command('restore')
+    .description('restore a state from a backup, including all later revocations');
+  addEvidence(restore.command('plan'))
+    .description('show what happened after a backup, as far as known, and what would be lost')
+    .addHelpText(
+      'after',
+      examples(['mesh-na restore plan --backup mesh.backup --crl http://node/crl.json']),
+    )
+    .action(plan);
+  addEvidence(restore.command('apply'))
+    .description('restore into a data folder without state, or into an empty database')
+    .addOption(
+      new Option('--data-dir <folder>', 'a new folder, or one that contains only the keys')
+        .env('MESH_DATA_DIR')
+        .makeOptionMandatory(),
+    )
+    .addOption(storeOption('empty database to restore into, as for serve'))
+    .option('--accept-loss <numbers>', 'accept exactly the loss that restore plan prints')
+    .addOption(
+      new Option('--clock-tolerance <seconds>', 'clock tolerance of the lost authority')
+        .env('MESH_CLOCK_TOLERANCE_SECONDS')
+        .default(300)
+        .argParser(wholeNumber(3600)),
+    )
+    .addHelpText(
+      'after',
+      examples([
+        'mesh-na restore apply --backup mesh.backup --head /second/head --crl crl.json --data-dir ./new',
+      ]),
+    )
+    .action(apply);
+}
+
+function addEvidence(command: Command): Command {
+  return command
+    .requiredOption('--backup <file>', 'the backup')
+    .addOption(identityOption())
+    .addOption(
+      new Option(
+        '--crl <file-or-url>',
+        'a later revocation list, from any node (repeatable)',
+      ).argParser(collect),
+    )
+    .addOption(
+      new Option(
+        '--feed <file-or-url>',
+        'a later revocation feed, from any partner (repeatable)',
+      ).argParser(collect),
+    )
+    .option('--head <file>', 'the head file of the lost authority')
+    .option(
+      '--authority-keys <file-or-url>',
+      'the chain of authority keys, if the key has changed since the backup',
+    )
+    .option(
+      '--genesis <file-or-url>',
+      'the genesis block that names the current authority key, if it has changed since the backup',
+    )
+    .addOption(caOption())
+    .addOption(jsonOption());
+}
+
+async function plan(options: PlanOptions): Promise<void> {
+  const found = await planned(options);
+  const { lossOf } = await import('../../maintenance/restore/plan.ts');
+  const loss = lossOf(found);
+  printResult(options, { ...jsonOf(found), loss }, [
+    ...summaryText(found.manifest),
+    ...planText(found),
+    loss === null
+      ? 'Nothing is missing: the head ends where the backup ends.'
+      : `To accept this loss, use --accept-loss ${loss}`,
+  ]);
+}
+
+async function apply(options: ApplyOptions): Promise<void> {
+  const { dataDir, acceptLoss, clockTolerance, backup } = options;
+  const found = await planned(options);
+  const { lossOf } = await import('../../maintenance/restore/plan.ts');
+  const loss = lossOf(found);
+  if (loss !== null && acceptLoss !== loss) throw notAccepted(loss, acceptLoss);
+  await assertSameGenesis(dataDir, found);
+  const { verifySignature } = await import('../../base/crypto/ed25519.ts');
+  const { readBackup } = await import('../../maintenance/backup/file.ts');
+  const { applyRestore } = await import('../../maintenance/restore/apply.ts');
+  const { facts, refusedUntil } = await onState(async () => {
+    const address = await databaseOf(options);
+    onLocalFiles(() => mkdirSync(dataDir, { recursive: true, mode: 0o700 }));
+    return applyRestore({
+      plan: found,
+      bytes: await readBackup(backup, identitiesIn(options.identity)),
+      target: await openTarget(dataDir, address),
+      verify: verifySignature,
+      runtime: systemRuntime,
+      clockTolerance: clockTolerance * 1000,
+    });
+  });
+  saveGenesis(dataDir, found);
+  const until = formatInstant(refusedUntil);
+  // The URL may contain a password.
+  const sameStore = options.store ? ', with the same --store' : '';
+  const result = { ...jsonOf(found), data_dir: dataDir, revision: facts.revision, until };
+  printResult(options, result, [
+    `Restored the state at revision ${facts.revision} of epoch ${facts.epoch}.`,
+    ...planText(found),
+    `Requests signed before ${until} will be refused as replays.`,
+    `Put keys/ and mesh-na.json into ${dataDir}, then: mesh-na serve --data-dir ${dataDir}${sameStore}`,
+  ]);
+}
+
+function notAccepted(loss: string, given: string | undefined) {
+  const found = given === undefined ? 'Some data may be missing' : 'The loss has changed';
+  return failure(
+    EXIT.refused,
+    'loss_not_accepted',
+    `${found}; to restore anyway, use --accept-loss ${loss}`,
+  );
+}
+
+async function planned(options: PlanOptions): Promise<RestorePlan> {
+  const { verifySignature } = await import('../../base/crypto/ed25519.ts');
+  const { readBackup } = await import('../../maintenance/backup/file.ts');
+  const { planRestore } = await import('../../maintenance/restore/plan.ts');
+  const { ForeignEvidence } = await import('../../maintenance/restore/evidence.ts');
+  const { ca, crl = [], feed = [], head, authorityKeys, genesis } = options;
+  const evidence: GivenEvidence = {
+    crls: await Promise.all(crl.map((place) => readDocument(place, ca))),
+    feeds: await Promise.all(feed.map((place) => readDocument(place, ca))),
+    head: head === undefined ? null : await readDocument(head, ca),
+    authorityKeys: authorityKeys === undefined ? undefined : await readDocument(authorityKeys, ca),
+    genesis: genesis === undefined ? undefined : await readDocument(genesis, ca),
+  };
+  const identities = identitiesIn(options.identity);
+  return sound(options.backup, () =>
+    whileWaiting('Reading the backup', async () => {
+      const bytes = await readBackup(options.backup, identities);
+      return planRestore(bytes, evidence, systemRuntime.now(), verifySignature).catch(
+        (cause: unknown) => {
+          throw cause instanceof ForeignEvidence ? foreign(cause, options) : cause;
+        },
+      );
+    }),
+  );
+}
+
+const SIGNED_BY_AUTHORITY =
+  'get it from that authority or one of its nodes, or omit it; if the authority key has changed since the backup, pass --authority-keys and --genesis';
+const EVIDENCE_CURES: { readonly [option in ForeignEvidence['option']]: string } = {
+  crl: SIGNED_BY_AUTHORITY,
+  feed: SIGNED_BY_AUTHORITY,
+  head: SIGNED_BY_AUTHORITY,
+  authorityKeys: 'get it from any instance or partner of the network, at /authority-keys',
+  genesis: 'take it from the succession file, or from any node that has followed the succession',
+};
+
+function foreign({ option, index, message }: ForeignEvidence, options: PlanOptions) {
+  const given = options[option];
+  const place = typeof given === 'string' ? given : given?.[index];
+  return failure(
+    EXIT.refused,
+    'evidence_not_genuine',
+    `${message}: ${place ?? 'none was passed'}; ${EVIDENCE_CURES[option]}`,
+  );
+}
+
+function readDocument(place: string, ca: string | undefined): Promise<unknown> {
+  return /^https?:/.test(place) ? readJsonUrl(place, ca) : readJsonFile(place, MOST_BYTES.list);
+}
+
+/** The folder may already contain the keys and genesis, which must match the backup. */
+async function assertSameGenesis(
+  dataDir: string,
+  { manifest, genesis }: RestorePlan,
+): Promise<void> {
+  const path = join(dataDir, FILES.genesis);
+  if (!existsSync(path)) return;
+  const { root_public_key: root, network_authority } = await readGenesisFile(path);
+  const { network } = manifest;
+  if (root !== network.root_public_key) {
+    throw failure(
+      EXIT.unusable,
+      'local_files',
+      `The backup belongs to another network than ${path}, with the root key ${network.root_public_key}`,
+    );
+  }
+  const current = genesis.network_authority.public_key;
+  if (network_authority.public_key === current) return;
+  throw failure(
+    EXIT.unusable,
+    'local_files',
+    `${path} names the authority key ${network_authority.public_key}, but the restored state ends with ${current}: if the key has changed since the backup, pass --authority-keys and --genesis; otherwise move that file away`,
+  );
+}
+
+function saveGenesis(dataDir: string, { genesis }: RestorePlan): void {
+  const path = join(dataDir, FILES.genesis);
+  if (existsSync(path)) return;
+  onLocalFiles(() =>
+    saveFile(path, `${jsonText(genesis)}\n`, { isSecret: false, overwrites: false }),
+  );
+}
+
+function jsonOf(plan: RestorePlan) {
+  const { certificates, attestations, lostCertificates, lostAttestations } = plan;
+  return {
+    restored_from: plan.restoredFrom,
+    epoch: plan.epoch,
+    replayed_certificates: [...certificates.keys()],
+    replayed_attestations: [...attestations.keys()],
+    lost_certificates: lostCertificates.map(({ id }) => id),
+    lost_attestations: lostAttestations.map(({ id }) => id),
+    operator_keys_off: plan.operatorKeys,
+    successions: plan.successions.map(({ sequence, kind, to_key }) => ({ sequence, kind, to_key })),
+    removed_invites: plan.isProven ? 0 : plan.unusedInvites,
+    lost_audit_entries: plan.lostAuditEntries,
+    unknown: plan.unknown,
+    crl_sequence: plan.crlSequence,
+    feed_sequences: Object.fromEntries(plan.feedSequences),
+  };
+}
+
+const CURES = {
+  certificates: '--crl',
+  attestations: '--feed',
+  operator_keys: '--head',
+} as const;
+
+function planText(plan: RestorePlan): string[] {
+  const { certificates, attestations, lostCertificates, lostAttestations } = plan;
+  const lost = plan.lostAuditEntries ?? 'an unknown number';
+  const count = (what: RestorePlan['unknown'][number], found: number) => {
+    if (!plan.unknown.includes(what)) return `${found}`;
+    return found === 0 ? 'unknown' : `at least ${found}`;
+  };
+  const cures = plan.unknown.map((what) => CURES[what]);
+  return [
+    `Revoked since: certificates ${count('certificates', certificates.size)}, attestations ${count('attestations', attestations.size)}, operator keys ${count('operator_keys', plan.operatorKeys.length)}`,
+    `Issued and revoked since: certificates ${count('certificates', lostCertificates.length)}, attestations ${count('attestations', lostAttestations.length)}; they stay revoked`,
+    ...(cures.length === 0
+      ? []
+      : [`To find out what is unknown, give the newest ${cures.join(', ')}`]),
+    ...plan.successions.map(
+      ({ kind, to_key }) => `Succession since (${kind}): the authority key is ${to_key}`,
+    ),
+    `Lost audit entries: ${lost}`,
+    `Unused invites to be removed: ${plan.isProven ? 0 : plan.unusedInvites}`,
+    `Next revocation list ${plan.crlSequence}, next feeds ${[...plan.feedSequences.values()].join(', ')}`,
+  ];
+}

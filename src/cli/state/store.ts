@@ -1,0 +1,169 @@
+/** `mesh-na store`: manages the state, in a data folder or in a database. */
+
+import type { Command } from 'commander';
+import type {
+  StatusOfFollower,
+  StatusOfLease,
+  StoreStatus,
+} from '../../store/postgresql/status.ts';
+import { EXIT, failure, usageFailure } from '../kernel/errors.ts';
+import { addLocalOptions } from '../kernel/options.ts';
+import { asJson, type OutputOptions, printResult } from '../kernel/output.ts';
+import { whileWaiting } from '../kernel/progress.ts';
+import { countsText, rowCounts } from './backup.ts';
+import { addMoveCommand } from './move.ts';
+import { addPlaceOptions, databaseOf, onState, openSource, type StatePlace } from './place.ts';
+
+interface StoreCommandOptions extends OutputOptions, StatePlace {}
+
+export function addStoreCommands(program: Command): void {
+  const store = program
+    .command('store')
+    .description('manage the state: migrate, inspect, move or verify it');
+  const migrate = addPlaceOptions(store.command('migrate'))
+    .description('create the tables in a new database')
+    .action(runMigrate);
+  addLocalOptions(migrate, ['mesh-na store migrate --store postgresql://mesh@db/mesh']);
+  const status = addPlaceOptions(store.command('status'))
+    .description('show what is in the database, its writer and followers, and its durability')
+    .action(runStatus);
+  addLocalOptions(status, ['mesh-na store status --store postgresql://mesh@db/mesh']);
+  addMoveCommand(store);
+  addVerifyCommand(store);
+}
+
+async function runMigrate(options: StoreCommandOptions): Promise<void> {
+  const { migrateDatabase } = await import('../../store/postgresql/status.ts');
+  const address = await namedDatabase(options);
+  const { place, from, to } = await onState(() => migrateDatabase(address));
+  const text =
+    from === to
+      ? `The tables at ${place} already have schema version ${to}.`
+      : `The tables at ${place} now have schema version ${to}.`;
+  printResult(options, { place, from, to }, [text]);
+}
+
+async function runStatus(options: StoreCommandOptions): Promise<void> {
+  const { readStatus } = await import('../../store/postgresql/status.ts');
+  const address = await namedDatabase(options);
+  const found = await onState(() => readStatus(address));
+  const { place, schemaVersion, contents, durability } = found;
+  const result = {
+    place,
+    schema_version: schemaVersion,
+    network_name: contents?.networkName ?? null,
+    revision: contents?.revision ?? null,
+    rows: contents?.rows ?? null,
+    lease: contents && asJson(contents.lease),
+    followers: contents?.followers.map(asJson) ?? null,
+    durability: asJson(durability),
+  };
+  printResult(options, result, statusText(found));
+}
+
+async function namedDatabase(options: StoreCommandOptions) {
+  const address = await onState(() => databaseOf(options));
+  if (address === null) throw usageFailure('Give the database with --store');
+  return address;
+}
+
+function statusText({ place, schemaVersion, contents, durability }: StoreStatus): string[] {
+  const text = [
+    `Database: ${place}, PostgreSQL ${durability.server}`,
+    `Schema version: ${schemaVersion === 0 ? 'no tables' : schemaVersion}`,
+  ];
+  if (contents !== null) {
+    const { networkName, revision, rows, lease, followers } = contents;
+    text.push(
+      `Network: ${networkName ?? 'none yet'}`,
+      `Revision: ${revision}`,
+      `Rows: ${countsText(rows)}`,
+      `Writer: ${writerText(lease)}`,
+      ...followers.map((follower) => `Follower: ${followerText(follower)}`),
+    );
+  }
+  return [...text, `Durability: ${durability.meaning}.`];
+}
+
+function writerText({
+  holder,
+  held,
+  released,
+  expires_at,
+  link,
+  epoch,
+  remaining_seconds,
+}: StatusOfLease): string {
+  if (holder === null) return 'none yet';
+  const linked = link === null ? '' : `, linked at ${link}`;
+  if (held) {
+    const lasts = (remaining_seconds ?? 0).toFixed(1);
+    return `${holder}, holder ${epoch} of the lease, which lasts for ${lasts} s unless it is renewed${linked}`;
+  }
+  return released ? `none; ${holder} has stopped` : `none; ${holder} was lost at ${expires_at}`;
+}
+
+/** Followers poll the database four times a second. */
+const SILENT_SECONDS = 5;
+
+function followerText({ name, lag_revisions: lag, silent_seconds: silence }: StatusOfFollower) {
+  const silent =
+    silence === null || silence < SILENT_SECONDS ? '' : `, last seen ${Math.floor(silence)} s ago`;
+  if (lag === null) return `${name}, has not read the state yet${silent}`;
+  return lag === 0
+    ? `${name}, up to date${silent}`
+    : `${name}, ${lag} ${lag === 1 ? 'revision' : 'revisions'} behind${silent}`;
+}
+
+interface VerifyOptions extends OutputOptions, StatePlace {}
+
+function addVerifyCommand(store: Command): void {
+  const verify = addPlaceOptions(store.command('verify'))
+    .description('read every row, and verify checksums, signatures, audit log and signed lists')
+    .addHelpText(
+      'after',
+      '\nIt needs no key, and can run while the state is being served. Exit code 4 if anything is wrong.',
+    )
+    .action(runVerify);
+  addLocalOptions(verify, ['mesh-na store verify --data-dir /var/lib/mesh']);
+}
+
+async function runVerify(options: VerifyOptions): Promise<void> {
+  const { verifySignature } = await import('../../base/crypto/ed25519.ts');
+  const { soundTables } = await import('../../maintenance/backup/check-state.ts');
+  const { facts, tables } = await refusedWhenUnsound(async () => {
+    const source = await openSource(options.dataDir, await databaseOf(options));
+    try {
+      const tables = await whileWaiting('Reading the state', () =>
+        soundTables(source, verifySignature),
+      );
+      return { facts: source.facts, tables };
+    } finally {
+      await source.close();
+    }
+  });
+  const rows = rowCounts(tables);
+  const { revision, epoch } = facts;
+  printResult(
+    options,
+    { sound: true, network: facts.network.network_name, epoch, revision, rows },
+    [
+      `The state of "${facts.network.network_name}" is sound at revision ${revision} of epoch ${epoch}.`,
+      `Rows: ${countsText(rows)}`,
+    ],
+  );
+}
+
+/** Distinguishes a damaged state from one that is unreachable. */
+async function refusedWhenUnsound<T>(work: () => Promise<T>): Promise<T> {
+  const { DamagedState } = await import('../../store/rows.ts');
+  const { UnsoundState } = await import('../../maintenance/backup/check-state.ts');
+  return onState(async () => {
+    try {
+      return await work();
+    } catch (cause) {
+      if (!(cause instanceof DamagedState || cause instanceof UnsoundState)) throw cause;
+      throw failure(EXIT.refused, 'state_not_sound', cause.message);
+    }
+  });
+}
