@@ -1,6 +1,6 @@
 /** Opens the store of a network in a database, in order to fill it. */
 import { join } from 'node:path';
-import { readGenesisFile } from '../src/cli/kernel/json-file.ts';
+import { readGenesisFile } from '../src/cli/kernel/files.ts';
 import { FILES } from '../src/server/config/data-folder.ts';
 import { networkOf } from '../src/store/network-identity.ts';
 import { openPostgresqlStore } from '../src/store/postgresql/store.ts';

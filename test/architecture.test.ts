@@ -467,7 +467,7 @@ test('the environment is read only where the command line starts the service or 
     .filter(({ code }) => /\bprocess\.env\b/.test(code))
     .map(({ file }) => file);
   assert.deepEqual(readers, [
-    'src/cli/kernel/printable.ts',
+    'src/cli/kernel/output.ts',
     'src/cli/service/serve-authority.ts',
     'src/cli/state/place.ts',
   ]);

@@ -7,7 +7,7 @@ import { after, before, suite, test } from 'node:test';
 import { isJsonObject, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
 import { jsonText } from '../src/base/json/write.ts';
 import { EXIT, outcomeOf } from '../src/cli/kernel/errors.ts';
-import { offlineVerdicts, type Verifications } from '../src/cli/protocol/offline-verdicts.ts';
+import { offlineVerdicts, type Verifications } from '../src/cli/protocol/verification.ts';
 import { MAX_KEYS } from '../src/protocol/records/bounds.ts';
 import { startTestAuthority } from './support/authority.ts';
 import {

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { EXIT } from '../src/cli/kernel/errors.ts';
-import { wholeId } from '../src/cli/kernel/short-id.ts';
+import { wholeId } from '../src/cli/kernel/ids.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { REAL_TIME } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import stringWidth from 'string-width';
-import { isColored } from '../src/cli/kernel/printable.ts';
+import { isColored } from '../src/cli/kernel/output.ts';
 import { runProgram } from './support/child-server.ts';
 import { runCommand } from './support/commands.ts';
 import { type HostileAuthority, startHostileAuthority } from './support/hostile-authority.ts';

@@ -8,7 +8,7 @@ import { createServer, type OutgoingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net';
 import { suite, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { httpFetch } from '../src/cli/connection/http-fetch.ts';
+import { httpFetch } from '../src/cli/connection/server.ts';
 import { AuthorityError } from '../src/client/authority-error.ts';
 import { readEvents } from '../src/client/events.ts';
 import type { Fetch } from '../src/client/options.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { httpFetch } from '../src/cli/connection/http-fetch.ts';
+import { httpFetch } from '../src/cli/connection/server.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { runProgram, startChildServer } from './support/child-server.ts';
 import { SECOND } from './support/clock.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import { verifyAuditChain } from '../src/authority/subjects/audit.ts';
-import { httpFetch } from '../src/cli/connection/http-fetch.ts';
+import { httpFetch } from '../src/cli/connection/server.ts';
 import { type LoggedEvent, nextEvent } from '../src/client/event-chain.ts';
 import { createOperatorClient } from '../src/client/operator-client.ts';
 import { type AuditEntry, GENESIS_HASH } from '../src/store/store.ts';

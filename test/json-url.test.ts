@@ -6,7 +6,7 @@ import { createServer as createSecureServer } from 'node:https';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { readJsonUrl } from '../src/cli/connection/http-fetch.ts';
+import { readJsonUrl } from '../src/cli/connection/server.ts';
 import { runProgram } from './support/child-server.ts';
 import { scratchFolder } from './support/folders.ts';
 import { makeTlsPair } from './support/tls-files.ts';

@@ -17,7 +17,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from 'node:tls';
-import { httpFetch } from '../src/cli/connection/http-fetch.ts';
+import { httpFetch } from '../src/cli/connection/server.ts';
 import { makeCheckout } from './support/checkout.ts';
 import { ownPort } from './support/own-port.ts';
 import { PROJECT, PROJECT_PATH } from './support/project.ts';

@@ -1,7 +1,7 @@
 /** `mesh-na console` against a real authority, in the process of the test. */
 import { request } from 'node:http';
 import { systemRuntime } from '../../src/base/runtime.ts';
-import { httpFetch } from '../../src/cli/connection/http-fetch.ts';
+import { httpFetch } from '../../src/cli/connection/server.ts';
 import { checkRemote } from '../../src/cli/doctor/remote.ts';
 import { problemSentence } from '../../src/cli/operators/console.ts';
 import { createOperatorClient } from '../../src/client/operator-client.ts';

@@ -1,8 +1,7 @@
 /** Where load goes, and whether it may: a fleet belongs to one network, and other nodes there must not suffer. */
 
 import { bareHost } from '../../../src/base/bare-host.ts';
-import { certificatesIn } from '../../../src/cli/connection/http-fetch.ts';
-import { publicClient } from '../../../src/cli/connection/server.ts';
+import { certificatesIn, publicClient } from '../../../src/cli/connection/server.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from '../../../src/cli/kernel/errors.ts';
 import type { GenesisBlock } from '../../../src/protocol/records/genesis.ts';
 import { type Fleet, readFleet } from '../fleet-folder.ts';

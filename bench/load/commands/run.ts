@@ -2,9 +2,9 @@
 import { availableParallelism } from 'node:os';
 import { type OperatorOptions, operatorClient } from '../../../src/cli/connection/operator.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from '../../../src/cli/kernel/errors.ts';
+import { saveFile } from '../../../src/cli/kernel/files.ts';
 import { asJson, printNote, printNotice, printResult } from '../../../src/cli/kernel/output.ts';
-import { whileWaiting } from '../../../src/cli/kernel/progress.ts';
-import { saveFile } from '../../../src/cli/kernel/saved-file.ts';
+import { whileWaiting } from '../../../src/cli/kernel/terminal.ts';
 import { stopSignal } from '../../../src/cli/service/stop-request.ts';
 import { curveCsv, curveSvg, findRate, parseObjectives } from '../find.ts';
 import { addToFleet, createFleet, type Fleet, readFleet, signingNode } from '../fleet-folder.ts';

@@ -1,6 +1,6 @@
 /** The results of `load` for people. */
 
-import type { Line } from '../../../src/cli/kernel/printable.ts';
+import type { Line } from '../../../src/cli/kernel/output.ts';
 import { column, tableOf } from '../../../src/cli/kernel/table.ts';
 import { byRate, type Found } from '../find.ts';
 import type { ReturnResult } from '../returning-fleet.ts';

@@ -15,7 +15,7 @@ import {
   type OperatorOptions,
   operatorClient,
 } from '../connection/operator.ts';
-import { notHolding, readJsonFile } from '../kernel/json-file.ts';
+import { notHolding, readJsonFile } from '../kernel/files.ts';
 import { wholeNumber } from '../kernel/options.ts';
 import { asJson, printResult } from '../kernel/output.ts';
 import { addPrepareCommand } from './prepare.ts';

@@ -10,10 +10,9 @@ import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import { signRecord, soleSigner } from '../../protocol/records/signed-record.ts';
 import { EXIT, failure, onLocalFiles } from '../kernel/errors.ts';
-import { readGenesisFile } from '../kernel/json-file.ts';
+import { readGenesisFile, saveFile } from '../kernel/files.ts';
 import { addLocalOptions, wholeNumber } from '../kernel/options.ts';
 import { asJson, type OutputOptions, printResult } from '../kernel/output.ts';
-import { saveFile } from '../kernel/saved-file.ts';
 
 interface RenewOptions extends OutputOptions {
   readonly rootKey: string;

@@ -7,7 +7,7 @@ import { readPrivateKey } from '../../base/keys/private-key.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { loadGenesis, nextKeyFile, signingKeyFile } from '../../server/config/identity.ts';
 import { readSettings } from '../../server/config/settings.ts';
-import { saveFile } from '../kernel/saved-file.ts';
+import { saveFile } from '../kernel/files.ts';
 import { environment } from '../state/place.ts';
 
 export interface CurrentAuthority {

@@ -16,7 +16,7 @@ import { type GenesisBlock, genesisDigest } from '../../protocol/records/genesis
 import { instantOf } from '../../protocol/records/record.ts';
 import { buildSuccessionRequest } from '../../protocol/records/succession-request.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from '../kernel/errors.ts';
-import { notHolding, readJsonFile } from '../kernel/json-file.ts';
+import { notHolding, readJsonFile, saveFile } from '../kernel/files.ts';
 import {
   addLocalOptions,
   dataDirOption,
@@ -26,7 +26,6 @@ import {
   wholeNumber,
 } from '../kernel/options.ts';
 import { type OutputOptions, printResult } from '../kernel/output.ts';
-import { saveFile } from '../kernel/saved-file.ts';
 import type { NextKey } from './next-key.ts';
 
 interface PrepareOptions extends OutputOptions {

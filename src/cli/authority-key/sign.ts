@@ -16,12 +16,11 @@ import {
   signSuccession,
   successionProblem,
 } from '../../protocol/records/succession-request.ts';
-import { assertConfirmed } from '../kernel/confirm.ts';
 import { EXIT, failure, onLocalFiles } from '../kernel/errors.ts';
-import { notHolding, readJsonFile } from '../kernel/json-file.ts';
+import { notHolding, readJsonFile, saveFile } from '../kernel/files.ts';
 import { addLocalOptions } from '../kernel/options.ts';
 import { type OutputOptions, printResult } from '../kernel/output.ts';
-import { saveFile } from '../kernel/saved-file.ts';
+import { assertConfirmed } from '../kernel/terminal.ts';
 import { readRootKey } from './genesis.ts';
 
 interface SignOptions extends OutputOptions {

@@ -19,8 +19,8 @@ import {
   operatorClient,
 } from '../connection/operator.ts';
 import { serverOf } from '../connection/server.ts';
+import type { Line } from '../kernel/output.ts';
 import { asJson, printResult } from '../kernel/output.ts';
-import type { Line } from '../kernel/printable.ts';
 import {
   addWideOption,
   column,

@@ -11,11 +11,10 @@ import type { Operation } from '../../protocol/api/define.ts';
 import { API, type OperationName } from '../../protocol/api/table.ts';
 import { isOperatorRoute, maxBodyBytes } from '../../protocol/route-description.ts';
 import { usageFailure } from '../kernel/errors.ts';
-import { readJsonFile } from '../kernel/json-file.ts';
+import { readJsonFile } from '../kernel/files.ts';
 import { printResult } from '../kernel/output.ts';
 import { addOperatorOptions, type OperatorOptions } from './operator.ts';
-import { operationAs } from './route-command.ts';
-import { itemOf, type Member, membersOf, optionOf } from './route-options.ts';
+import { itemOf, type Member, membersOf, operationAs, optionOf } from './route-command.ts';
 import { addPublicOptions } from './server.ts';
 
 /** Options that say who asks whom; members with these names become `--target-…`. */

@@ -7,10 +7,10 @@ import { readArgument } from '../../base/named-file.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from '../kernel/errors.ts';
 import { addLocalOptions, publicKey, serverUrl } from '../kernel/options.ts';
 import { type OutputOptions, printResult } from '../kernel/output.ts';
-import { FIRST_OPERATORS } from './first-operators.ts';
 import {
   configHomeOption,
   DEFAULT_PROFILE,
+  FIRST_OPERATORS,
   type Profile,
   profileOption,
   readProfile,

@@ -13,13 +13,17 @@ import {
 } from '../../client/operator-client.ts';
 import { readGenesisBlock } from '../../protocol/records/genesis.ts';
 import { FILES } from '../../server/config/data-folder.ts';
-import { EXIT, failure, onLocalFiles, usageFailure } from '../kernel/errors.ts';
+import { EXIT, failure, noteSignature, onLocalFiles, usageFailure } from '../kernel/errors.ts';
+import { readSaved } from '../kernel/files.ts';
 import { dataDirOption, examples, jsonOption, publicKey } from '../kernel/options.ts';
-import { noteSignature } from '../kernel/refused-proof.ts';
-import { readSaved } from '../kernel/saved-file.ts';
-import { FIRST_OPERATORS } from './first-operators.ts';
-import { followProfile } from './profile-keys.ts';
-import { chosenProfile, configHomeOption, DEFAULT_PROFILE, profileOption } from './profiles.ts';
+import {
+  chosenProfile,
+  configHomeOption,
+  DEFAULT_PROFILE,
+  FIRST_OPERATORS,
+  followProfile,
+  profileOption,
+} from './profiles.ts';
 import { addServerOptions, type Reach, serverOf } from './server.ts';
 import { agentKey } from './ssh-agent.ts';
 

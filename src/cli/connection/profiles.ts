@@ -1,14 +1,25 @@
-/** Profiles of remote authorities, in the user's configuration folder. */
+/** Profiles of remote authorities, in the user's configuration folder, and how they follow from one key to the next [authority-keys-7]. */
+
 import { mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
 import Type, { type Static } from 'typebox';
 import { Value } from 'typebox/value';
+import { messageOf } from '../../base/error-message.ts';
 import { jsonText } from '../../base/json/write.ts';
+import { systemRuntime } from '../../base/runtime.ts';
+import type { FollowVerdict, NetworkTrust } from '../../client/followed-keys.ts';
+import { verifyText } from '../../client/keys.ts';
+import type { Received } from '../../client/received.ts';
+import { portableSha256 } from '../../client/sha256.ts';
+import { followChain } from '../../protocol/records/authority-chain.ts';
 import { AuthoritySuccession } from '../../protocol/records/authority-succession.ts';
+import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { EXIT, failure, onLocalFiles } from '../kernel/errors.ts';
-import { readSaved, replaceFile } from '../kernel/saved-file.ts';
+import { readSaved, replaceFile } from '../kernel/files.ts';
+import { printNotice } from '../kernel/output.ts';
+import { publicClient, type Reach } from './server.ts';
 
 export const DEFAULT_PROFILE = 'default';
 
@@ -83,3 +94,89 @@ function profilePath(configHome: string | undefined, name: string): string {
   const home = configHome || join(homedir(), '.config');
   return join(home, 'mesh-na', 'profiles', `${name}.json`);
 }
+
+/** Follows a document of authority keys; with a genesis, which must be verified, it decides what is in force. */
+export function followKeys(
+  trust: NetworkTrust,
+  document: Received,
+  genesis?: GenesisBlock,
+): FollowVerdict {
+  const verdict = trust.follow(document, genesis);
+  if (verdict.refusal === null) return verdict;
+  const message = `The authority keys are rejected: ${verdict.refusal.message}`;
+  throw failure(EXIT.refused, 'invalid_authority_keys', message);
+}
+
+/** A statement in one line. */
+export function successionText(statement: AuthoritySuccession, isInForce: boolean): string {
+  const { kind, to_key, activates_at, overlap_until, distrusted_from } = statement;
+  if (!isInForce) return `The authority's key will be replaced by ${to_key} on ${activates_at}`;
+  if (kind === 'roll_back')
+    return `The authority's key is ${to_key} again: its change was rolled back`;
+  const replaced = `The authority's key was replaced by ${to_key} on ${activates_at}`;
+  return kind === 'planned'
+    ? `${replaced}, as planned; both keys sign until ${overlap_until}`
+    : `${replaced}, because it was compromised; what only the old key signed from ${distrusted_from} on is void`;
+}
+
+export interface ProfilePlace {
+  readonly configHome?: string;
+  readonly name: string;
+}
+
+/** Returns the profile with the current key, and saves what is new. A chain that is refused changes nothing. */
+export async function followProfile(
+  place: ProfilePlace,
+  profile: Profile,
+  reach: Reach,
+): Promise<Profile> {
+  // If the authority does not answer, the command itself says so.
+  const document = await publicClient(reach)
+    .authorityKeys()
+    .catch(() => null);
+  const { authority_key: authorityKey, root_key: rootKey, followed: known = [] } = profile;
+  const networkName = (known[0] ?? document?.successions[0])?.network_name;
+  if (document === null || networkName === undefined) return profile;
+  const trusted = rootKey === undefined ? { authorityKey } : { rootKey };
+  const tools = { verify: verifyText, sha256: portableSha256 };
+  const pin = { networkName, trusted, known };
+  const verdict = followChain(pin, document, systemRuntime.now(), tools);
+  if (verdict.refusal !== null) {
+    const { reason, message } = verdict.refusal;
+    const cure = reason === 'root_key_needed' ? ' Run mesh-na connect again with --root-key.' : '';
+    return refused(place, profile, `${message}${cure}`);
+  }
+  // A root key may have signed the statements of several networks.
+  if (verdict.keys.every(({ public_key }) => public_key !== authorityKey)) {
+    return refused(place, profile, `They do not contain its key ${authorityKey}.`);
+  }
+  const { inForce, currentKey } = verdict;
+  const news = inForce.slice(known.length).at(-1);
+  if (news === undefined || currentKey === null) return profile;
+  printNotice(successionText(news, true));
+  const followed = {
+    ...profile,
+    authority_key: currentKey,
+    root_key: news.root_public_key,
+    followed: [...inForce],
+  };
+  try {
+    saveProfile(place.configHome, place.name, followed);
+  } catch (error) {
+    printNotice(`Profile "${place.name}" cannot be saved: ${messageOf(error)}`);
+  }
+  return followed;
+}
+
+function refused({ name }: ProfilePlace, profile: Profile, problem: string): Profile {
+  printNotice(
+    `Profile "${name}" keeps the authority key ${profile.authority_key}, because the keys from the authority are rejected: ${problem}`,
+  );
+  return profile;
+}
+
+/** The operators of every new network. */
+export const FIRST_OPERATORS = [
+  { key_id: 'ops-privileged', tier: 'privileged', name: 'operator-privileged' },
+  { key_id: 'ops-standard', tier: 'standard', name: 'operator-standard' },
+] as const;

@@ -1,12 +1,25 @@
-/** How commands reach the authority, and how long they wait for it. */
+/**
+ * How commands reach the authority, and how long they wait for it. They send requests with the HTTP client of Node.js:
+ * the global `fetch` takes a tenth of a second of CPU time and 10 MB of memory on first use, which a node agent would
+ * never release, and it does not support custom trusted certificates.
+ */
+
+import { type IncomingMessage, request as requestHttp } from 'node:http';
+import { Agent, request as requestHttps } from 'node:https';
+import { text } from 'node:stream/consumers';
 import { type Command, Option } from 'commander';
+import { MOST_BYTES } from '../../base/byte-bounds.ts';
 import { inWords } from '../../base/duration.ts';
-import type { Fetch, ServerOptions } from '../../client/options.ts';
+import { parseJson } from '../../base/json/parse.ts';
+import type { JsonValue } from '../../base/json/value.ts';
+import { readArgument } from '../../base/named-file.ts';
+import { textOf } from '../../client/body.ts';
+import type { AnswerBody, Fetch, FetchAnswer, ServerOptions } from '../../client/options.ts';
 import { createPublicClient, type PublicClient } from '../../client/public-client.ts';
+import { EXIT, failure, onLocalFiles } from '../kernel/errors.ts';
 import { addLocalOptions, serverUrl } from '../kernel/options.ts';
 import { type OutputOptions, printNotice } from '../kernel/output.ts';
-import { whileWaiting } from '../kernel/progress.ts';
-import { httpFetch } from './http-fetch.ts';
+import { whileWaiting } from '../kernel/terminal.ts';
 
 /** The total time that a command waits; rate limits of an authority are counted per minute. */
 const PATIENCE_MS = 600_000;
@@ -63,4 +76,126 @@ export function serverOf({ url, ca, wait, json }: Reach): ServerOptions {
 
 export function publicClient(options: Reach): PublicClient {
   return createPublicClient(serverOf(options));
+}
+
+/** Trusts only the certificates in the file, or the system's certificates without a file. */
+export function httpFetch(caFile: string | undefined): Fetch {
+  if (caFile === undefined) return (address, init) => asked(address, init, undefined);
+  const trusting = new Agent({ ca: certificatesIn(caFile), keepAlive: true });
+  return (address, init) => asked(address, init, trusting);
+}
+
+/** The text of the file that `--ca` names. */
+export function certificatesIn(caFile: string): string {
+  return onLocalFiles(() => readArgument(caFile, MOST_BYTES.settings).toString());
+}
+
+async function asked(
+  address: string,
+  init: Parameters<Fetch>[1],
+  trusting: Agent | undefined,
+): Promise<FetchAnswer> {
+  try {
+    const answer = await headOf(new URL(address), init, trusting);
+    const status = answer.statusCode ?? 0;
+    if (status >= 300 && status < 400 && answer.headers.location !== undefined) {
+      answer.destroy();
+      throw new Error('unexpected redirect');
+    }
+    const { headers } = answer;
+    return {
+      ok: status >= 200 && status < 300,
+      status,
+      headers: { get: (name) => headers[name]?.toString() ?? null },
+      text: () => text(answer),
+      get body() {
+        return inPieces(answer);
+      },
+    };
+  } catch (cause) {
+    throw new Error('The request failed', { cause });
+  }
+}
+
+function inPieces(answer: IncomingMessage): AnswerBody {
+  const pieces = answer[Symbol.asyncIterator]();
+  async function read() {
+    const { done, value } = await pieces.next();
+    return done === true ? { done: true } : { done: false, value: value as Uint8Array };
+  }
+  async function cancel() {
+    answer.destroy();
+  }
+  return { getReader: () => ({ read, cancel }) };
+}
+
+function headOf(
+  url: URL,
+  { method, headers, body, signal }: Parameters<Fetch>[1],
+  trusting: Agent | undefined,
+): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    // By default, Node.js sends the body of a DELETE request without its length.
+    const length = body !== undefined && { 'content-length': String(Buffer.byteLength(body)) };
+    const options = { method, headers: { ...headers, ...length }, signal };
+    const request =
+      url.protocol === 'https:'
+        ? requestHttps(url, { ...options, ...(trusting && { agent: trusting }) }, resolve)
+        : requestHttp(url, options, resolve);
+    request.once('error', reject);
+    request.end(body);
+  });
+}
+
+export interface ReadingBounds {
+  /** Time limit for the whole answer, in milliseconds. */
+  readonly longestMs: number;
+  readonly mostBytes: number;
+  /** Limits the number of JSON values, because a value takes far more memory than its text. */
+  readonly mostValues: number;
+}
+
+/** A list of a million revocations has about 180 MB and five million values. */
+const BOUNDS: ReadingBounds = {
+  longestMs: 300_000,
+  mostBytes: MOST_BYTES.list,
+  mostValues: 8_000_000,
+};
+
+/**
+ * Reads JSON from an untrusted address; `caFile` is as for `httpFetch`. Rejects with a one-sentence message unless the answer is
+ * JSON within the limits.
+ */
+export async function readJsonUrl(
+  address: string,
+  caFile: string | undefined,
+  { longestMs, mostBytes, mostValues } = BOUNDS,
+): Promise<JsonValue> {
+  const late = AbortSignal.timeout(longestMs);
+  const left = new AbortController();
+  const signal = AbortSignal.any([late, left.signal]);
+  try {
+    const answer = await httpFetch(caFile)(address, {
+      method: 'GET',
+      headers: {},
+      redirect: 'error',
+      signal,
+    });
+    if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
+    return parseJson(await textOf(answer, signal, mostBytes), mostValues);
+  } catch (error) {
+    throw failure(
+      EXIT.unreachable,
+      'unreadable_answer',
+      `${address} cannot be read: ${reasonOf(error, late, longestMs)}`,
+    );
+  } finally {
+    left.abort();
+  }
+}
+
+function reasonOf(error: unknown, late: AbortSignal, longestMs: number): string {
+  if (late.aborted) return `it took longer than ${longestMs / 1000} s`;
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? error.cause.message : error.message;
 }

@@ -6,13 +6,18 @@ import { systemRuntime } from '../../base/runtime.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { FILES } from '../../server/config/data-folder.ts';
 import { variablesOf } from '../command-reference.ts';
-import { certificatesIn, httpFetch } from '../connection/http-fetch.ts';
-import { caOption } from '../connection/server.ts';
+import { caOption, certificatesIn, httpFetch } from '../connection/server.ts';
 import { EXIT, failure } from '../kernel/errors.ts';
 import { addLocalOptions, collect, dataDirOption, serverUrl } from '../kernel/options.ts';
-import { type OutputOptions, printResult } from '../kernel/output.ts';
-import { type Line, painted, printable, type Style } from '../kernel/printable.ts';
-import { whileWaiting } from '../kernel/progress.ts';
+import {
+  type Line,
+  type OutputOptions,
+  painted,
+  printable,
+  printResult,
+  type Style,
+} from '../kernel/output.ts';
+import { whileWaiting } from '../kernel/terminal.ts';
 import { STATE_IN_DATABASE, signerOption } from '../state/backup.ts';
 import { environment, storeOption } from '../state/place.ts';
 import { packageVersion } from '../version.ts';

@@ -6,9 +6,15 @@ import type { Command } from 'commander';
 import type { JsonObject } from '../../base/json/value.ts';
 import { jsonText } from '../../base/json/write.ts';
 import { EXIT, failure, onLocalFiles } from './errors.ts';
-import { type OutputOptions, printLines, printNote, printResult } from './output.ts';
-import { type Line, printableJson } from './printable.ts';
-import { assertCanSave, saveFile, systemCode } from './saved-file.ts';
+import { assertCanSave, saveFile, systemCode } from './files.ts';
+import {
+  type Line,
+  type OutputOptions,
+  printableJson,
+  printLines,
+  printNote,
+  printResult,
+} from './output.ts';
 
 export interface OutOptions {
   readonly out?: string;

@@ -1,14 +1,17 @@
-/** Exit codes of commands, and the code and one-sentence message of an error. */
+/** Exit codes of commands, the code and one-sentence message of an error, and what to do about it. */
 
+import { join } from 'node:path';
 import { CommanderError } from 'commander';
 import { inWords } from '../../base/duration.ts';
 import { messageOf } from '../../base/error-message.ts';
 import type { JsonObject } from '../../base/json/value.ts';
+import { readKeyText } from '../../base/keys/key-file.ts';
 import { UnreadableFile } from '../../base/named-file.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import { AddressError, AuthorityError, isUnreachable } from '../../client/authority-error.ts';
-import { cureOf, cureOfSilence, cureOfSystemError } from './cures.ts';
-import { wrongClock, wrongOperatorKey } from './refused-proof.ts';
+import { REFUSALS } from '../../protocol/refusals.ts';
+import { readConfigFile } from '../../server/config/config-file.ts';
+import { FILES } from '../../server/config/data-folder.ts';
 
 export const EXIT = {
   done: 0,
@@ -135,4 +138,131 @@ function systemOutcome(error: NodeJS.ErrnoException): Outcome {
   const what = READING.has(syscall) ? 'cannot be opened' : 'cannot be changed';
   const message = path === undefined ? error.message : `${path} ${what} (${code})`;
   return { exit: EXIT.unusable, code: 'local_files', message, cure: cureOfSystemError(code) };
+}
+
+const LINK = /\[([^\]]+)\]\(([^)]+)\)/g;
+
+/** Returns what to do about an error, as plain text; null for an unknown code. */
+export function cureOf({ status, wireCode, message }: AuthorityError): string | null {
+  const known = Object.values(REFUSALS).filter(
+    (refusal) => refusal.status === status && refusal.code === wireCode,
+  );
+  const refusal = known.find((each) => each.message === message) ?? known[0];
+  return refusal?.cure.replace(LINK, '$1: docs/$2').replaceAll('`', '') ?? null;
+}
+
+const NOT_TRUSTED =
+  'Trust the issuer of its certificate with --ca, or install a certificate that is valid for this name.';
+
+const SILENCE: { readonly [code: string]: string } = {
+  ENOTFOUND: 'The host is unknown: correct the name in the address, or fix the resolver.',
+  EAI_AGAIN: 'The resolver does not answer: check the network of this machine.',
+  ECONNREFUSED: 'Nothing listens there: start the authority, or correct the host and port.',
+  ECONNRESET:
+    'The server closed the connection: try https:// if it uses TLS; otherwise, check its log.',
+  EPROTO: 'The server does not use TLS: use http://, or enable TLS there.',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'The server does not use TLS: use http://, or enable TLS there.',
+  EHOSTUNREACH: 'There is no route to the host: check the network, or correct the address.',
+  ENETUNREACH: 'There is no route to the host: check the network, or correct the address.',
+  ETIMEDOUT: 'The host does not answer: check firewalls, or correct the address.',
+  DEPTH_ZERO_SELF_SIGNED_CERT: NOT_TRUSTED,
+  SELF_SIGNED_CERT_IN_CHAIN: NOT_TRUSTED,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: NOT_TRUSTED,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: NOT_TRUSTED,
+  ERR_TLS_CERT_ALTNAME_INVALID: NOT_TRUSTED,
+  CERT_HAS_EXPIRED: 'Renew the certificate of the server, or correct the clock of this machine.',
+};
+
+/** Returns what to do when no answer arrived, or an answer that is not from an authority. */
+export function cureOfSilence({ code, cause }: AuthorityError): string | null {
+  if (code === 'unreadable_answer') {
+    return 'Another server answers there: correct the address, or check the proxy in front of the authority.';
+  }
+  if (code === 'timeout')
+    return 'Try again; if the problem persists, check the log of the authority.';
+  const reason = cause instanceof Error ? cause.cause : undefined;
+  const known = reason instanceof Error && 'code' in reason ? SILENCE[String(reason.code)] : null;
+  return known ?? null;
+}
+
+const SYSTEM: { readonly [code: string]: string } = {
+  ENOENT: 'The file or folder does not exist: correct the path.',
+  EACCES: 'Permission denied: run this as the owner of the file, or correct the permissions.',
+  EPERM: 'Permission denied: run this as the owner of the file, or correct the permissions.',
+  EISDIR: 'This is a folder: give the path of a file.',
+  ENOTDIR: 'A part of the path is a file: correct the path.',
+  EEXIST: 'It already exists: choose another name.',
+  ENOSPC: 'The disk is full: free up space.',
+  EROFS: 'The file system is read-only: choose another place.',
+};
+
+export function cureOfSystemError(code: string): string | null {
+  return SYSTEM[code] ?? null;
+}
+
+/** Differences beyond this are reported; authorities tolerate a few minutes. */
+const ODD_MS = 60_000;
+
+export function wrongClock(error: AuthorityError, now: number): string | null {
+  if (error.status !== 401 || error.answeredAt === null) return null;
+  const ahead = now - error.answeredAt;
+  if (Math.abs(ahead) < ODD_MS) return null;
+  const by = inWords(Math.round(Math.abs(ahead) / 1000));
+  const where = ahead > 0 ? 'ahead of' : 'behind';
+  return `The clock of this machine is ${by} ${where} the clock of the authority: correct the wrong one.`;
+}
+
+export interface OperatorSignature {
+  readonly keyId: string;
+  readonly publicKey: string;
+  /** Null when an agent signs. */
+  readonly keyFile: string | null;
+  readonly dataDir: string;
+}
+
+/** A command signs as one operator. */
+let used: OperatorSignature | null = null;
+
+export function noteSignature(signature: OperatorSignature): void {
+  used = signature;
+}
+
+export function wrongOperatorKey({ code, message }: AuthorityError): string | null {
+  if (code !== 'admin_auth_failed' || used === null) return null;
+  const { keyId, publicKey, keyFile, dataDir } = used;
+  const list = 'run mesh-na operator-key list with another key to see the usable ones';
+  if (message === UNKNOWN) {
+    return `The authority has no usable key ${keyId}: it is unknown or revoked. Correct --key-id; ${list}.`;
+  }
+  const named = keyFile === null ? null : idIn(keyFile);
+  const what = keyFile === null ? 'The key of the agent' : `The key file ${keyFile}`;
+  if (named !== null && named !== keyId) {
+    return `${what} belongs to ${named}, not to ${keyId}: correct --key-file or --key-id.`;
+  }
+  const configured = configuredKey(dataDir, keyId);
+  if (configured !== null && configured !== publicKey) {
+    return `${what} does not match ${keyId}, whose public key in ${dataDir} is ${configured}: correct --key-file or --key-id.`;
+  }
+  return null;
+}
+
+const UNKNOWN = 'Unknown admin key';
+const ID_LINE = /^# key id: (\S+)\s*$/m;
+
+function idIn(keyFile: string): string | null {
+  try {
+    return ID_LINE.exec(readKeyText(keyFile))?.[1] ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/** Null if the operators are configured elsewhere, or the data folder is on another machine. */
+function configuredKey(dataDir: string, keyId: string): string | null {
+  try {
+    const { operators } = readConfigFile(join(dataDir, FILES.config), false);
+    return operators.find(({ key_id }) => key_id === keyId)?.public_key ?? null;
+  } catch {
+    return null;
+  }
 }

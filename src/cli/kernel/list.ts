@@ -7,8 +7,8 @@ import type { JsonObject } from '../../base/json/value.ts';
 import { parseRequestTimestamp } from '../../base/timestamp.ts';
 import { wholeNumber } from './options.ts';
 import { asJson, type OutputOptions, printJsonList, printText } from './output.ts';
-import { countedParts } from './progress.ts';
 import { addWideOption, type Column, openTable, type TableOptions } from './table.ts';
+import { countedParts } from './terminal.ts';
 
 /** Yields one value per row, for searching a whole list, and shows progress. */
 export async function* eachOf<Row, Value>(

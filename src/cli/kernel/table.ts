@@ -4,8 +4,8 @@ import stringWidth from 'string-width';
 import { fromNow } from '../../base/duration.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import { parseRequestTimestamp } from '../../base/timestamp.ts';
-import { type Line, painted, printable, type Style, type StyledLine } from './printable.ts';
-import { shortForms } from './short-id.ts';
+import { shortForms } from './ids.ts';
+import { type Line, painted, printable, type Style, type StyledLine } from './output.ts';
 
 const GAP = '  ';
 /** Columns are not truncated below this width. */

@@ -18,8 +18,8 @@ import {
   LONGEST_INTERVAL_SECONDS,
   wholeNumber,
 } from '../kernel/options.ts';
+import type { Line } from '../kernel/output.ts';
 import { type OutputOptions, printResult } from '../kernel/output.ts';
-import type { Line } from '../kernel/printable.ts';
 import {
   addWideOption,
   type Column,

@@ -26,7 +26,7 @@ import {
 } from '../kernel/options.ts';
 import { asJson, printResult } from '../kernel/output.ts';
 import { type Column, column, idColumn, tableOf, timeColumn } from '../kernel/table.ts';
-import { certificateFilters } from '../nodes/certificate-rows.ts';
+import { certificateFilters } from '../nodes/certificate.ts';
 import { descriptionColumns, descriptionIn } from '../nodes/descriptions.ts';
 import { defineNodeSet } from '../nodes/set.ts';
 import { addHostnameOptions, runJoin, runRenew } from './enroll.ts';

@@ -16,10 +16,9 @@ import { readJoinCertificate } from '../../protocol/records/join-certificate.ts'
 import { isHostName } from '../../protocol/rows/node-description.ts';
 import { serverOf } from '../connection/server.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from '../kernel/errors.ts';
-import { bytesOf, notHolding } from '../kernel/json-file.ts';
+import { bytesOf, notHolding, systemCode } from '../kernel/files.ts';
 import type { FolderOptions } from '../kernel/options.ts';
 import { printNotice, printResult } from '../kernel/output.ts';
-import { systemCode } from '../kernel/saved-file.ts';
 import {
   certificatePath,
   hasNodeKey,

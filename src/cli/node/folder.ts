@@ -22,8 +22,8 @@ import {
 } from '../../protocol/records/revocation-list.ts';
 import type { Reach } from '../connection/server.ts';
 import { onLocalFiles } from '../kernel/errors.ts';
+import { readSaved, replaceFile } from '../kernel/files.ts';
 import type { FolderOptions } from '../kernel/options.ts';
-import { readSaved, replaceFile } from '../kernel/saved-file.ts';
 
 /** Options of the node commands that prove possession of the node's key. */
 export interface NodeOptions extends FolderOptions, Reach {

@@ -22,13 +22,13 @@ import {
   type CertificateRevocationList,
   readCertificateRevocationList,
 } from '../../protocol/records/revocation-list.ts';
-import { followKeys, successionText } from '../connection/followed-keys.ts';
+import { followKeys, successionText } from '../connection/profiles.ts';
 import { publicClient, type Reach } from '../connection/server.ts';
-import { isConfirmed, isTerminal } from '../kernel/confirm.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from '../kernel/errors.ts';
-import { notHolding, readGenesisFile, readJsonFile } from '../kernel/json-file.ts';
+import { notHolding, readGenesisFile, readJsonFile } from '../kernel/files.ts';
 import { type FolderOptions, publicKey } from '../kernel/options.ts';
 import { printNote, printNotice } from '../kernel/output.ts';
+import { isConfirmed, isTerminal } from '../kernel/terminal.ts';
 import {
   authorityKeysPath,
   genesisPath,

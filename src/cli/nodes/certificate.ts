@@ -1,13 +1,14 @@
 /** `mesh-na certificate`: looks up and revokes the certificates of nodes. */
-
 import { type Command, Option } from 'commander';
 import {
   type CertificateFilters,
   certificatePages,
   isStillMeant,
 } from '../../client/certificate-search.ts';
+import { pagesOf } from '../../client/list-pages.ts';
 import type { OperatorClient } from '../../client/operator-client.ts';
 import type { Revocation } from '../../protocol/answers/operators.ts';
+import { listCertificates } from '../../protocol/api/certificates.ts';
 import {
   REVOCATION_REASONS,
   type RevocationReason,
@@ -23,21 +24,33 @@ import {
   type OperatorOptions,
   operatorClient,
 } from '../connection/operator.ts';
-import { routeCommand } from '../connection/route-command.ts';
-import { assertMeant, type Many, printDryRun } from '../kernel/confirm.ts';
+import { routeCommand, routeOptions } from '../connection/route-command.ts';
 import { usageFailure } from '../kernel/errors.ts';
-import { addListOptions, type ListOptions, printList, rowsOf } from '../kernel/list.ts';
-import { statusOption, wholeNumber } from '../kernel/options.ts';
+import { keyOrBeginning, wholeId, wholeKey } from '../kernel/ids.ts';
+import { addListOptions, eachOf, type ListOptions, printList, rowsOf } from '../kernel/list.ts';
+import { statusOption, timeAgo, timeAhead, wholeNumber } from '../kernel/options.ts';
 import { asJson, type OutputOptions, printNotice, printResult } from '../kernel/output.ts';
-import { keyOrBeginning } from '../kernel/short-id.ts';
-import { addWideOption, type TableOptions } from '../kernel/table.ts';
 import {
-  CERTIFICATE_COLUMNS,
-  certificateFilters,
-  wholeCertificateId,
-  wholeNodeKey,
-} from './certificate-rows.ts';
-import { descriptionLines } from './descriptions.ts';
+  addWideOption,
+  type Column,
+  column,
+  idColumn,
+  type TableOptions,
+  timeColumn,
+} from '../kernel/table.ts';
+import { assertMeant, type Many, printDryRun } from '../kernel/terminal.ts';
+import { descriptionColumns, descriptionLines, labelFilter, nameFilter } from './descriptions.ts';
+
+export const CERTIFICATE_COLUMNS: readonly Column<CertificateRow>[] = [
+  idColumn('CERTIFICATE', (row) => row.cert_id),
+  ...descriptionColumns<CertificateRow>((row) => row),
+  idColumn('KEY', (row) => row.node_public_key, 3),
+  column('ROLES', (row) => row.roles.join(','), 4),
+  column('STATUS', (row) => row.status),
+  timeColumn('LAST CONTACT', (row) => row.last_contact, 6),
+  timeColumn('EXPIRES', (row) => row.expires_at, 5),
+  column('REASON', (row) => row.revocation_reason, 2),
+];
 
 export function addCertificateCommands(program: Command): void {
   const certificate = program
@@ -262,4 +275,56 @@ async function revokeMatching(filters: CertificateFilters, options: RevokeOption
 
 function allIn(client: OperatorClient, filters: CertificateFilters): Promise<CertificateRow[]> {
   return rowsOf('Certificates', certificatePages(client, filters));
+}
+
+/** How commands select certificates; each has options for the status and the key of its own. */
+export const certificateFilters = () =>
+  routeOptions(listCertificates, {
+    name: nameFilter(),
+    label: labelFilter(),
+    hostname: [
+      '--hostname <pattern>',
+      'only nodes that reported this host name; * stands for any text',
+    ],
+    remote_addr: [
+      '--address <address>',
+      'only nodes whose last contact came from an address that begins with this',
+    ],
+    role: ['--role <role>', 'only certificates with this role, or any of these'],
+    health: [
+      '--health <status>',
+      'only nodes that report this status; unwell means any status but a healthy one',
+    ],
+    silent_since: [
+      '--silent-since <time>',
+      'only certificates in use whose nodes have not reported since this time, or for a duration such as 30d',
+      timeAgo,
+    ],
+    expires_before: [
+      '--expires-before <time>',
+      'only certificates that expire before this time, or within a duration such as 7d',
+      timeAhead,
+    ],
+  });
+
+/** Returns the full certificate id for an id or unique prefix. */
+export function wholeCertificateId(client: OperatorClient, given: string): Promise<string> {
+  const pages = pagesOf(
+    (page) => client.listCertificates({ cert_id: given, ...page }),
+    ({ certificates }) => certificates,
+  );
+  return wholeId(
+    given,
+    'certificate',
+    eachOf('Certificates', pages, ({ cert_id }) => cert_id),
+  );
+}
+
+/** Returns the full node key for a key or unique prefix. */
+export function wholeNodeKey(client: OperatorClient, given: string): Promise<string> {
+  const pages = certificatePages(client, { key: given });
+  return wholeKey(
+    given,
+    eachOf('Certificates', pages, ({ node_public_key }) => node_public_key),
+  );
 }

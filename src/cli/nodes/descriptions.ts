@@ -9,7 +9,7 @@ import {
   type NodeLabels,
 } from '../../protocol/rows/node-description.ts';
 import { collectAll, collectAs, repeatable } from '../kernel/options.ts';
-import type { Line } from '../kernel/printable.ts';
+import type { Line } from '../kernel/output.ts';
 import { type Column, column } from '../kernel/table.ts';
 
 /** The members that are set. */

@@ -11,14 +11,20 @@ import {
   operatorClient,
 } from '../connection/operator.ts';
 import { listCommand, routeCommand } from '../connection/route-command.ts';
-import { assertMeant, type Many, printDryRun } from '../kernel/confirm.ts';
 import { type RecordOptions, saveText } from '../kernel/deliver.ts';
 import { EXIT, failure, usageFailure } from '../kernel/errors.ts';
+import { wholeFingerprint } from '../kernel/ids.ts';
 import { addListOptions, eachOf, rowsOf } from '../kernel/list.ts';
 import { wholeNumber } from '../kernel/options.ts';
-import { asJson, printLines, printNote, printNotice, printResult } from '../kernel/output.ts';
-import { printable, printableJson } from '../kernel/printable.ts';
-import { wholeFingerprint } from '../kernel/short-id.ts';
+import {
+  asJson,
+  printable,
+  printableJson,
+  printLines,
+  printNote,
+  printNotice,
+  printResult,
+} from '../kernel/output.ts';
 import {
   addWideOption,
   type Column,
@@ -27,6 +33,7 @@ import {
   type TableOptions,
   timeColumn,
 } from '../kernel/table.ts';
+import { assertMeant, type Many, printDryRun } from '../kernel/terminal.ts';
 import {
   descriptionColumns,
   labelFilter,

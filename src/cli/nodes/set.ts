@@ -4,10 +4,10 @@ import { isLabel, type NodeLabels } from '../../protocol/rows/node-description.t
 import { type OperatorOptions, operatorClient } from '../connection/operator.ts';
 import { routeCommand } from '../connection/route-command.ts';
 import { usageFailure } from '../kernel/errors.ts';
+import { keyOrBeginning } from '../kernel/ids.ts';
 import { collectAs } from '../kernel/options.ts';
 import { asJson, printResult } from '../kernel/output.ts';
-import { keyOrBeginning } from '../kernel/short-id.ts';
-import { wholeNodeKey } from './certificate-rows.ts';
+import { wholeNodeKey } from './certificate.ts';
 import { descriptionLines, labelOption, nodeName } from './descriptions.ts';
 
 interface SetOptions extends OperatorOptions {

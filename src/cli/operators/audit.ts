@@ -8,14 +8,20 @@ import type { StoreAddress } from '../../store/postgresql/address.ts';
 import { type AuditEntry, GENESIS_HASH } from '../../store/store.ts';
 import { addOutOption, type RecordOptions } from '../kernel/deliver.ts';
 import { EXIT, failure, onLocalFiles } from '../kernel/errors.ts';
+import { saveStream } from '../kernel/files.ts';
 import { addLocalOptions, wholeNumber } from '../kernel/options.ts';
-import { asJson, type OutputOptions, printNote, printResult, printText } from '../kernel/output.ts';
-import { printableJson } from '../kernel/printable.ts';
-import { counted } from '../kernel/progress.ts';
-import { saveStream } from '../kernel/saved-file.ts';
+import {
+  asJson,
+  type OutputOptions,
+  printableJson,
+  printNote,
+  printResult,
+  printText,
+} from '../kernel/output.ts';
 import type { TableOptions } from '../kernel/table.ts';
+import { counted } from '../kernel/terminal.ts';
 import { addPlaceOptions, databaseOf, onState, type StatePlace } from '../state/place.ts';
-import { addEventFilters, type EventFilter, eventLine, isWanted } from './event-lines.ts';
+import { addEventFilters, type EventFilter, eventLine, isWanted } from './events.ts';
 
 interface AuditOptions extends OutputOptions, StatePlace {}
 

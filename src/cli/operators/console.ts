@@ -9,18 +9,18 @@ import { createOperatorClient } from '../../client/operator-client.ts';
 import { createPublicClient } from '../../client/public-client.ts';
 import type { Connection } from '../../console/context.ts';
 import { quoted } from '../completion.ts';
-import { httpFetch } from '../connection/http-fetch.ts';
 import {
   addOperatorOptions,
   type OperatorOptions,
   operatorSigning,
 } from '../connection/operator.ts';
 import { DEFAULT_PROFILE } from '../connection/profiles.ts';
+import { httpFetch } from '../connection/server.ts';
 import { remoteFindings } from '../doctor/commands.ts';
-import { isTerminal } from '../kernel/confirm.ts';
 import { EXIT, failure, outcomeOf, usageFailure } from '../kernel/errors.ts';
 import { HIGHEST_PORT } from '../kernel/options.ts';
 import { printResult } from '../kernel/output.ts';
+import { isTerminal } from '../kernel/terminal.ts';
 import { awaitStop } from '../service/stop-request.ts';
 
 interface ConsoleOptions extends OperatorOptions {

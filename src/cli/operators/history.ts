@@ -1,5 +1,4 @@
-/** `mesh-na history`: shows what the service counted and measured over time. */
-
+/** `mesh-na history` and `mesh-na horizon`: what the service counted over time, and what expires when. */
 import { type Command, Option } from 'commander';
 import { inWords } from '../../base/duration.ts';
 import {
@@ -11,10 +10,18 @@ import {
   type SeriesName,
   STEP_NAMES,
 } from '../../protocol/rows/history.ts';
+import type { Horizon } from '../../protocol/rows/horizon.ts';
+import { routeCommand } from '../connection/route-command.ts';
 import { addPublicOptions, publicClient, type Reach } from '../connection/server.ts';
 import { collectAs, timeAgo } from '../kernel/options.ts';
-import { asJson, printLines, printResult } from '../kernel/output.ts';
-import { column, tableOf } from '../kernel/table.ts';
+import {
+  asJson,
+  type Line,
+  type OutputOptions,
+  printLines,
+  printResult,
+} from '../kernel/output.ts';
+import { addWideOption, column, type TableOptions, tableOf, timeColumn } from '../kernel/table.ts';
 
 interface HistoryOptions extends Reach {
   readonly series?: readonly SeriesName[];
@@ -159,4 +166,45 @@ function together(values: readonly (number | null)[], kind: SeriesKind): number 
   const sum = known.reduce((total, value) => total + value, 0);
   if (kind === 'count') return sum;
   return kind === 'level' ? sum / known.length : Math.max(...known);
+}
+
+export function addHorizonCommand(program: Command): void {
+  routeCommand(program.command('horizon'), 'readHorizon', {
+    about: 'show what expires, by kind and week: delegation, TLS, certificates and more',
+    more: addWideOption,
+    examples: ['mesh-na horizon', 'mesh-na horizon --json'],
+    show: (options: OutputOptions & TableOptions, horizon) =>
+      printResult(options, asJson(horizon), horizonText(horizon, options)),
+  });
+}
+
+/** One row per kind, then one row per week with a column per kind. */
+function horizonText({ lapsing }: Horizon, options: TableOptions): Line[] {
+  if (lapsing.length === 0) return ['Nothing expires.'];
+  const weeks = [...new Set(lapsing.flatMap((row) => row.weeks.map((week) => week.week_from)))];
+  return [
+    ...tableOf(
+      [
+        column('LAPSES', ({ kind }) => kind),
+        column('COUNT', ({ count }) => count),
+        timeColumn('SOONEST', ({ soonest }) => soonest),
+      ],
+      lapsing,
+      options,
+    ),
+    '',
+    ...tableOf(
+      [
+        column('WEEK FROM', (from: string) => from.slice(0, 'YYYY-MM-DD'.length)),
+        ...lapsing.map(({ kind, weeks: counted }) =>
+          column(
+            kind.toUpperCase(),
+            (from: string) => counted.find(({ week_from }) => week_from === from)?.count ?? 0,
+          ),
+        ),
+      ],
+      weeks.sort(),
+      options,
+    ),
+  ];
 }

@@ -11,16 +11,14 @@ import {
   type OperatorOptions,
   operatorClient,
 } from '../connection/operator.ts';
-import { routeCommand } from '../connection/route-command.ts';
-import { routeOptions } from '../connection/route-options.ts';
+import { routeCommand, routeOptions } from '../connection/route-command.ts';
 import { publicClient } from '../connection/server.ts';
-import { assertConfirmed } from '../kernel/confirm.ts';
 import { addOutOption, type RecordOptions, showDocument, showRecord } from '../kernel/deliver.ts';
 import { usageFailure } from '../kernel/errors.ts';
-import { readJsonFile } from '../kernel/json-file.ts';
+import { readJsonFile } from '../kernel/files.ts';
 import { collect, collectAs, HIGHEST_PORT, wholeNumber } from '../kernel/options.ts';
+import type { Line } from '../kernel/output.ts';
 import { asJson, printResult } from '../kernel/output.ts';
-import type { Line } from '../kernel/printable.ts';
 import {
   addWideOption,
   type Column,
@@ -29,6 +27,7 @@ import {
   tableOf,
   timeColumn,
 } from '../kernel/table.ts';
+import { assertConfirmed } from '../kernel/terminal.ts';
 
 interface PublishOptions extends OperatorOptions, RecordOptions {
   readonly yes?: boolean;

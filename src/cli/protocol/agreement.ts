@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander';
 import { isJsonObject, type JsonObject } from '../../base/json/value.ts';
 import type { AgreementTerms } from '../../protocol/records/agreement.ts';
 import { routeCommand } from '../connection/route-command.ts';
-import { notHolding } from '../kernel/json-file.ts';
+import { notHolding } from '../kernel/files.ts';
 import { collect, collectAs, publicKey, timeAhead } from '../kernel/options.ts';
 import { addWindowOptions, hoursFromNow, type WindowOptions, windowOf } from './validity.ts';
 import { keysOf, partiesOf, verifyCommand } from './verification.ts';

@@ -2,7 +2,7 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
 import { routeCommand } from '../connection/route-command.ts';
 import { usageFailure } from '../kernel/errors.ts';
-import { readJsonFiles } from '../kernel/json-file.ts';
+import { readJsonFiles } from '../kernel/files.ts';
 import { namedKey, repeatable, signerKeyOption } from '../kernel/options.ts';
 import { verifyCommand } from './verification.ts';
 

@@ -11,7 +11,7 @@ import { routeCommand } from '../connection/route-command.ts';
 import { publicClient } from '../connection/server.ts';
 import { addOutOption, deliverRecord, type RecordOptions } from '../kernel/deliver.ts';
 import { EXIT, failure, usageFailure } from '../kernel/errors.ts';
-import { readJsonList } from '../kernel/json-file.ts';
+import { readJsonList } from '../kernel/files.ts';
 import { collect, signerKeyOption } from '../kernel/options.ts';
 import { addWindowOptions, type WindowOptions, windowOf } from './validity.ts';
 import { verifyCommand } from './verification.ts';

@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander';
 import { areTexts, isJsonObject, isList, type JsonObject } from '../../base/json/value.ts';
 import { routeCommand } from '../connection/route-command.ts';
 import { usageFailure } from '../kernel/errors.ts';
-import { notHolding, readJsonFile, readJsonFiles } from '../kernel/json-file.ts';
+import { notHolding, readJsonFile, readJsonFiles } from '../kernel/files.ts';
 import { collect, signerKeyOption } from '../kernel/options.ts';
 import { verifyCommand } from './verification.ts';
 

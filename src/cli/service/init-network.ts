@@ -27,7 +27,7 @@ import { type GenesisBlock, readGenesisBlock } from '../../protocol/records/gene
 import { signRecord, soleSigner } from '../../protocol/records/signed-record.ts';
 import { FILES, traceOfNetwork } from '../../server/config/data-folder.ts';
 import { LOCK_FILE, lockFolder } from '../../store/lmdb/folder-lock.ts';
-import { FIRST_OPERATORS } from '../connection/first-operators.ts';
+import { FIRST_OPERATORS } from '../connection/profiles.ts';
 
 /**
  * In the order in which they are moved into place. The genesis is last, so a staged genesis means that the move

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { systemRuntime } from '../../base/runtime.ts';
-import { FIRST_OPERATORS } from '../connection/first-operators.ts';
+import { FIRST_OPERATORS } from '../connection/profiles.ts';
 import { onLocalFiles } from '../kernel/errors.ts';
 import { addLocalOptions, dataDirOption } from '../kernel/options.ts';
 import { type OutputOptions, printResult } from '../kernel/output.ts';

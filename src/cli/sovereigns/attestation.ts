@@ -7,11 +7,11 @@ import { listCommand, routeCommand } from '../connection/route-command.ts';
 import { publicClient } from '../connection/server.ts';
 import { showRecord } from '../kernel/deliver.ts';
 import { usageFailure } from '../kernel/errors.ts';
-import { readJsonFile } from '../kernel/json-file.ts';
+import { readJsonFile } from '../kernel/files.ts';
+import { wholeId } from '../kernel/ids.ts';
 import { eachOf } from '../kernel/list.ts';
 import { collectAs, publicKey, statusOption } from '../kernel/options.ts';
 import { printResult, printVerdict } from '../kernel/output.ts';
-import { wholeId } from '../kernel/short-id.ts';
 import { column, idColumn, timeColumn } from '../kernel/table.ts';
 import {
   addVerificationOptions,

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { MOST_BYTES } from '../../base/byte-bounds.ts';
 import { routeCommand } from '../connection/route-command.ts';
 import { EXIT, failure, usageFailure } from '../kernel/errors.ts';
-import { readJsonFile } from '../kernel/json-file.ts';
+import { readJsonFile } from '../kernel/files.ts';
 import { collectAs, type NamedKey, namedKey } from '../kernel/options.ts';
 import { printResult } from '../kernel/output.ts';
 

@@ -13,8 +13,8 @@ import { addPublicOptions, publicClient, type Reach } from '../connection/server
 import { addOutOption, type RecordOptions, showDocument } from '../kernel/deliver.ts';
 import { EXIT, failure } from '../kernel/errors.ts';
 import { collect, timeAgo } from '../kernel/options.ts';
+import type { Line } from '../kernel/output.ts';
 import { printResult } from '../kernel/output.ts';
-import type { Line } from '../kernel/printable.ts';
 import {
   addWideOption,
   type Column,
@@ -24,7 +24,7 @@ import {
   tableOf,
   timeColumn,
 } from '../kernel/table.ts';
-import { wholeTreatyId } from './treaty-pages.ts';
+import { wholeTreatyId } from './treaty.ts';
 
 interface TraceOptions extends Reach, TableOptions {
   readonly explain?: boolean;

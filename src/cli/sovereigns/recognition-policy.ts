@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { RecognitionPolicy } from '../../protocol/records/recognition-policy.ts';
 import { routeCommand } from '../connection/route-command.ts';
 import { showDocument, showRecord } from '../kernel/deliver.ts';
-import type { Line } from '../kernel/printable.ts';
+import type { Line } from '../kernel/output.ts';
 import { type Column, column, tableOf } from '../kernel/table.ts';
 
 export function addRecognitionPolicyCommands(program: Command): void {

@@ -1,18 +1,43 @@
-/** `mesh-na treaty`: recognition of other sovereigns. */
+/** `mesh-na treaty`: recognition of other sovereigns, also after they have replaced their authority keys. */
 import { type Command, Option } from 'commander';
+import { isPublicKey } from '../../base/crypto/public-key.ts';
+import { fromNow } from '../../base/duration.ts';
+import { isJsonObject, type JsonObject } from '../../base/json/value.ts';
+import { readPublicKey } from '../../base/keys/public-key.ts';
+import { readArgument } from '../../base/named-file.ts';
+import { systemRuntime } from '../../base/runtime.ts';
+import { verifyText } from '../../client/keys.ts';
+import { pagesOf } from '../../client/list-pages.ts';
 import type { Sent } from '../../client/operations.ts';
-import type { OperatorOptions } from '../connection/operator.ts';
+import type { PublicClient } from '../../client/public-client.ts';
+import { portableSha256 } from '../../client/sha256.ts';
+import {
+  type FollowedChain,
+  keysInForce,
+  NO_CHAIN,
+  receivedChain,
+} from '../../protocol/records/authority-chain.ts';
+import type { RecognitionTreaty } from '../../protocol/records/recognition-treaty.ts';
+import { instantOf } from '../../protocol/records/record.ts';
+import { acceptedKeys, followForTreaty, rootKeyIn } from '../../protocol/records/treaty-chain.ts';
+import type { TreatyRow } from '../../protocol/rows/treaty.ts';
+import {
+  addOperatorOptions,
+  type OperatorOptions,
+  operatorClient,
+} from '../connection/operator.ts';
 import { listCommand, routeCommand } from '../connection/route-command.ts';
-import { publicClient } from '../connection/server.ts';
-import { showRecord } from '../kernel/deliver.ts';
-import { usageFailure } from '../kernel/errors.ts';
-import { readJsonFile } from '../kernel/json-file.ts';
+import { publicClient, type ReadingBounds, readJsonUrl } from '../connection/server.ts';
+import { addOutOption, type RecordOptions, showRecord } from '../kernel/deliver.ts';
+import { EXIT, failure, onLocalFiles, usageFailure } from '../kernel/errors.ts';
+import { notHolding, readJsonFile } from '../kernel/files.ts';
+import { wholeId } from '../kernel/ids.ts';
+import { eachOf } from '../kernel/list.ts';
 import { collect, signerKeyOption } from '../kernel/options.ts';
-import { printResult } from '../kernel/output.ts';
+import { printNote, printResult, printText } from '../kernel/output.ts';
 import { column, idColumn, timeColumn } from '../kernel/table.ts';
+import { assertConfirmed } from '../kernel/terminal.ts';
 import { verifyCommand } from '../protocol/verification.ts';
-import { addFollowCommand } from './follow.ts';
-import { wholeTreatyId } from './treaty-pages.ts';
 
 export function addTreatyCommands(program: Command): void {
   const treaty = program.command('treaty').description('recognize other sovereigns');
@@ -133,4 +158,253 @@ async function scopeOf({ role, anyRole, scope }: ScopeOptions): Promise<Scope> {
 /** On the wire, no role stands for any. */
 function isEmpty(roles: unknown): boolean {
   return roles === null || (Array.isArray(roles) && roles.length === 0);
+}
+
+export function treatyPages(client: PublicClient, filters: Sent<'listTreaties'>) {
+  return pagesOf(
+    (page) => client.listTreaties({ ...filters, ...page }),
+    ({ recognition_treaties }) => recognition_treaties,
+  );
+}
+
+/** Returns the full treaty id for an id or unique prefix. */
+export function wholeTreatyId(client: PublicClient, given: string): Promise<string> {
+  const ids = eachOf('Treaties', treatyPages(client, {}), ({ treaty }) => treaty.treaty_id);
+  return wholeId(given, 'treaty', ids);
+}
+
+interface FollowOptions extends OperatorOptions, RecordOptions {
+  readonly partner?: string;
+  readonly keys: string;
+  readonly rootKey?: string;
+  readonly yes?: boolean;
+}
+
+/** The longest chain has about 400 kB. */
+const CHAIN_BOUNDS: ReadingBounds = {
+  longestMs: 30_000,
+  mostBytes: 2 * 1024 * 1024,
+  mostValues: 65_536,
+};
+
+export function addFollowCommand(treaty: Command): void {
+  const follow = treaty
+    .command('follow')
+    .description('replace a treaty after its subject has replaced its authority key (privileged)')
+    .argument('[treaty-id]', 'treaty id, or at least its first 8 characters')
+    .addOption(
+      new Option(
+        '--partner <sovereign>',
+        'instead of one treaty: every one in force that recognizes this sovereign',
+      ).conflicts('out'),
+    )
+    .requiredOption(
+      '--keys <place>',
+      "what /authority-keys of the subject answers: a file, - for standard input, or its URL, for which the system's CA certificates are trusted",
+    )
+    .option(
+      '--root-key <key>',
+      'root key of the subject, or a file with its public key (default: the one that the treaty names)',
+    )
+    .option('--yes', 'replace the treaty without asking; required when not on a terminal')
+    .action(runFollow);
+  addOperatorOptions(addOutOption(follow, 'the new treaty'), [
+    'mesh-na treaty follow 7d0f6e0c --keys https://na.beta.example/authority-keys',
+    'mesh-na treaty follow --partner beta --keys https://na.beta.example/authority-keys',
+    'mesh-na treaty follow 7d0f6e0c --keys keys.json --root-key "$BETA_ROOT_KEY" --yes',
+  ]);
+}
+
+async function runFollow(given: string | undefined, options: FollowOptions): Promise<void> {
+  const { keys, partner } = options;
+  if ((given === undefined) === (partner === undefined)) {
+    throw usageFailure('Give either the id of a treaty, or --partner');
+  }
+  const rootKey = rootKeyOf(options);
+  const offer = { document: await readChain(keys), keys, rootKey, now: systemRuntime.now() };
+  const client = publicClient(options);
+  if (given !== undefined) await followOne(client, given, offer, options);
+  else await followAll(client, partner ?? '', offer, options);
+}
+
+async function followOne(
+  client: PublicClient,
+  given: string,
+  offer: Offer,
+  options: FollowOptions,
+): Promise<void> {
+  const { yes = false } = options;
+  const row = await client.readTreaty({ treaty_id: await wholeTreatyId(client, given) });
+  const changes = changesOf(row, offer);
+  // Without changes, the authority says why there are none.
+  if (changes !== null && !yes) await assertAccepted(changes, 'Replace it?');
+  const treaty = await followed(row, offer, options);
+  const made = replacementText(row, treaty);
+  showRecord(options, treaty, made, yes && changes !== null ? ['', ...changes] : []);
+  if (!options.json) await noteOthers(client, row.treaty, treaty);
+}
+
+/** Shows and asks for all of them first. One that cannot follow stops the command before anything is changed. */
+async function followAll(
+  client: PublicClient,
+  partner: string,
+  offer: Offer,
+  options: FollowOptions,
+): Promise<void> {
+  const { yes = false, json = false } = options;
+  const behind: TreatyRow[] = [];
+  const shown: string[] = [];
+  for await (const row of liveTreaties(client, partner)) {
+    const changes = changesOf(row, offer);
+    if (changes === null) continue;
+    behind.push(row);
+    shown.push(...changes, '');
+  }
+  if (!yes && behind.length > 0) await assertAccepted(shown, `Replace ${behind.length}?`);
+  const successors: RecognitionTreaty[] = [];
+  for (const row of behind) {
+    const treaty = await followed(row, offer, options);
+    successors.push(treaty);
+    // At once, because a later one may fail.
+    if (!json) printText([`${replacementText(row, treaty)}.`]);
+  }
+  if (json) printResult(options, { recognition_treaties: successors }, []);
+  else if (behind.length === 0) printText([`No treaty with "${partner}" has anything to follow.`]);
+}
+
+function followed(
+  { treaty: { treaty_id } }: TreatyRow,
+  { document, rootKey }: Offer,
+  options: FollowOptions,
+): Promise<RecognitionTreaty> {
+  return operatorClient(options).followTreaty({
+    treaty_id,
+    authority_keys: document,
+    root_public_key: rootKey ?? undefined,
+  });
+}
+
+function replacementText({ treaty }: TreatyRow, successor: RecognitionTreaty): string {
+  return `Treaty ${successor.treaty_id} replaces treaty ${treaty.treaty_id}`;
+}
+
+async function* liveTreaties(
+  client: PublicClient,
+  subject_sovereign_id: string,
+): AsyncGenerator<TreatyRow> {
+  for await (const rows of treatyPages(client, { subject_sovereign_id, status: 'active' })) {
+    yield* rows.filter(({ lifecycle }) => lifecycle.state !== 'expired');
+  }
+}
+
+/** Each treaty is followed on its own, so another one with the subject may still name a key that was removed. */
+async function noteOthers(
+  client: PublicClient,
+  { subject_public_keys: before, subject_sovereign_id }: RecognitionTreaty,
+  { subject_public_keys: after }: RecognitionTreaty,
+): Promise<void> {
+  const removed = before.filter((key) => !after.includes(key));
+  if (removed.length === 0) return;
+  for await (const { treaty } of liveTreaties(client, subject_sovereign_id)) {
+    if (!treaty.subject_public_keys.some((key) => removed.includes(key))) continue;
+    printNote(`Treaty ${treaty.treaty_id} still names a removed key: follow it, too.`);
+  }
+}
+
+function rootKeyOf({ rootKey }: FollowOptions): string | null {
+  if (rootKey === undefined) return null;
+  if (isPublicKey(rootKey)) return rootKey;
+  return onLocalFiles(() => readPublicKey(rootKey, readArgument)).toString('base64');
+}
+
+async function readChain(place: string): Promise<JsonObject> {
+  const isUrl = /^https?:/.test(place);
+  const value = isUrl
+    ? await readJsonUrl(place, undefined, CHAIN_BOUNDS)
+    : await readJsonFile(place);
+  if (isJsonObject(value) && receivedChain(value) !== null) return value;
+  throw notHolding(place, 'a chain of authority keys: give what /authority-keys answers');
+}
+
+interface Offer {
+  readonly document: JsonObject;
+  /** Where the document came from. */
+  readonly keys: string;
+  readonly rootKey: string | null;
+  readonly now: number;
+}
+
+/** What following changes, as lines; null if nothing, as far as can be seen from here. */
+function changesOf(row: TreatyRow, { document, keys, rootKey, now }: Offer): string[] | null {
+  const { treaty, lifecycle, followed } = row;
+  if (lifecycle.state !== 'active' && lifecycle.state !== 'expiring_soon') return null;
+  const { subject_sovereign_id: subject, subject_public_keys: subjectKeys } = treaty;
+  const named = rootKeyIn(treaty.metadata);
+  // The statements that the treaty has followed are known only to the authority, which checks them.
+  const pin = { subject, subjectKeys, rootKey: named, followed: [] };
+  const tools = { verify: verifyText, sha256: portableSha256 };
+  const chain = followForTreaty(pin, rootKey, receivedChain(document) ?? NO_CHAIN, now, tools);
+  if (chain.refusal !== null) {
+    const { reason, message } = chain.refusal;
+    const what = `${keys} is rejected for treaty ${treaty.treaty_id}`;
+    throw failure(EXIT.refused, reason, `${what}: ${message} Nothing was changed.`);
+  }
+  const accepted = acceptedKeys(chain.inForce, subjectKeys, now);
+  const isSame =
+    chain.inForce.length === (followed?.sequence ?? 0) && accepted.join() === subjectKeys.join();
+  if (chain.inForce.length === 0 || isSame) return null;
+  return [
+    `Treaty ${treaty.treaty_id} recognizes "${subject}". It is replaced by one with the same scope, until ${treaty.expires_at}:`,
+    '',
+    ...chainLines(chain, named ?? rootKey, now),
+    ...keyLines(chain, subjectKeys, now),
+  ];
+}
+
+function chainLines(
+  { inForce, rootKey }: FollowedChain,
+  trusted: string | null,
+  now: number,
+): string[] {
+  const last = inForce.at(-1);
+  if (last === undefined) return [];
+  const why = {
+    planned: 'planned',
+    compromise: 'the old key was stolen',
+    roll_back: 'rolled back',
+  };
+  const at = `${last.activates_at} (${fromNow(instantOf(last.activates_at) - now)})`;
+  const unknown = trusted === null ? '; new to the treaty: compare it with its operators' : '';
+  return [
+    `  statement      ${last.sequence} of the chain, in force since ${at}; ${why[last.kind]}`,
+    `  root key       ${rootKey}${unknown}`,
+  ];
+}
+
+function keyLines(
+  { inForce }: FollowedChain,
+  subjectKeys: readonly string[],
+  now: number,
+): string[] {
+  const accepted = acceptedKeys(inForce, subjectKeys, now);
+  const keys = new Map(keysInForce(inForce, now).map((key) => [key.public_key, key]));
+  const isKept = new Set(subjectKeys);
+  return [
+    ...accepted.map((key) => {
+      const { state, signs_until } = keys.get(key) ?? {};
+      const until = state === 'previous' ? `, until ${signs_until}` : '';
+      return `  ${isKept.has(key) ? 'keeps' : 'adds '}          ${key}${until}`;
+    }),
+    ...subjectKeys
+      .filter((key) => !accepted.includes(key))
+      .map((key) => `  removes        ${key}, ${keys.get(key)?.state}`),
+  ];
+}
+
+function assertAccepted(changes: readonly string[], question: string): Promise<void> {
+  return assertConfirmed([...changes, ''], {
+    question,
+    otherwise: 'Replacing a treaty needs confirmation: add --yes, or run this on a terminal',
+    declined: 'Nothing was changed',
+  });
 }

@@ -7,11 +7,9 @@ import { systemRuntime } from '../../base/runtime.ts';
 import type { ListedBackup } from '../../maintenance/backup/list.ts';
 import type { Manifest, TableSummaries } from '../../store/stream/manifest.ts';
 import { EXIT, failure, onLocalFiles } from '../kernel/errors.ts';
-import { readGenesisFile } from '../kernel/json-file.ts';
+import { assertCanSave, readGenesisFile, systemCode } from '../kernel/files.ts';
 import { addLocalOptions, collect, dataDirOption } from '../kernel/options.ts';
 import { type OutputOptions, printResult } from '../kernel/output.ts';
-import { whileWaiting } from '../kernel/progress.ts';
-import { assertCanSave, systemCode } from '../kernel/saved-file.ts';
 import {
   addWideOption,
   type Column,
@@ -20,6 +18,7 @@ import {
   tableOf,
   timeColumn,
 } from '../kernel/table.ts';
+import { whileWaiting } from '../kernel/terminal.ts';
 import { onState, openSource, settingsOf, storeOption } from './place.ts';
 
 interface CreateOptions extends OutputOptions {

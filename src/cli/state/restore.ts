@@ -10,14 +10,12 @@ import { formatInstant } from '../../base/timestamp.ts';
 import type { ForeignEvidence, GivenEvidence } from '../../maintenance/restore/evidence.ts';
 import type { RestorePlan } from '../../maintenance/restore/plan.ts';
 import { FILES } from '../../server/config/data-folder.ts';
-import { readJsonUrl } from '../connection/http-fetch.ts';
-import { caOption } from '../connection/server.ts';
+import { caOption, readJsonUrl } from '../connection/server.ts';
 import { EXIT, failure, onLocalFiles } from '../kernel/errors.ts';
-import { readGenesisFile, readJsonFile } from '../kernel/json-file.ts';
+import { readGenesisFile, readJsonFile, saveFile } from '../kernel/files.ts';
 import { collect, examples, jsonOption, wholeNumber } from '../kernel/options.ts';
 import { type OutputOptions, printResult } from '../kernel/output.ts';
-import { whileWaiting } from '../kernel/progress.ts';
-import { saveFile } from '../kernel/saved-file.ts';
+import { whileWaiting } from '../kernel/terminal.ts';
 import { identitiesIn, identityOption, sound, summaryText } from './backup.ts';
 import { databaseOf, onState, openTarget, type StatePlace, storeOption } from './place.ts';
 

@@ -9,7 +9,7 @@ import type {
 import { EXIT, failure, usageFailure } from '../kernel/errors.ts';
 import { addLocalOptions } from '../kernel/options.ts';
 import { asJson, type OutputOptions, printResult } from '../kernel/output.ts';
-import { whileWaiting } from '../kernel/progress.ts';
+import { whileWaiting } from '../kernel/terminal.ts';
 import { countsText, rowCounts } from './backup.ts';
 import { addMoveCommand } from './move.ts';
 import { addPlaceOptions, databaseOf, onState, openSource, type StatePlace } from './place.ts';

@@ -1,4 +1,4 @@
-/** Atomic file writes: after a crash or failure, a file is either unchanged or complete. */
+/** Files that commands read and save. After a crash or failure, a file is either unchanged or complete. */
 import {
   accessSync,
   closeSync,
@@ -15,9 +15,14 @@ import {
 } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { MOST_BYTES } from '../../base/byte-bounds.ts';
+import { parseJsonBytes } from '../../base/json/bytes.ts';
 import { parseJson } from '../../base/json/parse.ts';
-import { readNamedFile } from '../../base/named-file.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.ts';
+import { readArgument, readNamedFile, tooLong } from '../../base/named-file.ts';
 import { systemRuntime } from '../../base/runtime.ts';
+import { createVerifier } from '../../client/offline.ts';
+import { type GenesisBlock, readGenesisBlock } from '../../protocol/records/genesis.ts';
+import { EXIT, failure, usageFailure } from './errors.ts';
 
 /** Null when there is no file. Throws when it does not contain `what`, because damaged differs from absent. */
 export function readSaved<T>(
@@ -139,4 +144,78 @@ export function assertCanSave(path: string, { overwrites }: Pick<SaveOptions, 'o
 
 export function systemCode(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : String(error);
+}
+
+/** The JSON object in the file, or on standard input when the path is `-`; a signed list may be longer than a record. */
+export async function readJsonFile(
+  path: string,
+  mostBytes: number = MOST_BYTES.record,
+): Promise<JsonObject> {
+  const value = await readJson(path, mostBytes);
+  if (!isJsonObject(value)) throw notHolding(path, 'a JSON object');
+  return value;
+}
+
+/** The JSON list of objects in the file, or on standard input when the path is `-`. */
+export async function readJsonList(path: string): Promise<readonly JsonObject[]> {
+  const value = await readJson(path, MOST_BYTES.record);
+  if (Array.isArray(value) && value.every(isJsonObject)) return value;
+  throw notHolding(path, 'a JSON list of objects');
+}
+
+/** The JSON objects in the files, of which one may be standard input; undefined where no file is named. */
+export async function readJsonFiles<Paths extends readonly (string | undefined)[]>(
+  ...paths: Paths
+): Promise<{ readonly [Index in keyof Paths]: JsonObject | Exclude<Paths[Index], string> }> {
+  if (paths.filter((path) => path === '-').length > 1) {
+    throw usageFailure('Only one of the files can be standard input');
+  }
+  const read = paths.map((path) => (path === undefined ? undefined : readJsonFile(path)));
+  return (await Promise.all(read)) as {
+    [Index in keyof Paths]: JsonObject | Exclude<Paths[Index], string>;
+  };
+}
+
+async function readJson(path: string, mostBytes: number): Promise<JsonValue> {
+  try {
+    return parseJsonBytes(await bytesOf(path, mostBytes));
+  } catch (error) {
+    const cause = error instanceof SyntaxError ? error.message : systemCode(error);
+    throw unusable(`${nameOf(path)} cannot be read as JSON (${cause})`);
+  }
+}
+
+/** What is in the file, or on standard input when the path is `-`. */
+export async function bytesOf(path: string, mostBytes: number): Promise<Buffer> {
+  if (path !== '-') return readArgument(path, mostBytes);
+  const pieces: Buffer[] = [];
+  let length = 0;
+  for await (const piece of process.stdin as AsyncIterable<Buffer>) {
+    length += piece.length;
+    if (length > mostBytes) throw tooLong(nameOf(path), mostBytes);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}
+
+function nameOf(path: string): string {
+  return path === '-' ? 'Standard input' : path;
+}
+
+/** The error for a readable file with the wrong content. */
+export function notHolding(path: string, what: string): Error {
+  return unusable(`${nameOf(path)} does not contain ${what}`);
+}
+
+function unusable(message: string): Error {
+  return failure(EXIT.unusable, 'local_files', message);
+}
+
+/** The genesis in a file that its user vouches for. */
+export async function readGenesisFile(file: string): Promise<GenesisBlock> {
+  const genesis = readGenesisBlock(await readJsonFile(file));
+  if (genesis === null || createVerifier().genesis(genesis) !== 'valid') {
+    throw notHolding(file, 'a genesis that is signed by its root key');
+  }
+  return genesis;
 }

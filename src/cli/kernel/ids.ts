@@ -1,5 +1,4 @@
 /** Short ids and keys: unique prefixes, which commands expand to the full value. */
-
 import { isPublicKey } from '../../base/crypto/public-key.ts';
 import { EXIT, failure } from './errors.ts';
 import { publicKey } from './options.ts';
