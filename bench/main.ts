@@ -5,7 +5,8 @@
 import { cpus } from 'node:os';
 import { resolve } from 'node:path';
 import { Argument, Command, Option } from 'commander';
-import { jsonOption, wholeNumber } from '../src/cli/kernel/options.ts';
+import { JSON_OPTION } from '../src/cli/kernel/command.ts';
+import { wholeNumber } from '../src/cli/kernel/options.ts';
 import { printResult } from '../src/cli/kernel/output.ts';
 import { benchBackup } from './backup.ts';
 import { benchConsole } from './console.ts';
@@ -152,7 +153,7 @@ const program = new Command('bench')
     'heartbeats, enrollments, documents, verifications, overload, viewers: also measure the build in another checkout',
   )
   .option('--sessions', 'heartbeats: also measure those of nodes in sessions')
-  .addOption(jsonOption())
+  .addOption(JSON_OPTION)
   .action(run);
 
 /** Set while a benchmark that can be continued is running. */

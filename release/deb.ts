@@ -10,8 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { bashScript, completionsOf, fishScript, zshScript } from '../src/cli/completion.ts';
-import { buildProgram } from '../src/cli/program.ts';
+import { COMPLETIONS } from '../src/cli/completion.ts';
 import { gzipped, makeReadable } from './archive.ts';
 
 const HERE = join(import.meta.dirname, 'debian');
@@ -48,11 +47,10 @@ export function writeDeb(root: string, program: string, folder: string, file: st
   write('usr/lib/sysusers.d/mesh-na.conf', own('sysusers.conf'));
   write('etc/mesh-na/environment', own('environment'));
 
-  const completions = completionsOf(buildProgram());
   const share = 'usr/share';
-  write(`${share}/bash-completion/completions/mesh-na`, bashScript('mesh-na', completions));
-  write(`${share}/zsh/vendor-completions/_mesh-na`, zshScript('mesh-na', completions));
-  write(`${share}/fish/vendor_completions.d/mesh-na.fish`, fishScript('mesh-na', completions));
+  write(`${share}/bash-completion/completions/mesh-na`, COMPLETIONS.bash);
+  write(`${share}/zsh/vendor-completions/_mesh-na`, COMPLETIONS.zsh);
+  write(`${share}/fish/vendor_completions.d/mesh-na.fish`, COMPLETIONS.fish);
   write(
     `${share}/man/man1/mesh-na.1.gz`,
     gzipped(readFileSync(join(program, 'man/mesh-na.1')), MOST),

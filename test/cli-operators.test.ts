@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { EXIT } from '../src/cli/kernel/errors.ts';
-import { wholeId } from '../src/cli/kernel/ids.ts';
+import { onlyId } from '../src/cli/kernel/ids.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { REAL_TIME } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
@@ -192,11 +192,11 @@ test('ids and keys can be abbreviated, but never ambiguously', async () => {
   async function* ids() {
     yield* ['5a1f6e0c-1', '5a1f6e0c-2', '5a1f6e0d-1'];
   }
-  await assert.rejects(wholeId('5a1f6e0c', 'certificate', ids()), {
+  await assert.rejects(onlyId('5a1f6e0c', 'certificate', ids()), {
     message:
       '5a1f6e0c is ambiguous, so nothing was done: it matches 5a1f6e0c-1, 5a1f6e0c-2; give more characters of the certificate',
   });
-  assert.equal(await wholeId('5a1f6e0d', 'certificate', ids()), '5a1f6e0d-1');
+  assert.equal(await onlyId('5a1f6e0d', 'certificate', ids()), '5a1f6e0d-1');
 });
 
 test('certificates are revoked by filters after a preview, and only as many as were intended', async () => {

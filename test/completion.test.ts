@@ -5,21 +5,22 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
-import { bashScript, completionsOf, fishScript, zshScript } from '../src/cli/completion.ts';
-import { buildProgram } from '../src/cli/program.ts';
 import { runCommand } from './support/commands.ts';
 import { findProgram } from './support/programs.ts';
+import { PROGRAM } from './support/project.ts';
 import { openTerminal, shellLine } from './support/terminal.ts';
 
-const completions = completionsOf(buildProgram());
 const folder = mkdtempSync(join(tmpdir(), 'mesh-na-completion-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript };
+/** The program, which the scripts ask. Any other command prints its words. */
+const program = shellLine([process.execPath, ...PROGRAM]);
+const STUB = `mesh-na() { if [ "$1" = complete ]; then ${program} "$@"; else echo "[$*]"; fi; }`;
 
-function saved(shell: keyof typeof scripts): string {
+async function saved(shell: string): Promise<string> {
   const path = join(folder, `mesh-na.${shell}`);
-  writeFileSync(path, scripts[shell]('mesh-na', completions));
+  const { stdout } = await runCommand(['completion', shell]);
+  writeFileSync(path, stdout);
   return path;
 }
 
@@ -38,12 +39,12 @@ for (const [shell, start] of [
   ['bash', ['--norc', '-i']],
   ['zsh', ['-f', '-i']],
 ] as const) {
-  const program = findProgram([shell], process.env);
-  const skip = program === null && `${shell} is not installed`;
+  const found = findProgram([shell], process.env);
+  const skip = found === null && `${shell} is not installed`;
 
   test(`${shell} completes commands, options, their values and files`, { skip }, async () => {
     writeFileSync(join(folder, 'record.json'), '{}');
-    const line = `env HOME=${folder} PS1='ready>' ${shellLine([program ?? '', ...start])}`;
+    const line = `env HOME=${folder} PS1='ready>' ${shellLine([found ?? '', ...start])}`;
     await using terminal = openTerminal(line, { columns: 200 });
     const ready = () => terminal.until(/ready>/);
     await ready();
@@ -53,7 +54,7 @@ for (const [shell, start] of [
       terminal.type('compinit -u -D\n');
       await ready();
     }
-    terminal.type(`cd ${folder}; source ${saved(shell)}; mesh-na() { echo "[$*]"; }\n`);
+    terminal.type(`cd ${folder}; source ${await saved(shell)}; ${STUB}\n`);
     await terminal.until(/ready>(?![\s\S]*ready>)/);
     for (const [typed, completed] of COMPLETED) {
       terminal.type(`${typed}\t`);
@@ -69,8 +70,9 @@ for (const [shell, start] of [
 const fish = findProgram(['fish'], process.env);
 
 suite('fish', { skip: fish === null && 'fish is not installed' }, () => {
-  const candidates = (line: string): string[] => {
-    const asked = `source ${saved('fish')}; complete -C '${line}'`;
+  const candidates = async (line: string): Promise<string[]> => {
+    const stub = `function mesh-na; ${program} $argv; end`;
+    const asked = `${stub}; source ${await saved('fish')}; complete -C '${line}'`;
     const home = { ...process.env, HOME: folder, XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder };
     const output = execFileSync(fish ?? '', ['--no-config', '-c', asked], {
       cwd: folder,
@@ -81,9 +83,9 @@ suite('fish', { skip: fish === null && 'fish is not installed' }, () => {
   };
 
   for (const [typed, completed] of COMPLETED.slice(0, -1)) {
-    test(`completes ${typed}`, () => {
+    test(`completes ${typed}`, async () => {
       const word = completed.trimEnd().split(' ').at(-1);
-      assert.deepEqual(candidates(typed).filter(Boolean), [word]);
+      assert.deepEqual((await candidates(typed)).filter(Boolean), [word]);
     });
   }
 });
@@ -93,6 +95,6 @@ test('the command prints the script, as text or in JSON', async () => {
     runCommand(['completion', 'bash']),
     runCommand(['completion', 'bash', '--json']),
   ]);
-  assert.equal(text.stdout, bashScript('mesh-na', completions));
+  assert.match(text.stdout, /^complete .* mesh-na$/m);
   assert.deepEqual(JSON.parse(json.stdout), { shell: 'bash', script: text.stdout });
 });

@@ -2,9 +2,10 @@
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../../src/base/duration.ts';
-import { addOperatorOptions } from '../../src/cli/connection/operator.ts';
-import { caOption, urlOption } from '../../src/cli/connection/server.ts';
-import { addLocalOptions, examples, wholeNumber } from '../../src/cli/kernel/options.ts';
+import { OPERATOR } from '../../src/cli/connection/operator.ts';
+import { CA_OPTION, URL_OPTION } from '../../src/cli/connection/server.ts';
+import { asking, examples, NOBODY } from '../../src/cli/kernel/command.ts';
+import { wholeNumber } from '../../src/cli/kernel/options.ts';
 import { finished, newProgram } from '../../src/cli/program.ts';
 
 const MIX = 'heartbeat=95,renew=1,crl=3,verify=1';
@@ -25,7 +26,7 @@ export function buildLoadProgram(): Command {
     .option('--connections <count>', 'joins at the same time', wholeNumber(1000), 32)
     .addOption(yesOption())
     .action(async (options) => (await import('./commands/run.ts')).runPrepare(options));
-  addOperatorOptions(prepare, [
+  asking(prepare, OPERATOR, [
     'npm run load -- prepare --nodes 10000 --fleet ./fleet',
     'npm run load -- prepare --nodes 10000 --fleet ./fleet --profile test --yes alpha',
   ]);
@@ -58,8 +59,8 @@ export function buildLoadProgram(): Command {
     .command('storm')
     .description('let an entire fleet return at once, as after an outage')
     .addOption(fleetOption())
-    .addOption(urlOption())
-    .addOption(caOption())
+    .addOption(URL_OPTION)
+    .addOption(CA_OPTION)
     .option('--nodes <count>', 'nodes that return (default: the fleet)', wholeNumber(10_000_000))
     .option(
       '--connections <count>',
@@ -71,13 +72,13 @@ export function buildLoadProgram(): Command {
     .addOption(durationOption('--longest <duration>', 'give up after this time', '5m'))
     .addOption(yesOption())
     .action(async (options) => (await import('./commands/run.ts')).runStorm(options));
-  addLocalOptions(storm, ['npm run load -- storm --fleet ./fleet --nodes 100000 --within 1s']);
+  asking(storm, NOBODY, ['npm run load -- storm --fleet ./fleet --nodes 100000 --within 1s']);
 
   load
     .command('requests')
     .description("print signed requests for another program, as JSON lines in vegeta's format")
     .option('--fleet <folder>', 'folder of the fleet; not needed for crl and verify')
-    .addOption(urlOption())
+    .addOption(URL_OPTION)
     .addOption(mixOption('shares of heartbeat, crl and verify', STREAMED_MIX))
     .option('--bulletins', 'heartbeats ask for the bulletin')
     .option('--count <count>', 'how many (default: until the reader ends)', wholeNumber())
@@ -99,7 +100,7 @@ export function buildLoadProgram(): Command {
     .action(async (first, second, options) =>
       (await import('./commands/compare.ts')).runCompare(first, second, options),
     );
-  addLocalOptions(compare, ['npm run load -- compare before.json after.json']);
+  asking(compare, NOBODY, ['npm run load -- compare before.json after.json']);
   return finished(load);
 }
 
@@ -111,8 +112,8 @@ function addMeasuring(
 ): void {
   command
     .addOption(fleetOption())
-    .addOption(urlOption())
-    .addOption(caOption())
+    .addOption(URL_OPTION)
+    .addOption(CA_OPTION)
     .addOption(mixOption())
     .option('--bulletins', 'heartbeats ask for the bulletin')
     .option(
@@ -131,7 +132,7 @@ function addMeasuring(
       wholeNumber(64),
     )
     .addOption(yesOption());
-  addLocalOptions(command, lines);
+  asking(command, NOBODY, lines);
 }
 
 function fleetOption(): Option {

@@ -2,6 +2,7 @@
  * The command tree, built without side effects, so that `/cli-reference` can be rendered from it. Commands consist of a
  * noun and a verb, except for the single words that set up or inspect the whole program.
  */
+
 import { Command } from 'commander';
 import { addAuthorityKeyCommands } from './authority-key/commands.ts';
 import { addGenesisCommands } from './authority-key/genesis.ts';
@@ -9,8 +10,9 @@ import { addCompletionCommand } from './completion.ts';
 import { addCallCommands } from './connection/call.ts';
 import { addConnectCommand } from './connection/connect.ts';
 import { addDoctorCommand } from './doctor/commands.ts';
+import { examples } from './kernel/command.ts';
 import { EXIT_CODE_HELP } from './kernel/errors.ts';
-import { examples, ignoreEmptyVariables, refuseRepeated } from './kernel/options.ts';
+import { ignoreEmptyVariables, refuseRepeated } from './kernel/options.ts';
 import { reportFailure } from './kernel/output.ts';
 import { addAgentCommands } from './node/agent.ts';
 import { addNodeCommands } from './node/commands.ts';
@@ -22,12 +24,13 @@ import { addEventsCommand } from './operators/events.ts';
 import { addHistoryCommand, addHorizonCommand } from './operators/history.ts';
 import { addOperatorKeyCommands } from './operators/operator-key.ts';
 import { addPolicyCommands } from './operators/policy.ts';
-import { addAgreementCommands } from './protocol/agreement.ts';
-import { addBoundaryCommands } from './protocol/boundary.ts';
-import { addConsensusCommands } from './protocol/consensus.ts';
+import { addAgreementCommands, addBoundaryCommands } from './protocol/agreement.ts';
 import { addDataUsageCommands } from './protocol/data-usage.ts';
-import { addDisclosureCommands } from './protocol/disclosure.ts';
-import { addEvidenceCommands } from './protocol/evidence.ts';
+import {
+  addConsensusCommands,
+  addDisclosureCommands,
+  addEvidenceCommands,
+} from './protocol/proofs.ts';
 import { addConfigCommands } from './service/config.ts';
 import { addInitCommand } from './service/init.ts';
 import { addServeCommand } from './service/serve.ts';

@@ -9,43 +9,41 @@ import { formatInstant } from '../../base/timestamp.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import { signRecord, soleSigner } from '../../protocol/records/signed-record.ts';
+import { define, type OptionsIn, option } from '../kernel/command.ts';
 import { EXIT, failure, onLocalFiles } from '../kernel/errors.ts';
 import { readGenesisFile, saveFile } from '../kernel/files.ts';
-import { addLocalOptions, wholeNumber } from '../kernel/options.ts';
+import { wholeNumber } from '../kernel/options.ts';
 import { asJson, type OutputOptions, printResult } from '../kernel/output.ts';
-
-interface RenewOptions extends OutputOptions {
-  readonly rootKey: string;
-  readonly genesis: string;
-  readonly days: number;
-  readonly out?: string;
-}
 
 const DAY = 86_400_000;
 /** Ten years. */
 const MOST_DAYS = 3650;
 
+const RENEW = [
+  option('--root-key <file>', 'private root key', { required: true }),
+  option('--genesis <file>', 'genesis block to replace', { required: true }),
+  option('--days <number>', 'number of days from today until the delegation ends', {
+    parse: wholeNumber(MOST_DAYS),
+    fallback: 365,
+  }),
+  option('--out <file>', 'write the new genesis to this file instead of replacing the old one'),
+] as const;
+
+type RenewOptions = OptionsIn<typeof RENEW> & OutputOptions;
+
 export function addGenesisCommands(program: Command): void {
   const genesis = program
     .command('genesis')
     .description('renew the delegation of the root key, offline');
-  const renew = genesis
-    .command('renew')
-    .description('extend the delegation to the authority, and sign the genesis again')
-    .requiredOption('--root-key <file>', 'private root key')
-    .requiredOption('--genesis <file>', 'genesis block to replace')
-    .option(
-      '--days <number>',
-      'number of days from today until the delegation ends',
-      wholeNumber(MOST_DAYS),
-      365,
-    )
-    .option('--out <file>', 'write the new genesis to this file instead of replacing the old one')
-    .action(runRenew);
-  addLocalOptions(renew, [
-    'mesh-na genesis renew --root-key root.key --genesis mesh-data/genesis.json',
-    'mesh-na genesis renew --root-key root.key --genesis genesis.json --days 730 --out new.json',
-  ]);
+  define(genesis, 'renew', {
+    about: 'extend the delegation to the authority, and sign the genesis again',
+    options: RENEW,
+    examples: [
+      'mesh-na genesis renew --root-key root.key --genesis mesh-data/genesis.json',
+      'mesh-na genesis renew --root-key root.key --genesis genesis.json --days 730 --out new.json',
+    ],
+    run: runRenew,
+  });
 }
 
 async function runRenew({ rootKey, genesis: file, days, out, ...options }: RenewOptions) {

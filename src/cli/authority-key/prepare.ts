@@ -1,5 +1,6 @@
 /** `mesh-na authority-key prepare`: creates the next key, and a request for the offline root key to sign. */
-import { type Command, Option } from 'commander';
+
+import type { Command } from 'commander';
 import type { Signer } from '../../base/crypto/primitives.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import { formatInstant, parseRequestDatetime } from '../../base/timestamp.ts';
@@ -15,31 +16,12 @@ import {
 import { type GenesisBlock, genesisDigest } from '../../protocol/records/genesis.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import { buildSuccessionRequest } from '../../protocol/records/succession-request.ts';
+import { DATA_DIR, define, type OptionsIn, option } from '../kernel/command.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from '../kernel/errors.ts';
 import { notHolding, readJsonFile, saveFile } from '../kernel/files.ts';
-import {
-  addLocalOptions,
-  dataDirOption,
-  duration,
-  timeAgo,
-  timeAhead,
-  wholeNumber,
-} from '../kernel/options.ts';
+import { duration, timeAgo, timeAhead, wholeNumber } from '../kernel/options.ts';
 import { type OutputOptions, printResult } from '../kernel/output.ts';
 import type { NextKey } from './next-key.ts';
-
-interface PrepareOptions extends OutputOptions {
-  readonly dataDir: string;
-  readonly out: string;
-  readonly activateAt?: string;
-  /** Milliseconds. */
-  readonly overlap?: number;
-  readonly compromise?: boolean;
-  readonly distrustedFrom?: string;
-  readonly days: number;
-  readonly naPrivateKey?: string;
-  readonly authorityKeys?: string;
-}
 
 const DAY = 86_400_000;
 const NOTICE_MS = 7 * DAY;
@@ -47,50 +29,49 @@ const OVERLAP_MS = 14 * DAY;
 /** Ten years. */
 const MOST_DAYS = 3650;
 
+const PREPARE = [
+  DATA_DIR,
+  option(
+    '--na-private-key <file>',
+    "authority's key file, if a signer or another folder has it; the next key goes next to it",
+  ),
+  option('--out <file>', 'write the request to this file', { required: true }),
+  option(
+    '--activate-at <time>',
+    'when the next key takes over (default: in 7d; with --compromise now)',
+    { parse: timeAhead },
+  ),
+  option('--overlap <length>', 'how long the old key keeps signing as well (default: 14d)', {
+    parse: duration,
+  }),
+  option('--compromise', 'the key was stolen: no overlap and no rollback', {
+    conflicts: 'overlap',
+  }),
+  option(
+    '--distrusted-from <time>',
+    'with --compromise: reject what the old key signed from this time on',
+    { parse: timeAgo },
+  ),
+  option('--days <number>', 'days for which the root key delegates to the next key', {
+    parse: wholeNumber(MOST_DAYS),
+    fallback: 365,
+  }),
+  option('--authority-keys <file>', 'earlier statements, if the key was replaced before'),
+] as const;
+
+type PrepareOptions = OptionsIn<typeof PREPARE> & OutputOptions;
+
 export function addPrepareCommand(authorityKey: Command): void {
-  const prepare = authorityKey
-    .command('prepare')
-    .description('create the next key unless it exists, and a request for the root key to sign')
-    .addOption(dataDirOption())
-    .option(
-      '--na-private-key <file>',
-      "authority's key file, if a signer or another folder has it; the next key goes next to it",
-    )
-    .requiredOption('--out <file>', 'write the request to this file')
-    .option(
-      '--activate-at <time>',
-      'when the next key takes over (default: in 7d; with --compromise now)',
-      timeAhead,
-    )
-    .addOption(
-      new Option(
-        '--overlap <length>',
-        'how long the old key keeps signing as well (default: 14d)',
-      ).argParser(duration),
-    )
-    .addOption(
-      new Option('--compromise', 'the key was stolen: no overlap and no rollback').conflicts(
-        'overlap',
-      ),
-    )
-    .option(
-      '--distrusted-from <time>',
-      'with --compromise: reject what the old key signed from this time on',
-      timeAgo,
-    )
-    .option(
-      '--days <number>',
-      'days for which the root key delegates to the next key',
-      wholeNumber(MOST_DAYS),
-      365,
-    )
-    .option('--authority-keys <file>', 'earlier statements, if the key was replaced before')
-    .action(runPrepare);
-  addLocalOptions(prepare, [
-    'mesh-na authority-key prepare --out request.json',
-    'mesh-na authority-key prepare --activate-at 2026-12-01T08:00:00Z --overlap 30d --out request.json',
-    'mesh-na authority-key prepare --compromise --distrusted-from 2d --out request.json',
-  ]);
+  define(authorityKey, 'prepare', {
+    about: 'create the next key unless it exists, and a request for the root key to sign',
+    options: PREPARE,
+    examples: [
+      'mesh-na authority-key prepare --out request.json',
+      'mesh-na authority-key prepare --activate-at 2026-12-01T08:00:00Z --overlap 30d --out request.json',
+      'mesh-na authority-key prepare --compromise --distrusted-from 2d --out request.json',
+    ],
+    run: runPrepare,
+  });
 }
 
 async function runPrepare(options: PrepareOptions): Promise<void> {

@@ -1,4 +1,5 @@
 /** `mesh-na authority-key sign`: signs the request for the next authority key with the root key, offline. */
+
 import type { Command } from 'commander';
 import { fromNow } from '../../base/duration.ts';
 import { systemRuntime } from '../../base/runtime.ts';
@@ -16,32 +17,31 @@ import {
   signSuccession,
   successionProblem,
 } from '../../protocol/records/succession-request.ts';
+import { define, type OptionsIn, option } from '../kernel/command.ts';
 import { EXIT, failure, onLocalFiles } from '../kernel/errors.ts';
 import { notHolding, readJsonFile, saveFile } from '../kernel/files.ts';
-import { addLocalOptions } from '../kernel/options.ts';
 import { type OutputOptions, printResult } from '../kernel/output.ts';
 import { assertConfirmed } from '../kernel/terminal.ts';
 import { readRootKey } from './genesis.ts';
 
-interface SignOptions extends OutputOptions {
-  readonly rootKey: string;
-  readonly request: string;
-  readonly out: string;
-  readonly yes?: boolean;
-}
+const SIGN = [
+  option('--root-key <file>', 'private root key', { required: true }),
+  option('--request <file>', 'request from authority-key prepare', { required: true }),
+  option('--out <file>', 'write the succession to this file', { required: true }),
+  option('--yes', 'sign without asking; required when not on a terminal'),
+] as const;
+
+type SignOptions = OptionsIn<typeof SIGN> & OutputOptions;
 
 export function addSignCommand(authorityKey: Command): void {
-  const sign = authorityKey
-    .command('sign')
-    .description('sign a request to replace the key of the authority; works offline')
-    .requiredOption('--root-key <file>', 'private root key')
-    .requiredOption('--request <file>', 'request from authority-key prepare')
-    .requiredOption('--out <file>', 'write the succession to this file')
-    .option('--yes', 'sign without asking; required when not on a terminal')
-    .action(runSign);
-  addLocalOptions(sign, [
-    'mesh-na authority-key sign --root-key root.key --request request.json --out succession.json',
-  ]);
+  define(authorityKey, 'sign', {
+    about: 'sign a request to replace the key of the authority; works offline',
+    options: SIGN,
+    examples: [
+      'mesh-na authority-key sign --root-key root.key --request request.json --out succession.json',
+    ],
+    run: runSign,
+  });
 }
 
 async function runSign({ rootKey, request: file, out, yes = false, ...options }: SignOptions) {

@@ -1,4 +1,5 @@
 /** `mesh-na authority-key status`: the keys of the authority, and which nodes and treaties have followed a change. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { fromNow } from '../../base/duration.ts';
@@ -13,43 +14,32 @@ import type {
   LaggardRow,
   PartnerAdoption,
 } from '../../protocol/rows/adoption.ts';
-import {
-  addOperatorOptions,
-  type OperatorOptions,
-  operatorClient,
-} from '../connection/operator.ts';
+import { OPERATOR, type OperatorOptions, operatorClient } from '../connection/operator.ts';
 import { serverOf } from '../connection/server.ts';
+import { define, type OptionsIn, option, WIDE } from '../kernel/command.ts';
 import type { Line } from '../kernel/output.ts';
 import { asJson, printResult } from '../kernel/output.ts';
-import {
-  addWideOption,
-  column,
-  idColumn,
-  type TableOptions,
-  tableOf,
-  timeColumn,
-} from '../kernel/table.ts';
+import { column, idColumn, type TableOptions, tableOf, timeColumn } from '../kernel/table.ts';
 import { descriptionColumns } from '../nodes/descriptions.ts';
 import { stopSignal } from '../service/stop-request.ts';
 
-interface StatusOptions extends OperatorOptions, TableOptions {
-  readonly watch?: boolean;
-}
+const STATUS = [
+  option('--watch', 'show it again whenever it changes, until a signal'),
+  WIDE,
+] as const;
+
+type StatusOptions = OptionsIn<typeof STATUS> & OperatorOptions;
 
 const EVERY_MS = 5000;
 
 export function addStatusCommand(authorityKey: Command): void {
-  const status = authorityKey
-    .command('status')
-    .description(
-      'show the keys of the authority, and which nodes and treaties have followed a change',
-    )
-    .option('--watch', 'show it again whenever it changes, until a signal')
-    .action(run);
-  addOperatorOptions(addWideOption(status), [
-    'mesh-na authority-key status',
-    'mesh-na authority-key status --watch',
-  ]);
+  define(authorityKey, 'status', {
+    about: 'show the keys of the authority, and which nodes and treaties have followed a change',
+    asks: OPERATOR,
+    options: STATUS,
+    examples: ['mesh-na authority-key status', 'mesh-na authority-key status --watch'],
+    run,
+  });
 }
 
 async function run(options: StatusOptions): Promise<void> {

@@ -9,13 +9,20 @@ import type { JsonObject, JsonValue } from '../../base/json/value.ts';
 import { parsed } from '../../client/received.ts';
 import type { Operation } from '../../protocol/api/define.ts';
 import { API, type OperationName } from '../../protocol/api/table.ts';
-import { isOperatorRoute, maxBodyBytes } from '../../protocol/route-description.ts';
+import { maxBodyBytes } from '../../protocol/route-description.ts';
+import { define, option } from '../kernel/command.ts';
 import { usageFailure } from '../kernel/errors.ts';
 import { readJsonFile } from '../kernel/files.ts';
 import { printResult } from '../kernel/output.ts';
-import { addOperatorOptions, type OperatorOptions } from './operator.ts';
-import { itemOf, type Member, membersOf, operationAs, optionOf } from './route-command.ts';
-import { addPublicOptions } from './server.ts';
+import type { OperatorOptions } from './operator.ts';
+import {
+  askedFor,
+  itemOf,
+  type Member,
+  membersOf,
+  operationAs,
+  optionOf,
+} from './route-command.ts';
 
 /** Options that say who asks whom; members with these names become `--target-…`. */
 const TAKEN = new Set([
@@ -29,17 +36,12 @@ const TAKEN = new Set([
   'json',
 ]);
 
-interface CallOptions extends OperatorOptions {
-  readonly body?: string;
-  readonly [option: string]: unknown;
-}
-
 export function addCallCommands(program: Command): void {
   const call = program
     .command('call')
     .description('call any operation of the API, and print its answer as JSON');
   for (const [name, operation] of Object.entries<Operation>(API)) {
-    if (isCallable(operation)) define(call.command(name), name as OperationName, operation);
+    if (isCallable(operation)) callCommand(call, name as OperationName, operation);
   }
 }
 
@@ -48,35 +50,37 @@ function isCallable({ access, answer }: Operation): boolean {
   return access !== 'node' && access !== 'internal' && !('contentType' in answer);
 }
 
-function define(command: Command, name: OperationName, operation: Operation): void {
+function callCommand(call: Command, name: OperationName, operation: Operation): void {
   const { access, path, body, summary } = operation;
-  command.description(access === 'operator-privileged' ? `${summary} (privileged)` : summary);
   const options = membersOf(operation).map((member) => [member, optionIn(member)] as const);
-  for (const [, option] of options) command.addOption(option);
-  if (body !== undefined) {
-    command.option('--body <file>', 'JSON object with further members, - for standard input');
-  }
   const inPath = options.filter(([member]) => path.includes(`{${member.name}}`));
   const example = [
     `mesh-na call ${name}`,
     ...inPath.map(([member, { long }]) => `${long} ${member.name.toUpperCase()}`),
     ...(body?.required === undefined ? [] : ['--body request.json']),
   ].join(' ');
-  if (isOperatorRoute(operation)) addOperatorOptions(command, [example]);
-  else addPublicOptions(command, [example]);
-  command.action(async (given: CallOptions) => {
-    const file = given.body === undefined ? {} : await readBody(given.body, operation);
-    const sent: Record<string, JsonValue> = { ...file };
-    for (const [{ name: member, isRequired }, option] of options) {
-      const value = given[option.attributeName()] as JsonValue | undefined;
-      if (value !== undefined) sent[member] = value;
-      if (isRequired && sent[member] === undefined) {
-        throw usageFailure(`${option.long} is missing`);
+  define(call, name, {
+    about: access === 'operator-privileged' ? `${summary} (privileged)` : summary,
+    asks: askedFor(name),
+    options: [...options.map(([, each]) => each), ...(body === undefined ? [] : [BODY])],
+    examples: [example],
+    async run(_, __, command) {
+      const given = command.opts<OperatorOptions & { readonly [option: string]: unknown }>();
+      const file = typeof given.body === 'string' ? await readBody(given.body, operation) : {};
+      const sent: Record<string, JsonValue> = { ...file };
+      for (const [{ name: member, isRequired }, each] of options) {
+        const value = given[each.attributeName()] as JsonValue | undefined;
+        if (value !== undefined) sent[member] = value;
+        if (isRequired && sent[member] === undefined) {
+          throw usageFailure(`${each.long} is missing`);
+        }
       }
-    }
-    printResult({ json: true }, await operationAs(given, name)(sent), []);
+      printResult({ json: true }, await operationAs(given, name)(sent), []);
+    },
   });
 }
+
+const BODY = option('--body <file>', 'JSON object with further members, - for standard input');
 
 function readBody(path: string, operation: Operation): Promise<JsonObject> {
   return readJsonFile(path, maxBodyBytes(operation));

@@ -1,14 +1,15 @@
 /** `mesh-na connect`: saves the address and the key of an authority. */
 
 import { resolve } from 'node:path';
-import { Argument, type Command, Option } from 'commander';
+import { Argument, type Command } from 'commander';
 import { readPrivateKey } from '../../base/keys/private-key.ts';
 import { readArgument } from '../../base/named-file.ts';
+import { define, type OptionsIn, option } from '../kernel/command.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from '../kernel/errors.ts';
-import { addLocalOptions, publicKey, serverUrl } from '../kernel/options.ts';
+import { publicKey, serverUrl } from '../kernel/options.ts';
 import { type OutputOptions, printResult } from '../kernel/output.ts';
 import {
-  configHomeOption,
+  CONFIG_HOME,
   DEFAULT_PROFILE,
   FIRST_OPERATORS,
   type Profile,
@@ -16,49 +17,46 @@ import {
   readProfile,
   saveProfile,
 } from './profiles.ts';
-import { caOption } from './server.ts';
+import { CA_OPTION } from './server.ts';
 
-interface ConnectOptions extends OutputOptions {
-  readonly authorityKey: string;
-  readonly rootKey?: string;
-  readonly keyFile: string;
-  readonly keyId: string;
-  readonly profile: string;
-  readonly ca?: string;
-  readonly configHome?: string;
-  readonly force?: boolean;
-}
+const OPTIONS = [
+  option('--authority-key <key>', 'public key of the authority', {
+    parse: publicKey,
+    required: true,
+  }),
+  option(
+    '--root-key <key>',
+    'root key of the network, from which the profile follows even after a theft of the authority key',
+    { parse: publicKey },
+  ),
+  option('--key-file <file>', 'private key of the operator', { required: true }),
+  option('--key-id <id>', 'id of the operator key', {
+    env: 'MESH_OPERATOR_KEY_ID',
+    fallback: FIRST_OPERATORS[0].key_id as string,
+  }),
+  CA_OPTION,
+  profileOption(DEFAULT_PROFILE),
+  CONFIG_HOME,
+  option('--force', 'replace a profile for another authority'),
+] as const;
+
+type ConnectOptions = OptionsIn<typeof OPTIONS> & OutputOptions;
 
 export function addConnectCommand(program: Command): void {
-  const connect = program
-    .command('connect')
-    .description("save an authority and an operator's key as a profile for operator commands")
-    .addArgument(new Argument('<url>', 'address of the authority').argParser(serverUrl))
-    .requiredOption('--authority-key <key>', 'public key of the authority', publicKey)
-    .option(
-      '--root-key <key>',
-      'root key of the network, from which the profile follows even after a theft of the authority key',
-      publicKey,
-    )
-    .requiredOption('--key-file <file>', 'private key of the operator')
-    .addOption(
-      new Option('--key-id <id>', 'id of the operator key')
-        .env('MESH_OPERATOR_KEY_ID')
-        .default(FIRST_OPERATORS[0].key_id),
-    )
-    .addOption(caOption())
-    .addOption(profileOption().default(DEFAULT_PROFILE))
-    .addOption(configHomeOption())
-    .option('--force', 'replace a profile for another authority')
-    .action(runConnect);
-  addLocalOptions(connect, [
-    'mesh-na connect https://na.example --authority-key "$NA_KEY" --key-file operator.key',
-    'mesh-na connect https://b.example --authority-key "$B_KEY" --key-file b.key --profile b',
-  ]);
+  define(program, 'connect', {
+    about: "save an authority and an operator's key as a profile for operator commands",
+    args: [new Argument('<url>', 'address of the authority').argParser(serverUrl)],
+    options: OPTIONS,
+    examples: [
+      'mesh-na connect https://na.example --authority-key "$NA_KEY" --key-file operator.key',
+      'mesh-na connect https://b.example --authority-key "$B_KEY" --key-file b.key --profile b',
+    ],
+    run: runConnect,
+  });
 }
 
-function runConnect(url: string, options: ConnectOptions): void {
-  const { authorityKey, keyId, profile: name, configHome } = options;
+function runConnect(options: ConnectOptions, [url = '']: readonly string[]): void {
+  const { authorityKey, keyId, profile: name = DEFAULT_PROFILE, configHome } = options;
   const key_file = resolve(options.keyFile);
   const seed = onLocalFiles(() => readPrivateKey(key_file, readArgument));
   if (seed.toString('base64') === authorityKey) {

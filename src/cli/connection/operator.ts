@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { readPrivateKey } from '../../base/keys/private-key.ts';
 import { readArgument } from '../../base/named-file.ts';
 import { keyFromSeed, type SigningKey } from '../../client/keys.ts';
@@ -13,62 +13,61 @@ import {
 } from '../../client/operator-client.ts';
 import { readGenesisBlock } from '../../protocol/records/genesis.ts';
 import { FILES } from '../../server/config/data-folder.ts';
+import { DATA_DIR, JSON_OPTION, type OptionsIn, option } from '../kernel/command.ts';
 import { EXIT, failure, noteSignature, onLocalFiles, usageFailure } from '../kernel/errors.ts';
 import { readSaved } from '../kernel/files.ts';
-import { dataDirOption, examples, jsonOption, publicKey } from '../kernel/options.ts';
+import { publicKey } from '../kernel/options.ts';
 import {
+  CONFIG_HOME,
   chosenProfile,
-  configHomeOption,
   DEFAULT_PROFILE,
   FIRST_OPERATORS,
   followProfile,
   profileOption,
 } from './profiles.ts';
-import { addServerOptions, type Reach, serverOf } from './server.ts';
+import { REACH, serverOf } from './server.ts';
 import { agentKey } from './ssh-agent.ts';
 
-export interface OperatorOptions extends Reach {
-  readonly dataDir: string;
-  readonly keyId: string;
-  readonly keyFile?: string;
+export const KEY_ID_OPTION = option('--key-id <id>', 'id of the operator key to sign with', {
+  env: 'MESH_OPERATOR_KEY_ID',
+  fallback: FIRST_OPERATORS[0].key_id as string,
+});
+
+export const OPERATOR = {
+  options: [
+    ...REACH,
+    DATA_DIR,
+    KEY_ID_OPTION,
+    option(
+      '--key-file <file>',
+      'private key file (default: the one that init created in the data folder)',
+      { env: 'MESH_OPERATOR_KEY_FILE' },
+    ),
+    option('--agent', 'sign with ssh-agent instead of a key file'),
+    option(
+      '--agent-key <key>',
+      'public key of the agent key to use (default: its only Ed25519 key)',
+      {
+        parse: publicKey,
+      },
+    ),
+    option('--agent-socket <path>', 'socket of ssh-agent', { env: 'SSH_AUTH_SOCK' }),
+    profileOption(),
+    CONFIG_HOME,
+    JSON_OPTION,
+  ],
+  async before(command: Command): Promise<void> {
+    await applyProfile(command);
+    await connectAgent(command);
+  },
+} as const;
+
+export type OperatorOptions = OptionsIn<typeof OPERATOR.options> & {
   /** From the profile, if one is used. */
   readonly authorityKey?: string;
   /** The key in ssh-agent, if the agent signs. */
   readonly agentSigner?: SigningKey;
-}
-
-/** Ends the definition of a command with the options of every operator command and its examples. */
-export function addOperatorOptions(command: Command, lines: readonly string[]): void {
-  addServerOptions(command)
-    .addOption(dataDirOption())
-    .addOption(
-      new Option('--key-id <id>', 'id of the operator key to sign with')
-        .env('MESH_OPERATOR_KEY_ID')
-        .default(FIRST_OPERATORS[0].key_id),
-    )
-    .addOption(
-      new Option(
-        '--key-file <file>',
-        'private key file (default: the one that init created in the data folder)',
-      ).env('MESH_OPERATOR_KEY_FILE'),
-    )
-    .option('--agent', 'sign with ssh-agent instead of a key file')
-    .addOption(
-      new Option(
-        '--agent-key <key>',
-        'public key of the agent key to use (default: its only Ed25519 key)',
-      ).argParser(publicKey),
-    )
-    .addOption(new Option('--agent-socket <path>', 'socket of ssh-agent').env('SSH_AUTH_SOCK'))
-    .addOption(profileOption())
-    .addOption(configHomeOption())
-    .addOption(jsonOption())
-    .addHelpText('after', examples(lines))
-    .hook('preAction', async (_, action) => {
-      await applyProfile(action);
-      await connectAgent(action);
-    });
-}
+};
 
 async function connectAgent(command: Command): Promise<void> {
   const { agent = false, agentKey: wanted, agentSocket } = command.opts();

@@ -3,7 +3,7 @@
 import { mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { InvalidArgumentError, Option } from 'commander';
+import { InvalidArgumentError } from 'commander';
 import Type, { type Static } from 'typebox';
 import { Value } from 'typebox/value';
 import { messageOf } from '../../base/error-message.ts';
@@ -16,6 +16,7 @@ import { portableSha256 } from '../../client/sha256.ts';
 import { followChain } from '../../protocol/records/authority-chain.ts';
 import { AuthoritySuccession } from '../../protocol/records/authority-succession.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
+import { hidden, option } from '../kernel/command.ts';
 import { EXIT, failure, onLocalFiles } from '../kernel/errors.ts';
 import { readSaved, replaceFile } from '../kernel/files.ts';
 import { printNotice } from '../kernel/output.ts';
@@ -38,13 +39,11 @@ const Profile = Type.Object({
 
 export type Profile = Static<typeof Profile>;
 
-export function profileOption(): Option {
-  return new Option(
-    '--profile <name>',
-    'use the authority that mesh-na connect saved under this name',
-  )
-    .env('MESH_PROFILE')
-    .argParser(profileName);
+export function profileOption(fallback?: string) {
+  const about = 'use the authority that mesh-na connect saved under this name';
+  const made = option('--profile <name>', about, { env: 'MESH_PROFILE', parse: profileName });
+  if (fallback !== undefined) made.default(fallback);
+  return made;
 }
 
 export function profileName(text: string): string {
@@ -55,11 +54,9 @@ export function profileName(text: string): string {
 }
 
 /** An option, because the environment is read only through options. */
-export function configHomeOption(): Option {
-  return new Option('--config-home <folder>', "the user's configuration folder")
-    .env('XDG_CONFIG_HOME')
-    .hideHelp();
-}
+export const CONFIG_HOME = hidden(
+  option('--config-home <folder>', "the user's configuration folder", { env: 'XDG_CONFIG_HOME' }),
+);
 
 /** Null when the profile does not exist. Throws when the file is not a profile. */
 export function readProfile(configHome: string | undefined, name: string): Profile | null {

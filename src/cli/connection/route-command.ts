@@ -1,4 +1,5 @@
 /** A command for one operation: what it is sent, and what is shown of the answer. */
+
 import { Argument, type Command, Option } from 'commander';
 import { isJsonObject, isList, type JsonObject, type JsonValue } from '../../base/json/value.ts';
 import type { SentObject } from '../../client/calls.ts';
@@ -9,17 +10,22 @@ import { PUBLIC_KEY_PATTERN } from '../../protocol/api/scalars.ts';
 import { API, type Api, type OperationName } from '../../protocol/api/table.ts';
 import { isOperatorRoute } from '../../protocol/route-description.ts';
 import {
-  addOutOption,
-  type Description,
-  deliverRecord,
-  type RecordOptions,
-} from '../kernel/deliver.ts';
+  type Asked,
+  define,
+  type Form,
+  type OptionsIn,
+  type Place,
+  WIDE,
+} from '../kernel/command.ts';
+import { type Delivery, deliver, type RecordOptions } from '../kernel/deliver.ts';
 import { readJsonFiles } from '../kernel/files.ts';
-import { type ListOptions, printList } from '../kernel/list.ts';
+import { type Kind, onlyId } from '../kernel/ids.ts';
+import { eachOf, type ListOptions, listOptions, printList } from '../kernel/list.ts';
 import { collectAs, jsonObject, publicKey, wholeNumber } from '../kernel/options.ts';
-import { addWideOption, type Column } from '../kernel/table.ts';
-import { addOperatorOptions, type OperatorOptions, operatorClient } from './operator.ts';
-import { addPublicOptions, publicClient } from './server.ts';
+import { type Line, printResult } from '../kernel/output.ts';
+import type { Column } from '../kernel/table.ts';
+import { OPERATOR, type OperatorOptions, operatorClient } from './operator.ts';
+import { ANYONE, publicClient, type Reach } from './server.ts';
 
 /** Where a command finds members: in JSON files, which come first among its arguments, or as values. */
 export interface Inputs<File extends PropertyKey, Value extends PropertyKey> {
@@ -27,88 +33,94 @@ export interface Inputs<File extends PropertyKey, Value extends PropertyKey> {
   readonly values?: { readonly [Member in Value]: Shown | Option };
 }
 
-/** Adds the inputs to the command; what is returned reads them. */
-export function addInputs<
+/** The inputs of a command as its arguments and options, and how they are read. */
+export function inputsOf<
   Name extends OperationName,
   File extends keyof Sent<Name>,
   Value extends keyof Sent<Name>,
->(
-  command: Command,
-  name: Name,
-  { files, values }: Inputs<File, Value>,
-): () => Promise<Pick<Sent<Name>, File | Value>> {
+>(name: Name, { files, values }: Inputs<File, Value>) {
   const paths = Object.entries<readonly [string, string]>(files ?? {}).map(
     ([member, [syntax, about]]) => {
       const place = syntax.startsWith('-')
         ? new Option(syntax, about)
         : new Argument(syntax, about);
-      addPlace(command, place);
       return { member, place };
     },
   );
-  const options = routeOptions<Operation, never>(API[name], values ?? {});
-  options.addTo(command);
-  return async () => {
-    const given = paths.map(({ place }) => valueAt(command, place) as string | undefined);
-    const records = await readJsonFiles(...given);
-    const read = paths.map(({ member }, index) => [member, records[index]] as const);
-    const named = Object.fromEntries(read.filter(([, record]) => record !== undefined));
-    return { ...named, ...(options.sentIn(command) as object) } as Pick<Sent<Name>, File | Value>;
+  const named = routeOptions<Operation, never>(API[name], values ?? {});
+  const places = [...paths.map(({ place }) => place), ...named.places];
+  return {
+    args: places.filter((place) => place instanceof Argument),
+    options: places.filter((place) => place instanceof Option),
+    async read(command: Command): Promise<Pick<Sent<Name>, File | Value>> {
+      const given = paths.map(({ place }) => valueAt(command, place) as string | undefined);
+      const records = await readJsonFiles(...given);
+      const read = paths.map(({ member }, index) => [member, records[index]] as const);
+      const members = Object.fromEntries(read.filter(([, record]) => record !== undefined));
+      return { ...members, ...(named.sentIn(command) as object) } as Pick<Sent<Name>, File | Value>;
+    },
   };
 }
 
-interface RouteCommand<
+interface RouteForm<
   Name extends OperationName,
   File extends keyof Sent<Name>,
   Value extends keyof Sent<Name>,
-  Given,
-> extends Inputs<File, Value> {
-  readonly about: string;
-  /** What `--out` saves, if the command has it; `record` suffices. */
-  readonly out?: string;
-  readonly notes?: string;
-  readonly examples: readonly string[];
-  /** Arguments and options that are no members. */
-  readonly more?: (command: Command) => unknown;
+  Own extends readonly Option[],
+> extends Inputs<File, Value>,
+    Form<Own, readonly Option[]> {
   /** Completes the members that were given; `args` are the arguments as they were typed. */
   readonly sent?: (
     given: Pick<Sent<Name>, File | Value>,
-    options: Given,
+    options: OptionsIn<Own> & OperatorOptions,
     args: readonly string[],
   ) => Sent<Name> | Promise<Sent<Name>>;
-  /** The answer is a record that must not get lost. */
-  readonly record?: (answer: AnswerOf<Api[Name]>, sent: Sent<Name>) => Description;
-  /** Shows any other answer. */
-  readonly show?: (
-    options: Given & RecordOptions,
+  /** The answer is a record or document that `--out` can save. */
+  readonly record?: (
     answer: AnswerOf<Api[Name]>,
     sent: Sent<Name>,
+    options: OptionsIn<Own> & OperatorOptions & RecordOptions,
+  ) => Delivery;
+  /** Prints an answer that is neither. */
+  readonly show?: (
+    answer: AnswerOf<Api[Name]>,
+    sent: Sent<Name>,
+    options: OptionsIn<Own> & OperatorOptions & RecordOptions,
   ) => void;
+  /** Any other answer as text. */
+  readonly text?: (
+    answer: AnswerOf<Api[Name]>,
+    sent: Sent<Name>,
+    options: OptionsIn<Own> & OperatorOptions & RecordOptions,
+  ) => readonly Line[];
 }
 
-/** Defines the command; whom it asks as whom follows from the access of the operation. */
+/** Defines a command for one operation; whom it asks as whom follows from the access of the operation. */
 export function routeCommand<
   Name extends OperationName,
   File extends keyof Sent<Name> = never,
   Value extends keyof Sent<Name> = never,
-  Given = OperatorOptions,
->(command: Command, name: Name, form: RouteCommand<Name, File, Value, Given>): void {
-  const { about, record, out = record && 'the record', notes, examples, more } = form;
-  command.description(about);
-  const inputs = addInputs<Name, File, Value>(command, name, form);
-  more?.(command);
-  if (out !== undefined) addOutOption(command, out);
-  if (notes !== undefined) command.addHelpText('after', `\n${notes}`);
-  command.action(async () => {
-    const options = command.opts<Given & RecordOptions & OperatorOptions>();
-    const given = await inputs();
-    const sent = (await form.sent?.(given, options, command.args)) ?? (given as Sent<Name>);
-    const answer = await operationAs(options, name)(sent as JsonObject);
-    const read = answer as AnswerOf<Api[Name]>;
-    if (record !== undefined) deliverRecord(options, answer, record(read, sent));
-    form.show?.(options, read, sent);
+  const Own extends readonly Option[] = [],
+>(group: Command, words: string, name: Name, form: RouteForm<Name, File, Value, Own>): void {
+  const { record, out = record && 'the record', args = [], options: own = [] } = form;
+  const inputs = inputsOf<Name, File, Value>(name, form);
+  define(group, words, {
+    ...form,
+    asks: askedFor(name),
+    args: [...inputs.args, ...args],
+    options: [...inputs.options, ...own],
+    ...(out !== undefined && { out }),
+    async run(_, __, command) {
+      const options = command.opts<OptionsIn<Own> & OperatorOptions & RecordOptions>();
+      const given = await inputs.read(command);
+      const sent = (await form.sent?.(given, options, command.args)) ?? (given as Sent<Name>);
+      const answer = await operationAs(options, name)(sent as JsonObject);
+      const read = answer as AnswerOf<Api[Name]>;
+      if (record !== undefined) deliver(options, answer, record(read, sent, options));
+      else if (form.show !== undefined) form.show(read, sent, options);
+      else printResult(options, answer, form.text?.(read, sent, options) ?? []);
+    },
   });
-  addConnection(command, name, examples);
 }
 
 /** The row of a list: the members of its one list. */
@@ -116,41 +128,71 @@ type RowIn<Answer> = {
   readonly [Member in keyof Answer]-?: Answer[Member] extends readonly (infer Row)[] ? Row : never;
 }[keyof Answer];
 
-interface ListCommand<Name extends OperationName, Value extends keyof Sent<Name>>
-  extends Pick<RouteCommand<Name, never, Value, never>, 'about' | 'values' | 'examples' | 'more'> {
+interface ListForm<Name extends OperationName, Value extends keyof Sent<Name>>
+  extends Pick<RouteForm<Name, never, Value, []>, 'about' | 'values' | 'examples'> {
   readonly columns: readonly Column<RowIn<AnswerOf<Api[Name]>> & object>[];
   /** The text for an empty list. */
   readonly none: string;
+  /** Whether rows can be sorted and limited. */
+  readonly isSorted?: boolean;
 }
 
 /** Defines a command that prints a list, of which it reads one page after the other. */
 export function listCommand<Name extends OperationName, Value extends keyof Sent<Name> = never>(
-  command: Command,
+  group: Command,
+  words: string,
   name: Name,
-  form: ListCommand<Name, Value>,
+  { values, columns, none, isSorted = false, ...form }: ListForm<Name, Value>,
 ): void {
-  const { about, values, more = addWideOption, columns, none, examples } = form;
   const { list }: Operation = API[name];
   const member = list?.member ?? '';
-  command.description(about);
-  const shown = routeOptions<Operation, never>(API[name], values ?? {});
-  more(shown.addTo(command));
-  command.action(async () => {
-    const options = command.opts<OperatorOptions & ListOptions>();
-    const filters = shown.sentIn(command) as JsonObject;
-    const read = operationAs(options, name);
-    const pages = pagesOf(
-      (page) => read({ ...filters, ...page }),
-      (answer) => answer[member] as unknown as readonly (RowIn<AnswerOf<Api[Name]>> & object)[],
-    );
-    await printList(options, pages, { member, columns, none });
+  const filters = routeOptions<Operation, never>(API[name], values ?? {});
+  define(group, words, {
+    ...form,
+    asks: askedFor(name),
+    options: [...filters.options, ...(isSorted ? listOptions(columns) : [WIDE])],
+    async run(_, __, command) {
+      const options = command.opts<OperatorOptions & ListOptions>();
+      const pages = listedBy(options, name, filters.sentIn(command) as JsonObject);
+      type Row = RowIn<AnswerOf<Api[Name]>> & object;
+      await printList(options, pages as AsyncIterable<readonly Row[]>, { member, columns, none });
+    },
   });
-  addConnection(command, name, examples);
 }
 
-function addConnection(command: Command, name: OperationName, examples: readonly string[]): void {
-  if (isOperatorRoute(API[name])) addOperatorOptions(command, examples);
-  else addPublicOptions(command, examples);
+/** The pages of a list, asked as these options say. */
+function listedBy(options: OperatorOptions, name: OperationName, filters: JsonObject) {
+  const { list }: Operation = API[name];
+  const read = operationAs(options, name);
+  return pagesOf(
+    (page) => read({ ...filters, ...page }),
+    (answer) => answer[list?.member ?? ''] as readonly JsonObject[],
+  );
+}
+
+/** Where the ids are listed that commands expand, and the filter of the list that narrows them down. */
+const LISTED: {
+  readonly [kind in Kind]: readonly [OperationName, id: readonly string[], filter?: string];
+} = {
+  certificate: ['listCertificates', ['cert_id'], 'cert_id'],
+  'node key': ['listCertificates', ['node_public_key'], 'key'],
+  invite: ['listInvites', ['token_fingerprint'], 'fingerprint'],
+  treaty: ['listTreaties', ['treaty', 'treaty_id']],
+  attestation: ['listAttestations', ['attestation', 'attestation_id']],
+};
+
+/** Returns the full id for an id or unique prefix. */
+export function resolveId(options: Reach, kind: Kind, given: string): Promise<string> {
+  const [name, path, filter] = LISTED[kind];
+  const filters = filter === undefined ? {} : { [filter]: given };
+  const ids = eachOf('Rows', listedBy(options as OperatorOptions, name, filters), (row) =>
+    String(path.reduce<JsonValue>((value, member) => (value as JsonObject)[member] ?? null, row)),
+  );
+  return onlyId(given, kind, ids);
+}
+
+export function askedFor(name: OperationName): Asked<readonly Option[]> {
+  return isOperatorRoute(API[name]) ? OPERATOR : ANYONE;
 }
 
 type Method = (sent: SentObject) => Promise<JsonObject & { readonly next_cursor?: string }>;
@@ -182,17 +224,11 @@ export type Shown = readonly [
   parse?: (text: string) => unknown,
 ];
 
-export interface RouteOptions<Sent> {
-  addTo(command: Command): Command;
-  /** The members that were given to the command, in the names of the wire. */
-  sentIn(command: Command): Sent;
-}
-
 /** Members as options of a command, or as arguments after those that it has already. */
 export function routeOptions<Declared extends Operation, Name extends keyof SentOf<Declared>>(
   operation: Declared,
   shown: { readonly [Offered in Name]: Shown | Option },
-): RouteOptions<Pick<SentOf<Declared>, Name>> {
+) {
   const members = membersOf(operation);
   const places = Object.entries<Shown | Option>(shown).map(([name, each]) => {
     if (each instanceof Option) return { name, place: each };
@@ -200,25 +236,18 @@ export function routeOptions<Declared extends Operation, Name extends keyof Sent
     return { name, place: placeOf({ ...member, schema: withoutNull(member.schema) }, each) };
   });
   return {
-    addTo(command) {
-      for (const { place } of places) addPlace(command, place);
-      return command;
-    },
-    sentIn(command) {
+    places: places.map(({ place }) => place),
+    /** Those of a declaration without arguments. */
+    options: places.flatMap(({ place }) => (place instanceof Option ? [place] : [])),
+    /** The members that were given to the command, in the names of the wire. */
+    sentIn(command: Command): Pick<SentOf<Declared>, Name> {
       const sent = places.map(({ name, place }) => [name, valueAt(command, place)]);
       return Object.fromEntries(sent.filter(([, value]) => value !== undefined));
     },
   };
 }
 
-export type Place = Option | Argument;
-
-export function addPlace(command: Command, place: Place): void {
-  if (place instanceof Option) command.addOption(place);
-  else command.addArgument(place);
-}
-
-export function valueAt(command: Command, place: Place): unknown {
+function valueAt(command: Command, place: Place): unknown {
   if (place instanceof Option) return command.opts()[place.attributeName()];
   return command.processedArgs[command.registeredArguments.indexOf(place)];
 }

@@ -7,7 +7,6 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { Agent, request as requestHttps } from 'node:https';
 import { text } from 'node:stream/consumers';
-import { type Command, Option } from 'commander';
 import { MOST_BYTES } from '../../base/byte-bounds.ts';
 import { inWords } from '../../base/duration.ts';
 import { parseJson } from '../../base/json/parse.ts';
@@ -16,51 +15,40 @@ import { readArgument } from '../../base/named-file.ts';
 import { textOf } from '../../client/body.ts';
 import type { AnswerBody, Fetch, FetchAnswer, ServerOptions } from '../../client/options.ts';
 import { createPublicClient, type PublicClient } from '../../client/public-client.ts';
+import { JSON_OPTION, type OptionsIn, option } from '../kernel/command.ts';
 import { EXIT, failure, onLocalFiles } from '../kernel/errors.ts';
-import { addLocalOptions, serverUrl } from '../kernel/options.ts';
-import { type OutputOptions, printNotice } from '../kernel/output.ts';
+import { serverUrl } from '../kernel/options.ts';
+import { printNotice } from '../kernel/output.ts';
 import { whileWaiting } from '../kernel/terminal.ts';
 
 /** The total time that a command waits; rate limits of an authority are counted per minute. */
 const PATIENCE_MS = 600_000;
 
-export interface Reach extends OutputOptions {
-  readonly url: string;
-  readonly ca?: string;
-  readonly wait?: boolean;
-}
+export const URL_OPTION = option('--url <url>', 'address of the authority', {
+  env: 'MESH_URL',
+  fallback: 'http://127.0.0.1:8443',
+  parse: serverUrl,
+});
 
-export function urlOption(): Option {
-  return new Option('--url <url>', 'address of the authority')
-    .env('MESH_URL')
-    .default('http://127.0.0.1:8443')
-    .argParser(serverUrl);
-}
+export const CA_OPTION = option(
+  '--ca <file>',
+  'PEM file of CA certificates to trust for the authority, instead of those of the system',
+  { env: 'MESH_CA' },
+);
 
 /** Options of every command that asks an authority. */
-export function addServerOptions(command: Command): Command {
-  return command.addOption(urlOption()).addOption(caOption()).addOption(waitOption());
-}
-
-/** Ends the definition of a command with the options of every public command and its examples. */
-export function addPublicOptions(command: Command, lines: readonly string[]): void {
-  addLocalOptions(addServerOptions(command), lines);
-}
-
-export function caOption(): Option {
-  return new Option(
-    '--ca <file>',
-    'PEM file of CA certificates to trust for the authority, instead of those of the system',
-  ).env('MESH_CA');
-}
-
-export function waitOption(): Option {
-  const most = inWords(PATIENCE_MS / 1000);
-  return new Option(
+export const REACH = [
+  URL_OPTION,
+  CA_OPTION,
+  option(
     '--wait',
-    `wait when the authority limits requests or was restored, up to ${most} in total`,
-  );
-}
+    `wait when the authority limits requests or was restored, up to ${inWords(PATIENCE_MS / 1000)} in total`,
+  ),
+] as const;
+
+export const ANYONE = { options: [...REACH, JSON_OPTION] } as const;
+
+export type Reach = OptionsIn<typeof ANYONE.options>;
 
 export function serverOf({ url, ca, wait, json }: Reach): ServerOptions {
   const ask = httpFetch(ca);

@@ -1,14 +1,16 @@
 /** `mesh-na doctor`: diagnoses an authority, on its machine and from a client's point of view. */
+
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { systemRuntime } from '../../base/runtime.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { FILES } from '../../server/config/data-folder.ts';
 import { variablesOf } from '../command-reference.ts';
-import { caOption, certificatesIn, httpFetch } from '../connection/server.ts';
+import { CA_OPTION, certificatesIn, httpFetch } from '../connection/server.ts';
+import { DATA_DIR, define, type OptionsIn, option } from '../kernel/command.ts';
 import { EXIT, failure } from '../kernel/errors.ts';
-import { addLocalOptions, collect, dataDirOption, serverUrl } from '../kernel/options.ts';
+import { serverUrl } from '../kernel/options.ts';
 import {
   type Line,
   type OutputOptions,
@@ -18,49 +20,40 @@ import {
   type Style,
 } from '../kernel/output.ts';
 import { whileWaiting } from '../kernel/terminal.ts';
-import { STATE_IN_DATABASE, signerOption } from '../state/backup.ts';
+import { SIGNER, STATE_IN_DATABASE } from '../state/backup.ts';
 import { environment, storeOption } from '../state/place.ts';
 import { packageVersion } from '../version.ts';
 import { CHECKS, type Finding, OUTCOMES, type Outcome } from './finding.ts';
 
-interface DoctorOptions extends OutputOptions {
-  readonly config?: string;
-  readonly dataDir: string;
-  readonly store?: string;
-  readonly signer?: string;
-  readonly headFile?: readonly string[];
-  readonly tlsCert?: string;
-  readonly tlsKey?: string;
-  readonly backupTo?: string;
-  readonly url?: string;
-  readonly ca?: string;
-  readonly deep?: boolean;
-}
+const DOCTOR = [
+  DATA_DIR,
+  option('--config <file>', 'configuration file, as for serve'),
+  storeOption(STATE_IN_DATABASE),
+  SIGNER,
+  option('--head-file <file>', 'head file of the state, as for serve (repeatable)', { many: true }),
+  option('--tls-cert <file>', 'TLS certificate, as for serve'),
+  option('--tls-key <file>', 'private key of the TLS certificate'),
+  option('--backup-to <folder>', 'folder of backups', { env: 'MESH_BACKUP_TO' }),
+  option('--url <url>', 'also check the authority at this address from the outside', {
+    env: 'MESH_URL',
+    parse: serverUrl,
+  }),
+  CA_OPTION,
+  option('--deep', 'read every row of the state and of the newest backup'),
+] as const;
+
+type DoctorOptions = OptionsIn<typeof DOCTOR> & OutputOptions;
 
 export function addDoctorCommand(program: Command): void {
-  const doctor = program
-    .command('doctor')
-    .description('diagnose an authority: what is wrong, why it matters and what to do')
-    .addOption(dataDirOption())
-    .option('--config <file>', 'configuration file, as for serve')
-    .addOption(storeOption(STATE_IN_DATABASE))
-    .addOption(signerOption())
-    .option('--head-file <file>', 'head file of the state, as for serve (repeatable)', collect)
-    .option('--tls-cert <file>', 'TLS certificate, as for serve')
-    .option('--tls-key <file>', 'private key of the TLS certificate')
-    .addOption(new Option('--backup-to <folder>', 'folder of backups').env('MESH_BACKUP_TO'))
-    .addOption(
-      new Option('--url <url>', 'also check the authority at this address from the outside')
-        .env('MESH_URL')
-        .argParser(serverUrl),
-    )
-    .addOption(caOption())
-    .option('--deep', 'read every row of the state and of the newest backup')
-    .action(run);
-  addLocalOptions(doctor, [
-    'mesh-na doctor --data-dir /var/lib/mesh --backup-to /backup',
-    'mesh-na doctor --url https://na.example',
-  ]);
+  define(program, 'doctor', {
+    about: 'diagnose an authority: what is wrong, why it matters and what to do',
+    options: DOCTOR,
+    examples: [
+      'mesh-na doctor --data-dir /var/lib/mesh --backup-to /backup',
+      'mesh-na doctor --url https://na.example',
+    ],
+    run: (options, _, command) => run(options, command),
+  });
 }
 
 async function run(options: DoctorOptions, command: Command): Promise<void> {

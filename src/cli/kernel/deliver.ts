@@ -2,7 +2,6 @@
  * Output of commands that create a record or read a document. The authority does not store most records, so they must
  * not get lost: they are saved to the file of `--out`, and printed if there is none or it cannot be written.
  */
-import type { Command } from 'commander';
 import type { JsonObject } from '../../base/json/value.ts';
 import { jsonText } from '../../base/json/write.ts';
 import { EXIT, failure, onLocalFiles } from './errors.ts';
@@ -23,58 +22,39 @@ export interface OutOptions {
 
 export interface RecordOptions extends OutputOptions, OutOptions {}
 
-/** Call `assertCanSave` before requesting a record that is issued only once. */
-export function addOutOption(command: Command, what = 'the record'): Command {
-  return command
-    .option('--out <file>', `save ${what} to this file, - for standard output`)
-    .option('--force', 'overwrite the file')
-    .hook('preAction', (_, action) => assertOut(action.opts()));
-}
-
-export interface Description {
-  /** Says briefly what was created. */
+export interface Delivery {
+  /** Says briefly what was created or read. */
   readonly made: string;
   /** Details for people. */
-  readonly about: string;
+  readonly about: string | readonly Line[];
+  /** What is shown, instead of the record, unless `--out` is given. */
+  readonly text?: readonly Line[];
+  /** Shown of a document that is saved. */
+  readonly saved?: string;
 }
 
-export function deliverRecord(
+export function deliver(
   options: RecordOptions,
   record: JsonObject,
-  { made, about }: Description,
+  { made, about, text, saved = `${made} and saved in ${options.out}.` }: Delivery,
 ): void {
-  if (saveRecord(options, record, made)) {
-    printResult(options, record, [`${made} and saved in ${options.out}.`, about]);
-  } else {
+  const lines = typeof about === 'string' ? [about] : about;
+  if (saveRecord(options, record, made)) printResult(options, record, [saved, ...lines]);
+  else if (text !== undefined && options.out !== '-') printResult(options, record, text);
+  else {
     printResult({ json: true }, record, []);
-    if (!options.json) printNote(`${made}. ${about}`);
+    if (text === undefined && !options.json) printNote([`${made}.`, ...lines].join(' '));
   }
 }
 
-/** For commands that show a record as text unless there is a file; `about` is that text. */
-export function showRecord(
-  options: RecordOptions,
-  record: JsonObject,
-  made: string,
-  about: readonly string[],
-): void {
-  if (options.out === '-') printResult({ json: true }, record, []);
-  else if (saveRecord(options, record, made)) {
-    printResult(options, record, [`${made} and saved in ${options.out}.`, ...about]);
-  } else printResult(options, record, [`${made}.`, ...about]);
+/** A record that is shown as text. */
+export function shown(made: string, about: readonly Line[]): Delivery {
+  return { made, about, text: [`${made}.`, ...about] };
 }
 
-/** For commands that show a document as text unless there is a file; `text` is that text. */
-export function showDocument(
-  options: RecordOptions,
-  document: JsonObject,
-  name: string,
-  text: readonly Line[],
-): void {
-  if (options.out === '-') printResult({ json: true }, document, []);
-  else if (saveRecord(options, document, `${name} is read`)) {
-    printResult(options, document, [`Saved to ${options.out}: ${name}.`]);
-  } else printResult(options, document, text);
+/** A document that was read, and is shown as text. */
+export function documentOf({ out }: OutOptions, name: string, text: readonly Line[]): Delivery {
+  return { made: `${name} is read`, about: [], text, saved: `Saved to ${out}: ${name}.` };
 }
 
 interface Saving {
@@ -107,7 +87,8 @@ function saveRecord(options: OutOptions, record: JsonObject, made: string): bool
   return saveText(options, `${jsonText(record)}\n`, { made, isSecret: false, fallback });
 }
 
-function assertOut({ out, force = false }: OutOptions): void {
+/** Checked before a record is requested that is issued only once. */
+export function assertOut({ out, force = false }: OutOptions): void {
   if (out === undefined || out === '-') return;
   onLocalFiles(() => assertCanSave(out, { overwrites: force }));
 }

@@ -43,32 +43,29 @@ export function keyOrBeginning(text: string): string {
   return BEGINNING_OF_KEY.test(text) ? text : publicKey(text);
 }
 
+/** What commands expand, and whether a text is whole, or not the beginning of one. */
+const KINDS = {
+  certificate: isWholeId,
+  treaty: isWholeId,
+  attestation: isWholeId,
+  invite: (text: string) => text.length === FINGERPRINT_LENGTH || !BEGINNING_OF_ID.test(text),
+  'node key': isPublicKey,
+} as const;
+
+export type Kind = keyof typeof KINDS;
+
+const FINGERPRINT_LENGTH = 16;
+
+function isWholeId(text: string): boolean {
+  return UUID.test(text) || !BEGINNING_OF_ID.test(text);
+}
+
 /**
  * Expands the prefix `given` to the only id that begins with it. All ids are checked, so that a command never acts on
  * the wrong one. A full id, or text that is not a prefix of an id, is returned unchanged.
  */
-export function wholeId(given: string, what: string, ids: AsyncIterable<string>): Promise<string> {
-  const isWhole = UUID.test(given) || !BEGINNING_OF_ID.test(given);
-  return isWhole ? Promise.resolve(given) : onlyOne(given, what, ids);
-}
-
-/** The same for a public key. */
-export function wholeKey(given: string, ids: AsyncIterable<string>): Promise<string> {
-  return isPublicKey(given) ? Promise.resolve(given) : onlyOne(given, 'node key', ids);
-}
-
-/** The same for a fingerprint with this many hex digits. */
-export function wholeFingerprint(
-  given: string,
-  what: string,
-  length: number,
-  ids: AsyncIterable<string>,
-): Promise<string> {
-  const isWhole = given.length === length || !BEGINNING_OF_ID.test(given);
-  return isWhole ? Promise.resolve(given) : onlyOne(given, what, ids);
-}
-
-async function onlyOne(given: string, what: string, ids: AsyncIterable<string>): Promise<string> {
+export async function onlyId(given: string, what: Kind, ids: AsyncIterable<string>) {
+  if (KINDS[what](given)) return given;
   if (given.length < SHORTEST) {
     const message = `${given} is too short: give at least the first ${SHORTEST} characters of the ${what}`;
     throw failure(EXIT.usage, 'usage', message);

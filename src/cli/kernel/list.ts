@@ -2,12 +2,13 @@
  * Reads long lists page by page and prints rows as they arrive, in the order and up to the length that `--sort`,
  * `--reverse` and `--limit` give. An incomplete page is requested again.
  */
-import { type Command, Option } from 'commander';
+
 import type { JsonObject } from '../../base/json/value.ts';
 import { parseRequestTimestamp } from '../../base/timestamp.ts';
+import { option, WIDE } from './command.ts';
 import { wholeNumber } from './options.ts';
 import { asJson, type OutputOptions, printJsonList, printText } from './output.ts';
-import { addWideOption, type Column, openTable, type TableOptions } from './table.ts';
+import { type Column, openTable, type TableOptions } from './table.ts';
 import { countedParts } from './terminal.ts';
 
 /** Yields one value per row, for searching a whole list, and shows progress. */
@@ -69,15 +70,15 @@ export interface ListOptions extends TableOptions {
   readonly limit?: number;
 }
 
-export function addListOptions<Row>(command: Command, columns: readonly Column<Row>[]): Command {
-  const sort = new Option(
-    '--sort <column>',
-    'sort by this column, which reads the whole list first',
-  );
-  return addWideOption(command)
-    .addOption(sort.choices(columns.map(keyOf)))
-    .option('--reverse', 'with --sort: the other way around')
-    .option('--limit <n>', 'at most this many rows', wholeNumber());
+export function listOptions<Row>(columns: readonly Column<Row>[]) {
+  return [
+    WIDE,
+    option('--sort <column>', 'sort by this column, which reads the whole list first', {
+      choices: columns.map(keyOf),
+    }),
+    option('--reverse', 'with --sort: the other way around'),
+    option('--limit <n>', 'at most this many rows', { parse: wholeNumber() }),
+  ] as const;
 }
 
 /** The rows that are wanted, in their order. Without `--sort`, no page is read that is not needed. */

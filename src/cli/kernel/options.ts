@@ -1,6 +1,6 @@
 /** Options that several commands share. */
 import type { EventEmitter } from 'node:events';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { isPublicKey } from '../../base/crypto/public-key.ts';
 import { parseDuration } from '../../base/duration.ts';
 import { isJsonObject, type JsonObject } from '../../base/json/value.ts';
@@ -8,12 +8,7 @@ import { publicKeyProblem, saysPrivate } from '../../base/keys/public-key.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import { formatInstant, parseRequestTimestamp } from '../../base/timestamp.ts';
 import { parsed } from '../../client/received.ts';
-import { AUDIT_EVENTS, type AuditEvent } from '../../protocol/rows/audit-event.ts';
 import { usageFailure } from './errors.ts';
-import type { OutputOptions } from './output.ts';
-
-/** A day: longer than any sensible interval, far below the limit of a timer. */
-export const LONGEST_INTERVAL_SECONDS = 86_400;
 
 export const HIGHEST_PORT = 65_535;
 
@@ -21,58 +16,6 @@ export const HIGHEST_PORT = 65_535;
 export interface NamedKey {
   readonly id: string | null;
   readonly key: string;
-}
-
-/** Options of every node command. */
-export interface FolderOptions extends OutputOptions {
-  readonly nodeDir: string;
-}
-
-export function jsonOption(): Option {
-  return new Option('--json', 'print exactly one JSON object');
-}
-
-export function dataDirOption(): Option {
-  return new Option('--data-dir <folder>', "the authority's data folder")
-    .env('MESH_DATA_DIR')
-    .default('./mesh-data');
-}
-
-/** Ends the definition of a command that needs no authority with what every such command has. */
-export function addLocalOptions(command: Command, lines: readonly string[]): void {
-  command.addOption(jsonOption()).addHelpText('after', examples(lines));
-}
-
-/** Ends the definition of a command with the options of every node command and its examples. */
-export function addFolderOptions(command: Command, lines: readonly string[]): void {
-  addLocalOptions(command.option('--node-dir <folder>', "the node's folder", './mesh-node'), lines);
-}
-
-export function statusOption(statuses: readonly string[]): Option {
-  return new Option('--status <status>', 'only those with this status').choices(statuses);
-}
-
-/** For callers that only want to know whether a record is genuine. */
-export function acceptDenialOption(what: string): Option {
-  return new Option('--accept-denial', `exit with code 0 for ${what}, too, if it is genuine`);
-}
-
-/** A newer authority may log other types, which this filter does not support. */
-export function eventTypeOption(): Option {
-  const option = new Option('--type <event>', 'only events of this type (repeatable)');
-  option.argChoices = [...AUDIT_EVENTS];
-  return option.argParser(collectAs(eventType));
-}
-
-function eventType(text: string): AuditEvent {
-  const type = AUDIT_EVENTS.find((name) => name === text);
-  if (type !== undefined) return type;
-  throw new InvalidArgumentError(`The types of events are ${AUDIT_EVENTS.join(', ')}.`);
-}
-
-/** The examples that end a command's help. */
-export function examples(lines: readonly string[]): string {
-  return ['', 'Examples:', ...lines.map((line) => `  $ ${line}`)].join('\n');
 }
 
 /** Parses a whole number from 1 to `highest`. */
@@ -152,12 +95,6 @@ export function namedKey(text: string): NamedKey {
   if (isPublicKey(text)) return { id: null, key: text };
   const mark = text.indexOf('=');
   return { id: text.slice(0, Math.max(mark, 0)), key: publicKey(text.slice(mark + 1)) };
-}
-
-/** Option for the keys that must have signed a record; `flag` is, for example, `--issuer-key`. */
-export function signerKeyOption(flag: string, whose = 'it'): Option {
-  const text = `key that must have signed ${whose} (repeatable; default: the authority's)`;
-  return new Option(`${flag} <key>`, text).argParser(collectAs(publicKey));
 }
 
 /** Parses a JSON object; its number tokens are preserved. */

@@ -1,5 +1,4 @@
 /** Tables: plain and complete in pipes and files; on a terminal colored, fitted to its width, with short ids and times. */
-import type { Command } from 'commander';
 import stringWidth from 'string-width';
 import { fromNow } from '../../base/duration.ts';
 import { systemRuntime } from '../../base/runtime.ts';
@@ -60,10 +59,6 @@ export function timeColumn<Row>(
   rank?: number,
 ): Column<Row> {
   return { title, cell, holds: 'time', rank };
-}
-
-export function addWideOption(command: Command): Command {
-  return command.option('--wide', 'on a terminal: all columns, with full ids and timestamps');
 }
 
 export function tableOf<Row>(

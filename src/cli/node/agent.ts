@@ -1,27 +1,18 @@
 /** `mesh-na agent`: finds agents by capability, and registers the agent of a node. */
 
-import { type Command, Option } from 'commander';
-import type { JsonObject } from '../../base/json/value.ts';
+import type { Command } from 'commander';
 import { createNodeClient } from '../../client/node-client.ts';
 import type { Agent } from '../../client/sign-agent.ts';
 import type { AgentList } from '../../protocol/answers/enrollment.ts';
 import type { AgentDescriptor } from '../../protocol/records/agent-descriptor.ts';
 import { routeCommand } from '../connection/route-command.ts';
-import { addServerOptions, type Reach, serverOf } from '../connection/server.ts';
+import { REACH, type Reach, serverOf } from '../connection/server.ts';
+import { define, type OptionsIn, option, WIDE } from '../kernel/command.ts';
 import { onLocalFiles, usageFailure } from '../kernel/errors.ts';
-import {
-  addFolderOptions,
-  collect,
-  type FolderOptions,
-  HIGHEST_PORT,
-  jsonObject,
-  LONGEST_INTERVAL_SECONDS,
-  wholeNumber,
-} from '../kernel/options.ts';
+import { HIGHEST_PORT, jsonObject, wholeNumber } from '../kernel/options.ts';
 import type { Line } from '../kernel/output.ts';
-import { type OutputOptions, printResult } from '../kernel/output.ts';
+import { printResult } from '../kernel/output.ts';
 import {
-  addWideOption,
   type Column,
   column,
   idColumn,
@@ -29,23 +20,43 @@ import {
   tableOf,
   timeColumn,
 } from '../kernel/table.ts';
-import { readCertificate, readNodeKey } from './folder.ts';
+import {
+  FOLDER,
+  type FolderOptions,
+  LONGEST_INTERVAL_SECONDS,
+  readCertificate,
+  readNodeKey,
+} from './folder.ts';
 import { beatUntilStopped } from './heartbeat.ts';
 
 export function addAgentCommands(program: Command): void {
   const agent = program
     .command('agent')
     .description('find agents, or register the agent of this node');
-  routeCommand(agent.command('list'), 'listAgents', {
+  routeCommand(agent, 'list', 'listAgents', {
     about: 'list the agents with a capability; without one, show only their number',
     values: { capability: ['[capability]', 'the exact capability'] },
-    more: addWideOption,
+    options: [WIDE],
     examples: ['mesh-na agent list', 'mesh-na agent list llm:chat --json'],
-    show: (options: TableOptions & OutputOptions, list) =>
-      printResult(options, list, listText(list, options)),
+    text: (list, _, options) => listText(list, options),
   });
-  defineRegister(agent.command('register'));
-  defineUnregister(agent.command('unregister'));
+  define(agent, 'register', {
+    about: 'register the agent of this node under its capabilities, or refresh the registration',
+    asks: FOLDER,
+    options: REGISTER,
+    examples: [
+      'mesh-na agent register --agent-id a-1 --capability llm:chat --host 10.0.0.7 --port 7448',
+      'mesh-na agent register --agent-id a-1 --host 10.0.0.7 --port 7448 --every 300',
+    ],
+    run: runRegister,
+  });
+  define(agent, 'unregister', {
+    about: 'remove the registration of the agent of this node',
+    asks: FOLDER,
+    options: REACH,
+    examples: ['mesh-na agent unregister'],
+    run: runUnregister,
+  });
 }
 
 const COLUMNS: readonly Column<AgentDescriptor>[] = [
@@ -67,52 +78,29 @@ const LONGEST_LIFETIME_SECONDS = 31_536_000;
 /** The loop waits up to a tenth longer than its interval. */
 const LATEST_REFRESH = 1.1;
 
-interface AgentOptions extends FolderOptions, Reach {}
+const REGISTER = [
+  option('--agent-id <id>', 'name of the agent', { required: true }),
+  option('--capability <tag>', 'capability of the agent (repeatable)', { many: true }),
+  option('--host <host>', 'host where it can be reached', { required: true }),
+  option('--port <n>', 'port where it can be reached', {
+    parse: wholeNumber(HIGHEST_PORT),
+    required: true,
+  }),
+  option('--scheme <scheme>', 'protocol to reach it with', { fallback: 'ws' }),
+  option('--lifetime-seconds <n>', 'lifetime of the registration', {
+    parse: wholeNumber(LONGEST_LIFETIME_SECONDS),
+    fallback: 600,
+  }),
+  option('--metadata <json>', 'free-form metadata', { parse: jsonObject }),
+  option(
+    '--every <seconds>',
+    'keep refreshing at about this interval (±10 %) until stopped by a signal',
+    { parse: wholeNumber(LONGEST_INTERVAL_SECONDS) },
+  ),
+  ...REACH,
+] as const;
 
-interface RegisterOptions extends AgentOptions {
-  readonly agentId: string;
-  readonly capability?: readonly string[];
-  readonly host: string;
-  readonly port: number;
-  readonly scheme: string;
-  readonly metadata?: JsonObject;
-  readonly lifetimeSeconds: number;
-  readonly every?: number;
-}
-
-function defineRegister(register: Command): void {
-  register
-    .description(
-      'register the agent of this node under its capabilities, or refresh the registration',
-    )
-    .requiredOption('--agent-id <id>', 'name of the agent')
-    .option('--capability <tag>', 'capability of the agent (repeatable)', collect)
-    .requiredOption('--host <host>', 'host where it can be reached')
-    .requiredOption('--port <n>', 'port where it can be reached', wholeNumber(HIGHEST_PORT))
-    .option('--scheme <scheme>', 'protocol to reach it with', 'ws')
-    .option(
-      '--lifetime-seconds <n>',
-      'lifetime of the registration',
-      wholeNumber(LONGEST_LIFETIME_SECONDS),
-      600,
-    )
-    .addOption(new Option('--metadata <json>', 'free-form metadata').argParser(jsonObject))
-    .option(
-      '--every <seconds>',
-      'keep refreshing at about this interval (±10 %) until stopped by a signal',
-      wholeNumber(LONGEST_INTERVAL_SECONDS),
-    )
-    .action(runRegister);
-  addFolderOptions(addServerOptions(register), [
-    'mesh-na agent register --agent-id a-1 --capability llm:chat --host 10.0.0.7 --port 7448',
-    'mesh-na agent register --agent-id a-1 --host 10.0.0.7 --port 7448 --every 300',
-  ]);
-}
-
-function defineUnregister(unregister: Command): void {
-  unregister.description('remove the registration of the agent of this node').action(runUnregister);
-  addFolderOptions(addServerOptions(unregister), ['mesh-na agent unregister']);
-}
+type RegisterOptions = FolderOptions & OptionsIn<typeof REGISTER>;
 
 async function runRegister(options: RegisterOptions): Promise<void> {
   const { nodeDir, every, lifetimeSeconds, agentId } = options;
@@ -147,7 +135,7 @@ function agentOf(options: RegisterOptions, network_name: string): Agent {
   };
 }
 
-async function runUnregister(options: AgentOptions): Promise<void> {
+async function runUnregister(options: FolderOptions & Reach): Promise<void> {
   const key = onLocalFiles(() => readNodeKey(options.nodeDir));
   const answer = await createNodeClient({ ...serverOf(options), key }).unregisterAgent();
   printResult(options, answer, [`The agent of node ${key.publicKey} is no longer registered.`]);

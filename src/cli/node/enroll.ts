@@ -1,7 +1,7 @@
 /** `node join` and `node renew`: save a certificate only if it is for this node and network. */
 
 import { hostname } from 'node:os';
-import { type Command, InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import { MOST_BYTES } from '../../base/byte-bounds.ts';
 import { jsonText } from '../../base/json/write.ts';
 import { parseKeyText } from '../../base/keys/key-file.ts';
@@ -15,12 +15,14 @@ import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { readJoinCertificate } from '../../protocol/records/join-certificate.ts';
 import { isHostName } from '../../protocol/rows/node-description.ts';
 import { serverOf } from '../connection/server.ts';
+import { type OptionsIn, option } from '../kernel/command.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from '../kernel/errors.ts';
 import { bytesOf, notHolding, systemCode } from '../kernel/files.ts';
-import type { FolderOptions } from '../kernel/options.ts';
+import { wholeNumber } from '../kernel/options.ts';
 import { printNotice, printResult } from '../kernel/output.ts';
 import {
   certificatePath,
+  type FolderOptions,
   hasNodeKey,
   makeNodeKey,
   type NodeOptions,
@@ -31,14 +33,20 @@ import {
 } from './folder.ts';
 import { type TrustOptions, updateNetwork } from './trust.ts';
 
-interface RenewOptions extends NodeOptions, TrustOptions {
-  readonly validityHours?: number;
-}
+export const VALIDITY = option(
+  '--validity-hours <n>',
+  'requested validity, limited by the invite (default: 168)',
+  { parse: wholeNumber() },
+);
 
-interface JoinOptions extends RenewOptions, HostnameOptions {
-  readonly token?: string;
-  readonly tokenFile?: string;
-}
+type RenewOptions = NodeOptions & TrustOptions & OptionsIn<[typeof VALIDITY]>;
+
+export const TOKEN = [
+  option('--token <token>', 'the invite token (other users of this machine may see it)'),
+  option('--token-file <file>', 'file with the invite token, - for standard input'),
+] as const;
+
+type JoinOptions = RenewOptions & HostnameOptions & OptionsIn<typeof TOKEN>;
 
 interface Expected {
   readonly publicKey: string;
@@ -148,19 +156,18 @@ function keepCertificate(options: FolderOptions, received: unknown, expected: Ex
 }
 
 /** The host name that a node reports when it joins, so that its operators recognize the machine. */
+export const HOSTNAME = [
+  option(
+    '--hostname <name>',
+    'host name to report to the operators when joining (default: that of this machine)',
+    { parse: hostName as (text: string) => string | false },
+  ),
+  new Option('--no-hostname', 'report no host name'),
+] as const;
+
 export interface HostnameOptions {
   /** False for none; by default that of the machine. */
   readonly hostname?: string | false;
-}
-
-export function addHostnameOptions(command: Command): Command {
-  return command
-    .option(
-      '--hostname <name>',
-      'host name to report to the operators when joining (default: that of this machine)',
-      hostName,
-    )
-    .option('--no-hostname', 'report no host name');
 }
 
 /** A machine may have a host name that cannot be reported. */

@@ -10,7 +10,6 @@ import { readPrivateKey } from '../../base/keys/private-key.ts';
 import { readNamedFile } from '../../base/named-file.ts';
 import type { StampStorage } from '../../client/kept-request.ts';
 import { keyFromSeed, newSeed, type SigningKey } from '../../client/keys.ts';
-import type { ProofForm } from '../../client/node-client.ts';
 import { type GenesisBlock, readGenesisBlock } from '../../protocol/records/genesis.ts';
 import {
   type JoinCertificate,
@@ -21,14 +20,30 @@ import {
   readCertificateRevocationList,
 } from '../../protocol/records/revocation-list.ts';
 import type { Reach } from '../connection/server.ts';
+import { JSON_OPTION, type OptionsIn, option } from '../kernel/command.ts';
 import { onLocalFiles } from '../kernel/errors.ts';
 import { readSaved, replaceFile } from '../kernel/files.ts';
-import type { FolderOptions } from '../kernel/options.ts';
+
+/** A command of a node, whose files are in one folder. */
+export const FOLDER = {
+  options: [
+    option('--node-dir <folder>', "the node's folder", { fallback: './mesh-node' }),
+    JSON_OPTION,
+  ],
+} as const;
+
+export type FolderOptions = OptionsIn<typeof FOLDER.options>;
+
+export const PROOF = option('--proof <form>', 'where to send the proof of the key', {
+  choices: ['body', 'header'],
+  fallback: 'body',
+});
 
 /** Options of the node commands that prove possession of the node's key. */
-export interface NodeOptions extends FolderOptions, Reach {
-  readonly proof: ProofForm;
-}
+export type NodeOptions = FolderOptions & Reach & OptionsIn<[typeof PROOF]>;
+
+/** A day: longer than any sensible interval, far below the limit of a timer. */
+export const LONGEST_INTERVAL_SECONDS = 86_400;
 
 export function keyPath(folder: string): string {
   return join(folder, 'node.key');

@@ -9,17 +9,32 @@ import { createHeartbeatSessions } from '../../client/heartbeat-sessions.ts';
 import { createNodeClient } from '../../client/node-client.ts';
 import type { Acknowledgement } from '../../protocol/answers/enrollment.ts';
 import { serverOf } from '../connection/server.ts';
+import { type OptionsIn, option } from '../kernel/command.ts';
 import { onLocalFiles, outcomeOf } from '../kernel/errors.ts';
-import { LONGEST_INTERVAL_SECONDS } from '../kernel/options.ts';
+import { wholeNumber } from '../kernel/options.ts';
 import { type OutputOptions, printNotice, printResult } from '../kernel/output.ts';
 import { stopSignal } from '../service/stop-request.ts';
-import { genesisPath, type NodeOptions, readCertificate, readNodeKey } from './folder.ts';
+import {
+  genesisPath,
+  LONGEST_INTERVAL_SECONDS,
+  type NodeOptions,
+  readCertificate,
+  readNodeKey,
+} from './folder.ts';
 import { pinnedAudience, trustInFolder, updateNetwork } from './trust.ts';
 
-interface HeartbeatOptions extends NodeOptions {
-  readonly status: string;
-  readonly every?: number;
-}
+export const HEALTH = option('--status <text>', 'what to report', {
+  fallback: 'healthy' as string,
+});
+
+export const BEAT = [
+  HEALTH,
+  option('--every <seconds>', 'repeat at about this interval (±10 %) until stopped by a signal', {
+    parse: wholeNumber(LONGEST_INTERVAL_SECONDS),
+  }),
+] as const;
+
+type HeartbeatOptions = NodeOptions & OptionsIn<typeof BEAT>;
 
 export async function runHeartbeat(options: HeartbeatOptions): Promise<void> {
   const { every } = options;

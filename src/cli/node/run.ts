@@ -10,22 +10,36 @@ import { systemRuntime } from '../../base/runtime.ts';
 import type { AgentRecord, AgentStorage } from '../../client/agent-storage.ts';
 import { type AgentEvent, type ChangedRecord, createNodeAgent } from '../../client/node-agent.ts';
 import { successionText } from '../connection/profiles.ts';
+import { URL_OPTION } from '../connection/server.ts';
+import { type OptionsIn, option } from '../kernel/command.ts';
 import { EXIT, failure, onLocalFiles } from '../kernel/errors.ts';
 import { assertCanSave, replaceFile, systemCode } from '../kernel/files.ts';
+import { duration } from '../kernel/options.ts';
 import { printNotice, printResult } from '../kernel/output.ts';
 import { stopSignal } from '../service/stop-request.ts';
-import { type HostnameOptions, inviteTokenIn, reportedHostname } from './enroll.ts';
-import { hasNodeKey, makeNodeKey, type NodeOptions, readNodeKey } from './folder.ts';
+import { type HostnameOptions, inviteTokenIn, reportedHostname, VALIDITY } from './enroll.ts';
+import { hasNodeKey, makeNodeKey, PROOF, readNodeKey } from './folder.ts';
+import { HEALTH } from './heartbeat.ts';
 import { pinnedRootKey, type TrustOptions } from './trust.ts';
 
-interface RunOptions extends NodeOptions, TrustOptions, HostnameOptions {
-  readonly tokenFile?: string;
-  readonly onChange?: string;
-  readonly validityHours?: number;
-  /** Milliseconds. */
-  readonly successionSpread: number;
-  readonly status: string;
-}
+export const RUN = [
+  option('--token-file <file>', 'file with the invite token, needed until there is a certificate'),
+  HEALTH,
+  option(
+    '--on-change <command>',
+    'shell command to run after changes, with their names as arguments: certificate, genesis, authority-keys, crl, policy',
+  ),
+  option(
+    '--succession-spread <duration>',
+    "renew within this time after the authority's key was replaced because it was compromised",
+    { env: 'MESH_SUCCESSION_SPREAD', fallback: 600_000, shown: '10m', parse: duration },
+  ),
+  VALIDITY,
+  URL_OPTION,
+  PROOF,
+] as const;
+
+type RunOptions = OptionsIn<typeof RUN> & TrustOptions & HostnameOptions;
 
 export async function runAgent(options: RunOptions): Promise<void> {
   const { nodeDir, url, proof, status, tokenFile, validityHours, onChange, successionSpread } =

@@ -3,7 +3,6 @@
  * revocation list must be consistent with those in the node folder.
  */
 
-import type { Command } from 'commander';
 import { MOST_BYTES } from '../../base/byte-bounds.ts';
 import { messageOf } from '../../base/error-message.ts';
 import { jsonText } from '../../base/json/write.ts';
@@ -24,13 +23,15 @@ import {
 } from '../../protocol/records/revocation-list.ts';
 import { followKeys, successionText } from '../connection/profiles.ts';
 import { publicClient, type Reach } from '../connection/server.ts';
+import { type OptionsIn, option } from '../kernel/command.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from '../kernel/errors.ts';
 import { notHolding, readGenesisFile, readJsonFile } from '../kernel/files.ts';
-import { type FolderOptions, publicKey } from '../kernel/options.ts';
+import { publicKey } from '../kernel/options.ts';
 import { printNote, printNotice } from '../kernel/output.ts';
 import { isConfirmed, isTerminal } from '../kernel/terminal.ts';
 import {
   authorityKeysPath,
+  type FolderOptions,
   genesisPath,
   type HeldNetwork,
   readHeldAuthority,
@@ -38,26 +39,20 @@ import {
   saveNetwork,
 } from './folder.ts';
 
-export interface TrustOptions extends FolderOptions, Reach {
-  readonly rootKey?: string;
-  readonly genesis?: string;
-  readonly trustOnFirstUse?: boolean;
-}
+export const TRUST = [
+  option('--root-key <key>', 'root key of the network, which signed its genesis', {
+    parse: publicKey,
+  }),
+  option('--genesis <file>', 'genesis of the network, instead of the root key'),
+  option('--trust-on-first-use', 'trust the root key that the authority presents, without asking'),
+] as const;
+
+export type TrustOptions = OptionsIn<typeof TRUST> & FolderOptions & Reach;
 
 export interface VerifiedNetwork {
   readonly genesis: GenesisBlock;
   readonly crl: CertificateRevocationList;
   readonly trust: NetworkTrust;
-}
-
-export function addTrustOptions(command: Command): Command {
-  return command
-    .option('--root-key <key>', 'root key of the network, which signed its genesis', publicKey)
-    .option('--genesis <file>', 'genesis of the network, instead of the root key')
-    .option(
-      '--trust-on-first-use',
-      'trust the root key that the authority presents, without asking',
-    );
 }
 
 /**
@@ -113,11 +108,19 @@ export async function pinnedRootKey(options: TrustOptions): Promise<string> {
   return pin?.rootKey ?? (await updateNetwork(options)).genesis.root_public_key;
 }
 
-export interface OfflineTrustOptions extends TrustOptions {
-  readonly offline?: boolean;
-  readonly crl?: string;
-  readonly authorityKeys?: string;
-}
+type OfflineTrustOptions = TrustOptions & OptionsIn<typeof STATUS>;
+
+export const STATUS = [
+  option('--offline', 'verify with the documents in the node folder, without asking the authority'),
+  option(
+    '--crl <file>',
+    'with --offline: revocation list to use instead of the one in the node folder',
+  ),
+  option(
+    '--authority-keys <file>',
+    'with --offline: /authority-keys of the network, to follow from the key in the node folder',
+  ),
+] as const;
 
 /** Verifies the documents in the node folder, or those in files instead, without network access. */
 export async function verifyHeldNetwork(options: OfflineTrustOptions): Promise<VerifiedNetwork> {

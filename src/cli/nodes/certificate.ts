@@ -1,11 +1,11 @@
 /** `mesh-na certificate`: looks up and revokes the certificates of nodes. */
-import { type Command, Option } from 'commander';
+
+import type { Command } from 'commander';
 import {
   type CertificateFilters,
   certificatePages,
   isStillMeant,
 } from '../../client/certificate-search.ts';
-import { pagesOf } from '../../client/list-pages.ts';
 import type { OperatorClient } from '../../client/operator-client.ts';
 import type { Revocation } from '../../protocol/answers/operators.ts';
 import { listCertificates } from '../../protocol/api/certificates.ts';
@@ -19,25 +19,15 @@ import {
   type CertificateStatusFilter,
   isAccepted,
 } from '../../protocol/rows/certificate.ts';
-import {
-  addOperatorOptions,
-  type OperatorOptions,
-  operatorClient,
-} from '../connection/operator.ts';
-import { routeCommand, routeOptions } from '../connection/route-command.ts';
+import { OPERATOR, type OperatorOptions, operatorClient } from '../connection/operator.ts';
+import { resolveId, routeCommand, routeOptions } from '../connection/route-command.ts';
+import { define, type OptionsIn, option, WIDE } from '../kernel/command.ts';
 import { usageFailure } from '../kernel/errors.ts';
-import { keyOrBeginning, wholeId, wholeKey } from '../kernel/ids.ts';
-import { addListOptions, eachOf, type ListOptions, printList, rowsOf } from '../kernel/list.ts';
-import { statusOption, timeAgo, timeAhead, wholeNumber } from '../kernel/options.ts';
-import { asJson, type OutputOptions, printNotice, printResult } from '../kernel/output.ts';
-import {
-  addWideOption,
-  type Column,
-  column,
-  idColumn,
-  type TableOptions,
-  timeColumn,
-} from '../kernel/table.ts';
+import { keyOrBeginning } from '../kernel/ids.ts';
+import { type ListOptions, listOptions, printList, rowsOf } from '../kernel/list.ts';
+import { timeAgo, timeAhead, wholeNumber } from '../kernel/options.ts';
+import { asJson, type Line, printNotice, printResult } from '../kernel/output.ts';
+import { type Column, column, idColumn, timeColumn } from '../kernel/table.ts';
 import { assertMeant, type Many, printDryRun } from '../kernel/terminal.ts';
 import { descriptionColumns, descriptionLines, labelFilter, nameFilter } from './descriptions.ts';
 
@@ -56,40 +46,42 @@ export function addCertificateCommands(program: Command): void {
   const certificate = program
     .command('certificate')
     .description('look up and revoke certificates of nodes');
-  defineList(certificate.command('list'));
+  const filters = certificateFilters();
+  define(certificate, 'list', {
+    about: 'list the certificates of nodes, including silent, expired and revoked ones (standard)',
+    asks: OPERATOR,
+    options: [
+      option('--status <status>', 'only those with this status', {
+        choices: CERTIFICATE_STATUS_FILTERS,
+      }),
+      option('--key <public-key>', 'only certificates of this node key', { parse: keyOrBeginning }),
+      ...filters.options,
+      ...listOptions(CERTIFICATE_COLUMNS),
+    ],
+    examples: [
+      "mesh-na certificate list --name 'web-*' --sort last-contact",
+      'mesh-na certificate list --silent-since 30d',
+      'mesh-na certificate list --expires-before 7d --json | jq .count',
+    ],
+    run: (_, __, command) => runList(filters.sentIn(command), command.opts()),
+  });
 
-  routeCommand(certificate.command('show'), 'readCertificate', {
+  routeCommand(certificate, 'show', 'readCertificate', {
     about: 'show one certificate, and when its node last reported (standard)',
     values: { cert_id: ['<cert-id>', 'certificate id, or at least its first 8 characters'] },
     examples: ['mesh-na certificate show 5a1f6e0c'],
-    sent: async ({ cert_id }, options: OperatorOptions) => ({
-      cert_id: await wholeCertificateId(operatorClient(options), cert_id),
+    sent: async ({ cert_id }, options) => ({
+      cert_id: await resolveId(options, 'certificate', cert_id),
     }),
-    show: printCertificate,
+    text: certificateText,
   });
 
-  defineRevoke(certificate.command('revoke'));
+  defineRevoke(certificate);
 }
 
 interface CertificateListOptions extends OperatorOptions, ListOptions {
   readonly key?: string;
   readonly status?: CertificateStatusFilter;
-}
-
-function defineList(list: Command): void {
-  const filters = certificateFilters();
-  list
-    .description(
-      'list the certificates of nodes, including silent, expired and revoked ones (standard)',
-    )
-    .addOption(statusOption(CERTIFICATE_STATUS_FILTERS))
-    .option('--key <public-key>', 'only certificates of this node key', keyOrBeginning)
-    .action((options) => runList(filters.sentIn(list), options));
-  addOperatorOptions(addListOptions(filters.addTo(list), CERTIFICATE_COLUMNS), [
-    "mesh-na certificate list --name 'web-*' --sort last-contact",
-    'mesh-na certificate list --silent-since 30d',
-    'mesh-na certificate list --expires-before 7d --json | jq .count',
-  ]);
 }
 
 async function runList(
@@ -98,7 +90,7 @@ async function runList(
 ): Promise<void> {
   const client = operatorClient(options);
   const { key, status } = options;
-  const found = { ...filters, status, key: key && (await wholeNodeKey(client, key)) };
+  const found = { ...filters, status, key: key && (await resolveId(options, 'node key', key)) };
   await printList(options, certificatePages(client, found), {
     member: 'certificates',
     columns: CERTIFICATE_COLUMNS,
@@ -106,8 +98,8 @@ async function runList(
   });
 }
 
-function printCertificate(options: OutputOptions, row: CertificateRow): void {
-  printResult(options, asJson(row), [
+function certificateText(row: CertificateRow): Line[] {
+  return [
     `certificate   ${row.cert_id}`,
     `key           ${row.node_public_key}`,
     ...descriptionLines(row),
@@ -121,7 +113,7 @@ function printCertificate(options: OutputOptions, row: CertificateRow): void {
     ...(row.revoked_at === null
       ? []
       : [`revoked       ${row.revoked_at}, ${row.revocation_reason}`]),
-  ]);
+  ];
 }
 
 const REVOKED: Many<CertificateRow> = {
@@ -132,48 +124,49 @@ const REVOKED: Many<CertificateRow> = {
   columns: CERTIFICATE_COLUMNS,
 };
 
-interface RevokeOptions extends OperatorOptions, TableOptions {
-  readonly key?: string;
-  readonly status?: CertificateStatusFilter;
-  readonly reason?: RevocationReason;
-  readonly dryRun?: boolean;
-  readonly yesRevoke?: number;
-}
+const REVOKE = [
+  option(
+    '--key <public-key>',
+    'instead, revoke all certificates of this node key (a unique prefix is enough)',
+    { parse: keyOrBeginning },
+  ),
+  option('--reason <reason>', 'reason for the revocation', { choices: REVOCATION_REASONS }),
+  option('--status <status>', 'only those with this status', {
+    choices: ['active', 'silent', 'renewed', 'in_use'],
+  }),
+] as const;
 
-function defineRevoke(revoke: Command): void {
+const CONFIRMED = [
+  option('--dry-run', 'show what would be revoked without changing anything'),
+  option(
+    '--yes-revoke <n>',
+    'revoke the matching certificates if there are exactly this many; otherwise you are asked for the number',
+    { parse: wholeNumber() },
+  ),
+  WIDE,
+] as const;
+
+type RevokeOptions = OptionsIn<typeof REVOKE> & OptionsIn<typeof CONFIRMED> & OperatorOptions;
+
+function defineRevoke(certificate: Command): void {
   const filters = certificateFilters();
-  revoke
-    .description('revoke node certificates and publish a new revocation list (privileged)')
-    .argument('[cert-id]', 'certificate id, or at least its first 8 characters')
-    .option(
-      '--key <public-key>',
-      'instead, revoke all certificates of this node key (a unique prefix is enough)',
-      keyOrBeginning,
-    )
-    .addOption(
-      new Option('--reason <reason>', 'reason for the revocation').choices(REVOCATION_REASONS),
-    )
-    .addOption(statusOption(['active', 'silent', 'renewed', 'in_use']));
-  filters
-    .addTo(revoke)
-    .option('--dry-run', 'show what would be revoked without changing anything')
-    .option(
-      '--yes-revoke <n>',
-      'revoke the matching certificates if there are exactly this many; otherwise you are asked for the number',
-      wholeNumber(),
-    )
-    .addHelpText(
-      'after',
-      '\nInstead of naming a certificate or a key, select accepted certificates with --status, --role, --name, --label,\n--hostname, --address, --health, --silent-since and --expires-before. Each is revoked by a separate request.',
-    )
-    .action((given: string | undefined, options: RevokeOptions) =>
-      runRevoke(given, { ...filters.sentIn(revoke), status: options.status }, options),
-    );
-  addOperatorOptions(addWideOption(revoke), [
-    'mesh-na certificate revoke 5a1f6e0c --reason key_compromise',
-    'mesh-na certificate revoke --key "$NODE_KEY" --reason cessation_of_operation',
-    'mesh-na certificate revoke --role role:client --silent-since 30d --dry-run',
-  ]);
+  define(certificate, 'revoke', {
+    about: 'revoke node certificates and publish a new revocation list (privileged)',
+    asks: OPERATOR,
+    args: [['[cert-id]', 'certificate id, or at least its first 8 characters']],
+    options: [...REVOKE, ...filters.options, ...CONFIRMED],
+    notes:
+      'Instead of naming a certificate or a key, select accepted certificates with --status, --role, --name, --label,\n--hostname, --address, --health, --silent-since and --expires-before. Each is revoked by a separate request.',
+    examples: [
+      'mesh-na certificate revoke 5a1f6e0c --reason key_compromise',
+      'mesh-na certificate revoke --key "$NODE_KEY" --reason cessation_of_operation',
+      'mesh-na certificate revoke --role role:client --silent-since 30d --dry-run',
+    ],
+    run(_, [given], command) {
+      const options = command.opts<RevokeOptions>();
+      return runRevoke(given, { ...filters.sentIn(command), status: options.status }, options);
+    },
+  });
 }
 
 async function runRevoke(
@@ -191,8 +184,8 @@ async function runRevoke(
   const client = operatorClient(options);
   const target =
     given === undefined
-      ? { node_public_key: await wholeNodeKey(client, key ?? '') }
-      : { cert_id: await wholeCertificateId(client, given) };
+      ? { node_public_key: await resolveId(options, 'node key', key ?? '') }
+      : { cert_id: await resolveId(options, 'certificate', given) };
   if (options.dryRun) {
     const rows = await endedBy(client, target, options.reason);
     return printDryRun(REVOKED, rows, options);
@@ -306,25 +299,3 @@ export const certificateFilters = () =>
       timeAhead,
     ],
   });
-
-/** Returns the full certificate id for an id or unique prefix. */
-export function wholeCertificateId(client: OperatorClient, given: string): Promise<string> {
-  const pages = pagesOf(
-    (page) => client.listCertificates({ cert_id: given, ...page }),
-    ({ certificates }) => certificates,
-  );
-  return wholeId(
-    given,
-    'certificate',
-    eachOf('Certificates', pages, ({ cert_id }) => cert_id),
-  );
-}
-
-/** Returns the full node key for a key or unique prefix. */
-export function wholeNodeKey(client: OperatorClient, given: string): Promise<string> {
-  const pages = certificatePages(client, { key: given });
-  return wholeKey(
-    given,
-    eachOf('Certificates', pages, ({ node_public_key }) => node_public_key),
-  );
-}

@@ -1,20 +1,16 @@
 /** `mesh-na invite`: creates, lists and withdraws invites for nodes. */
+
 import { type Command, InvalidArgumentError } from 'commander';
 import { pagesOf } from '../../client/list-pages.ts';
-import type { Sent } from '../../client/operations.ts';
 import type { OperatorClient } from '../../client/operator-client.ts';
 import type { Invite } from '../../protocol/answers/operators.ts';
 import { type InviteRow, isBatchLabel } from '../../protocol/rows/invite.ts';
-import {
-  addOperatorOptions,
-  type OperatorOptions,
-  operatorClient,
-} from '../connection/operator.ts';
-import { listCommand, routeCommand } from '../connection/route-command.ts';
+import { OPERATOR, type OperatorOptions, operatorClient } from '../connection/operator.ts';
+import { listCommand, resolveId, routeCommand } from '../connection/route-command.ts';
+import { define, type OptionsIn, option, WIDE } from '../kernel/command.ts';
 import { type RecordOptions, saveText } from '../kernel/deliver.ts';
 import { EXIT, failure, usageFailure } from '../kernel/errors.ts';
-import { wholeFingerprint } from '../kernel/ids.ts';
-import { addListOptions, eachOf, rowsOf } from '../kernel/list.ts';
+import { rowsOf } from '../kernel/list.ts';
 import { wholeNumber } from '../kernel/options.ts';
 import {
   asJson,
@@ -25,14 +21,7 @@ import {
   printNotice,
   printResult,
 } from '../kernel/output.ts';
-import {
-  addWideOption,
-  type Column,
-  column,
-  idColumn,
-  type TableOptions,
-  timeColumn,
-} from '../kernel/table.ts';
+import { type Column, column, idColumn, timeColumn } from '../kernel/table.ts';
 import { assertMeant, type Many, printDryRun } from '../kernel/terminal.ts';
 import {
   descriptionColumns,
@@ -42,13 +31,23 @@ import {
   nodeName,
 } from './descriptions.ts';
 
-const FINGERPRINT_LENGTH = 16;
+const WITHDRAW = [
+  option('--batch <label>', 'instead, withdraw the unused invites of this batch', {
+    parse: batchLabel,
+  }),
+  option(
+    '--dry-run',
+    'show which invites of the batch would be withdrawn without changing anything',
+  ),
+  option(
+    '--yes-withdraw <n>',
+    'withdraw the batch if it has exactly this many unused invites; otherwise you are asked for the number',
+    { parse: wholeNumber() },
+  ),
+  WIDE,
+] as const;
 
-interface WithdrawOptions extends OperatorOptions, TableOptions {
-  readonly batch?: string;
-  readonly dryRun?: boolean;
-  readonly yesWithdraw?: number;
-}
+type WithdrawOptions = OptionsIn<typeof WITHDRAW> & OperatorOptions;
 
 const COLUMNS: readonly Column<InviteRow>[] = [
   idColumn('INVITE', (row) => row.token_fingerprint),
@@ -73,7 +72,7 @@ const WITHDRAWN: Many<InviteRow> = {
 export function addInviteCommands(program: Command): void {
   const invite = program.command('invite').description('invite nodes to the network');
 
-  routeCommand(invite.command('create'), 'createInvites', {
+  routeCommand(invite, 'create', 'createInvites', {
     about: 'create a single-use invite token; it is shown only once',
     values: {
       roles: ['--role <role>', 'role of the node'],
@@ -92,10 +91,10 @@ export function addInviteCommands(program: Command): void {
       'mesh-na invite create --count 500 --batch field-team-7 --out tokens',
       "mesh-na invite create --count 20 --name 'web-{n}' --label env=prod --out tokens",
     ],
-    show: deliverTokens,
+    show: (invite, _, options) => deliverTokens(options, invite),
   });
 
-  listCommand(invite.command('list'), 'listInvites', {
+  listCommand(invite, 'list', 'listInvites', {
     about: 'list the invites by fingerprint, without their tokens (standard)',
     values: {
       status: ['--status <status>', 'only those with this status'],
@@ -103,7 +102,7 @@ export function addInviteCommands(program: Command): void {
       name: nameFilter(),
       label: labelFilter(),
     },
-    more: (command) => addListOptions(command, COLUMNS),
+    isSorted: true,
     columns: COLUMNS,
     none: 'No invites.',
     examples: [
@@ -112,35 +111,23 @@ export function addInviteCommands(program: Command): void {
     ],
   });
 
-  const withdraw = invite
-    .command('withdraw')
-    .description('withdraw an unused invite, or all unused invites of a batch (standard)')
-    .argument('[fingerprint]', 'fingerprint from invite list, or at least its first 8 characters')
-    .option('--batch <label>', 'instead, withdraw the unused invites of this batch', batchLabel)
-    .option(
-      '--dry-run',
-      'show which invites of the batch would be withdrawn without changing anything',
-    )
-    .option(
-      '--yes-withdraw <n>',
-      'withdraw the batch if it has exactly this many unused invites; otherwise you are asked for the number',
-      wholeNumber(),
-    )
-    .action(runWithdraw);
-  addOperatorOptions(addWideOption(withdraw), [
-    'mesh-na invite withdraw 5f3c2b1a00de9c4e',
-    'mesh-na invite withdraw --batch field-team-7 --dry-run',
-  ]);
+  define(invite, 'withdraw', {
+    about: 'withdraw an unused invite, or all unused invites of a batch (standard)',
+    asks: OPERATOR,
+    args: [['[fingerprint]', 'fingerprint from invite list, or at least its first 8 characters']],
+    options: WITHDRAW,
+    examples: [
+      'mesh-na invite withdraw 5f3c2b1a00de9c4e',
+      'mesh-na invite withdraw --batch field-team-7 --dry-run',
+    ],
+    run: runWithdraw,
+  });
 }
 
-function invitePages(client: OperatorClient, filters: Sent<'listInvites'>) {
-  return pagesOf(
-    (page) => client.listInvites({ ...filters, ...page }),
-    ({ invites }) => invites,
-  );
-}
-
-async function runWithdraw(given: string | undefined, options: WithdrawOptions): Promise<void> {
+async function runWithdraw(
+  options: WithdrawOptions,
+  [given]: readonly (string | undefined)[],
+): Promise<void> {
   const { batch, dryRun, yesWithdraw } = options;
   const client = operatorClient(options);
   if (batch !== undefined && given === undefined) return withdrawBatch(client, batch, options);
@@ -150,9 +137,7 @@ async function runWithdraw(given: string | undefined, options: WithdrawOptions):
   if (dryRun || yesWithdraw !== undefined) {
     throw usageFailure('--dry-run and --yes-withdraw need --batch: nothing was withdrawn');
   }
-  const pages = invitePages(client, { fingerprint: given });
-  const all = eachOf('Invites', pages, (row) => row.token_fingerprint);
-  const fingerprint = await wholeFingerprint(given, 'invite', FINGERPRINT_LENGTH, all);
+  const fingerprint = await resolveId(options, 'invite', given);
   const withdrawn = await client.withdrawInvite({ fingerprint });
   const text = withdrawn.already_withdrawn ? 'was already withdrawn' : 'is withdrawn';
   printResult(options, asJson(withdrawn), [`Invite ${fingerprint} ${text}.`]);
@@ -163,7 +148,13 @@ async function withdrawBatch(
   batch: string,
   options: WithdrawOptions,
 ): Promise<void> {
-  const all = await rowsOf('Invites', invitePages(client, { batch }));
+  const all = await rowsOf(
+    'Invites',
+    pagesOf(
+      (page) => client.listInvites({ batch, ...page }),
+      ({ invites }) => invites,
+    ),
+  );
   if (all.length === 0) {
     throw failure(EXIT.refused, 'batch_not_found', `There is no invite in the batch ${batch}`);
   }

@@ -6,10 +6,11 @@ import { messageOf } from '../../base/error-message.ts';
 import { jsonText } from '../../base/json/write.ts';
 import type { StoreAddress } from '../../store/postgresql/address.ts';
 import { type AuditEntry, GENESIS_HASH } from '../../store/store.ts';
-import { addOutOption, type RecordOptions } from '../kernel/deliver.ts';
+import { define, type OptionsIn, option } from '../kernel/command.ts';
+import type { RecordOptions } from '../kernel/deliver.ts';
 import { EXIT, failure, onLocalFiles } from '../kernel/errors.ts';
 import { saveStream } from '../kernel/files.ts';
-import { addLocalOptions, wholeNumber } from '../kernel/options.ts';
+import { wholeNumber } from '../kernel/options.ts';
 import {
   asJson,
   type OutputOptions,
@@ -18,33 +19,54 @@ import {
   printResult,
   printText,
 } from '../kernel/output.ts';
-import type { TableOptions } from '../kernel/table.ts';
 import { counted } from '../kernel/terminal.ts';
-import { addPlaceOptions, databaseOf, onState, type StatePlace } from '../state/place.ts';
-import { addEventFilters, type EventFilter, eventLine, isWanted } from './events.ts';
+import { databaseOf, onState, PLACE, type StatePlace } from '../state/place.ts';
+import { EVENT_FILTERS, eventLine, isWanted } from './events.ts';
 
-interface AuditOptions extends OutputOptions, StatePlace {}
+type AuditOptions = OutputOptions & StatePlace;
 
-interface ExportOptions extends AuditOptions, RecordOptions {}
+type ExportOptions = AuditOptions & RecordOptions;
+
+const SHOW = [
+  ...PLACE,
+  ...EVENT_FILTERS,
+  option(
+    '--last <n>',
+    'only the newest entries, up to this number (default: a screenful on a terminal without --since, else all)',
+    { parse: wholeNumber() },
+  ),
+] as const;
+
+type ShowOptions = OptionsIn<typeof SHOW> & OutputOptions;
 
 export function addAuditCommands(program: Command): void {
   const audit = program.command('audit').description('verify, show or export the audit log');
-  defineAuditShow(audit.command('show'));
-  const verify = addPlaceOptions(audit.command('verify'))
-    .description(
-      'check that no entry was altered or removed; also checks the files of a data folder',
-    )
-    .action(runVerify);
-  addLocalOptions(verify, [
-    'mesh-na audit verify --data-dir ./mesh-data',
-    'mesh-na audit verify --store postgresql://mesh@db/mesh',
-  ]);
-  const exporting = addPlaceOptions(
-    addOutOption(audit.command('export'), 'the entries, one per line,'),
-  )
-    .description('print one JSON object per entry and line; with --json, a single object')
-    .action(exportEntries);
-  addLocalOptions(exporting, ['mesh-na audit export --out audit.ndjson']);
+  define(audit, 'show', {
+    about: 'show who did what: the entries of the log, oldest first',
+    options: SHOW,
+    examples: [
+      'mesh-na audit show --actor ops-privileged --since 2026-11-01',
+      'mesh-na audit show --type certificate_revoked --type operator_key_revoked --json',
+      'mesh-na audit show --subject 5a1f6e0c-8a51-4f0e-9a53-6f5d3c2b1a00',
+    ],
+    run: runShow,
+  });
+  define(audit, 'verify', {
+    about: 'check that no entry was altered or removed; also checks the files of a data folder',
+    options: PLACE,
+    examples: [
+      'mesh-na audit verify --data-dir ./mesh-data',
+      'mesh-na audit verify --store postgresql://mesh@db/mesh',
+    ],
+    run: runVerify,
+  });
+  define(audit, 'export', {
+    about: 'print one JSON object per entry and line; with --json, a single object',
+    options: PLACE,
+    out: 'the entries, one per line,',
+    examples: ['mesh-na audit export --out audit.ndjson'],
+    run: exportEntries,
+  });
 }
 
 async function runVerify(options: AuditOptions): Promise<void> {
@@ -101,26 +123,6 @@ async function saveEntries(out: string, options: ExportOptions): Promise<number>
   }
   await saveStream(out, lines(), { isSecret: true, overwrites: force });
   return length;
-}
-
-interface ShowOptions extends OutputOptions, StatePlace, EventFilter, TableOptions {
-  readonly last?: number;
-}
-
-function defineAuditShow(show: Command): void {
-  addEventFilters(addPlaceOptions(show))
-    .description('show who did what: the entries of the log, oldest first')
-    .option(
-      '--last <n>',
-      'only the newest entries, up to this number (default: a screenful on a terminal without --since, else all)',
-      wholeNumber(),
-    )
-    .action(runShow);
-  addLocalOptions(show, [
-    'mesh-na audit show --actor ops-privileged --since 2026-11-01',
-    'mesh-na audit show --type certificate_revoked --type operator_key_revoked --json',
-    'mesh-na audit show --subject 5a1f6e0c-8a51-4f0e-9a53-6f5d3c2b1a00',
-  ]);
 }
 
 async function runShow(options: ShowOptions): Promise<void> {

@@ -1,51 +1,44 @@
 /** `mesh-na console`: pages for an operator, served by this machine to its own browser. */
+
 import { spawn } from 'node:child_process';
 import { fstatSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { systemRuntime } from '../../base/runtime.ts';
 import { createOperatorClient } from '../../client/operator-client.ts';
 import { createPublicClient } from '../../client/public-client.ts';
 import type { Connection } from '../../console/context.ts';
-import { quoted } from '../completion.ts';
-import {
-  addOperatorOptions,
-  type OperatorOptions,
-  operatorSigning,
-} from '../connection/operator.ts';
+import { OPERATOR, type OperatorOptions, operatorSigning } from '../connection/operator.ts';
 import { DEFAULT_PROFILE } from '../connection/profiles.ts';
 import { httpFetch } from '../connection/server.ts';
 import { remoteFindings } from '../doctor/commands.ts';
+import { define, type OptionsIn, option } from '../kernel/command.ts';
 import { EXIT, failure, outcomeOf, usageFailure } from '../kernel/errors.ts';
 import { HIGHEST_PORT } from '../kernel/options.ts';
 import { printResult } from '../kernel/output.ts';
 import { isTerminal } from '../kernel/terminal.ts';
 import { awaitStop } from '../service/stop-request.ts';
 
-interface ConsoleOptions extends OperatorOptions {
-  readonly port: number;
-  readonly open: boolean;
-  readonly readOnly?: boolean;
-  readonly profile?: string;
-  readonly agentKey?: string;
-}
+const CONSOLE = [
+  option('--port <port>', 'port on 127.0.0.1 and ::1; 0 for any free one', {
+    fallback: 0,
+    parse: portNumber,
+  }),
+  option('--no-open', 'only print the address instead of opening it in the browser'),
+  option('--read-only', 'offer no changes'),
+] as const;
+
+type ConsoleOptions = OptionsIn<typeof CONSOLE> & OperatorOptions & { readonly open: boolean };
 
 export function addConsoleCommand(program: Command): void {
-  const command = program
-    .command('console')
-    .description(
-      "serve pages for an operator to this machine's browser, until interrupted (standard)",
-    )
-    .addOption(
-      new Option('--port <port>', 'port on 127.0.0.1 and ::1; 0 for any free one')
-        .default(0)
-        .argParser(portNumber),
-    )
-    .option('--no-open', 'only print the address instead of opening it in the browser')
-    .option('--read-only', 'offer no changes')
-    .action(runConsole);
-  addOperatorOptions(command, ['mesh-na console', 'mesh-na console --profile b --read-only']);
+  define(program, 'console', {
+    about: "serve pages for an operator to this machine's browser, until interrupted (standard)",
+    asks: OPERATOR,
+    options: CONSOLE,
+    examples: ['mesh-na console', 'mesh-na console --profile b --read-only'],
+    run: (_, __, command) => runConsole(command.opts<ConsoleOptions>()),
+  });
 }
 
 function portNumber(text: string): number {
@@ -131,8 +124,9 @@ function placeOf(options: ConsoleOptions): string[] {
   ];
 }
 
+/** The text as one word for a POSIX shell. */
 function shellWord(word: string): string {
-  return /^[\w./:@=+,-]+$/.test(word) ? word : quoted(word);
+  return /^[\w./:@=+,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 /**

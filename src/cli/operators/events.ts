@@ -1,19 +1,18 @@
 /** `mesh-na events`: shows the events of an authority from its audit log. */
-import { type Command, InvalidArgumentError, Option } from 'commander';
+
+import { type Command, InvalidArgumentError } from 'commander';
 import { fromNow, inWords } from '../../base/duration.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import { parseRequestTimestamp } from '../../base/timestamp.ts';
 import { EventChainError } from '../../client/event-chain.ts';
-import {
-  addOperatorOptions,
-  type OperatorOptions,
-  operatorClient,
-} from '../connection/operator.ts';
+import { AUDIT_EVENTS, type AuditEvent } from '../../protocol/rows/audit-event.ts';
+import { OPERATOR, type OperatorOptions, operatorClient } from '../connection/operator.ts';
 import { publicClient } from '../connection/server.ts';
+import { define, type OptionsIn, option, WIDE } from '../kernel/command.ts';
 import { EXIT, failure } from '../kernel/errors.ts';
 import { isNamedBy, shortForms } from '../kernel/ids.ts';
-import { eventTypeOption, timeAgo } from '../kernel/options.ts';
+import { timeAgo } from '../kernel/options.ts';
 import {
   asJson,
   type Line,
@@ -24,31 +23,61 @@ import {
   printResult,
   type Style,
 } from '../kernel/output.ts';
-import { addWideOption, cut, type TableOptions } from '../kernel/table.ts';
+import { cut, type TableOptions } from '../kernel/table.ts';
 import { stopSignal } from '../service/stop-request.ts';
 
-interface EventsOptions extends OperatorOptions, EventFilter, TableOptions {
-  readonly follow?: boolean;
-  readonly after?: number;
+export const EVENT_FILTERS = [
+  WIDE,
+  option('--actor <key-id>', 'only events caused by this operator key'),
+  eventTypes(),
+  option(
+    '--subject <id>',
+    'only events that name this certificate, key, treaty, node or other id (a prefix is enough)',
+  ),
+  option('--since <time>', 'only events since this time, or within a duration such as 7d', {
+    parse: instant,
+  }),
+] as const;
+
+/** A newer authority may log other types, which this filter does not support. */
+function eventTypes() {
+  const about = 'only events of this type (repeatable)';
+  const made = option('--type <event>', about, { parse: eventType, many: true });
+  made.argChoices = [...AUDIT_EVENTS];
+  return made;
 }
 
+function eventType(text: string): AuditEvent {
+  const type = AUDIT_EVENTS.find((name) => name === text);
+  if (type !== undefined) return type;
+  throw new InvalidArgumentError(`The types of events are ${AUDIT_EVENTS.join(', ')}.`);
+}
+
+const EVENTS = [
+  option('--follow', 'wait for new events, reconnecting as needed, until interrupted'),
+  option(
+    '--after <index>',
+    'start after the event with this index (default: 0, or the last event with --follow)',
+    { parse: eventIndex },
+  ),
+  ...EVENT_FILTERS,
+] as const;
+
+type EventsOptions = OptionsIn<typeof EVENTS> & OperatorOptions;
+
 export function addEventsCommand(program: Command): void {
-  const events = program
-    .command('events')
-    .description('show past events, or new ones with --follow, verifying the audit log (standard)')
-    .option('--follow', 'wait for new events, reconnecting as needed, until interrupted')
-    .option(
-      '--after <index>',
-      'start after the event with this index (default: 0, or the last event with --follow)',
-      eventIndex,
-    )
-    .action(showEvents);
-  addOperatorOptions(addEventFilters(events), [
-    'mesh-na events --type certificate_revoked',
-    'mesh-na events --subject 5a1f6e0c --since 7d',
-    'mesh-na events --follow',
-    'mesh-na events --follow --after 0 --json | jq -c .entry',
-  ]);
+  define(program, 'events', {
+    about: 'show past events, or new ones with --follow, verifying the audit log (standard)',
+    asks: OPERATOR,
+    options: EVENTS,
+    examples: [
+      'mesh-na events --type certificate_revoked',
+      'mesh-na events --subject 5a1f6e0c --since 7d',
+      'mesh-na events --follow',
+      'mesh-na events --follow --after 0 --json | jq -c .entry',
+    ],
+    run: showEvents,
+  });
 }
 
 async function showEvents(options: EventsOptions): Promise<void> {
@@ -98,35 +127,13 @@ export interface Entry {
   readonly details: JsonObject;
 }
 
-/** Absent members match everything. */
-export interface EventFilter {
-  readonly actor?: string;
-  readonly type?: readonly string[];
-  readonly subject?: string;
-  /** Milliseconds since the epoch. */
-  readonly since?: number;
-}
-
-export function addEventFilters(command: Command): Command {
-  return addWideOption(command)
-    .option('--actor <key-id>', 'only events caused by this operator key')
-    .addOption(eventTypeOption())
-    .option(
-      '--subject <id>',
-      'only events that name this certificate, key, treaty, node or other id (a prefix is enough)',
-    )
-    .addOption(
-      new Option(
-        '--since <time>',
-        'only events since this time, or within a duration such as 7d',
-      ).argParser(instant),
-    );
-}
+/** Absent members match everything; times are milliseconds since the epoch. */
+type EventFilter = OptionsIn<typeof EVENT_FILTERS>;
 
 export function isWanted(entry: Entry, { actor, type, subject, since }: EventFilter): boolean {
   return (
     (actor === undefined || entry.actor_key_id === actor) &&
-    (type === undefined || type.includes(entry.event_type)) &&
+    (type === undefined || type.some((name) => name === entry.event_type)) &&
     (since === undefined || Date.parse(entry.created_at) >= since) &&
     (subject === undefined || names(entry.details, subject))
   );

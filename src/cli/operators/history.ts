@@ -1,10 +1,10 @@
 /** `mesh-na history` and `mesh-na horizon`: what the service counted over time, and what expires when. */
-import { type Command, Option } from 'commander';
+
+import type { Command } from 'commander';
 import { inWords } from '../../base/duration.ts';
 import {
   type History,
   type HistorySeries,
-  type HistoryStep,
   SERIES_NAMES,
   type SeriesKind,
   type SeriesName,
@@ -12,65 +12,44 @@ import {
 } from '../../protocol/rows/history.ts';
 import type { Horizon } from '../../protocol/rows/horizon.ts';
 import { routeCommand } from '../connection/route-command.ts';
-import { addPublicOptions, publicClient, type Reach } from '../connection/server.ts';
-import { collectAs, timeAgo } from '../kernel/options.ts';
-import {
-  asJson,
-  type Line,
-  type OutputOptions,
-  printLines,
-  printResult,
-} from '../kernel/output.ts';
-import { addWideOption, column, type TableOptions, tableOf, timeColumn } from '../kernel/table.ts';
-
-interface HistoryOptions extends Reach {
-  readonly series?: readonly SeriesName[];
-  readonly since: string;
-  readonly until?: string;
-  readonly step?: HistoryStep;
-  readonly csv?: boolean;
-}
+import { ANYONE, publicClient, type Reach } from '../connection/server.ts';
+import { define, type OptionsIn, option, WIDE } from '../kernel/command.ts';
+import { timeAgo } from '../kernel/options.ts';
+import { asJson, type Line, printLines, printResult } from '../kernel/output.ts';
+import { column, type TableOptions, tableOf, timeColumn } from '../kernel/table.ts';
 
 const USUAL: readonly SeriesName[] = ['heartbeats', 'active_nodes', 'joins', 'revocations'];
 const LONGEST_LINE = 60;
 
+const HISTORY = [
+  option('--series <name>', `what to show (repeatable; default: ${USUAL.join(', ')})`, {
+    choices: SERIES_NAMES,
+    many: true,
+  }),
+  option('--since <time>', 'from this time on, or a duration ago', {
+    parse: timeAgo,
+    shown: '24h',
+  }),
+  option('--until <time>', 'up to this time, or a duration ago (default: now)', { parse: timeAgo }),
+  option('--step <length>', 'length of a step (default: fits the time)', { choices: STEP_NAMES }),
+  option('--csv', 'print a line for each step, for spreadsheets', { conflicts: 'json' }),
+] as const;
+
 export function addHistoryCommand(program: Command): void {
-  const history = program
-    .command('history')
-    .description('show what the service counted and measured over time')
-    .addOption(seriesOption())
-    .addOption(
-      new Option('--since <time>', 'from this time on, or a duration ago')
-        .argParser(timeAgo)
-        .default(undefined, '24h'),
-    )
-    .option('--until <time>', 'up to this time, or a duration ago (default: now)', timeAgo)
-    .addOption(
-      new Option('--step <length>', 'length of a step (default: fits the time)').choices(
-        STEP_NAMES,
-      ),
-    )
-    .addOption(
-      new Option('--csv', 'print a line for each step, for spreadsheets').conflicts('json'),
-    )
-    .action(run);
-  addPublicOptions(history, [
-    'mesh-na history --since 7d',
-    'mesh-na history --series heartbeats --series heartbeat_time --since 24h',
-    'mesh-na history --series crl_length --since 90d --step 1d --csv',
-  ]);
+  define(program, 'history', {
+    about: 'show what the service counted and measured over time',
+    asks: ANYONE,
+    options: HISTORY,
+    examples: [
+      'mesh-na history --since 7d',
+      'mesh-na history --series heartbeats --series heartbeat_time --since 24h',
+      'mesh-na history --series crl_length --since 90d --step 1d --csv',
+    ],
+    run,
+  });
 }
 
-function seriesOption(): Option {
-  const option = new Option(
-    '--series <name>',
-    `what to show (repeatable; default: ${USUAL.join(', ')})`,
-  ).choices(SERIES_NAMES);
-  const one = option.parseArg as (text: string, earlier: unknown) => SeriesName;
-  return option.argParser(collectAs((text) => one(text, undefined)));
-}
-
-async function run(options: HistoryOptions): Promise<void> {
+async function run(options: OptionsIn<typeof HISTORY> & Reach): Promise<void> {
   const { series = USUAL, since: from = timeAgo('24h'), until: to, step } = options;
   const history = await publicClient(options).readHistory({
     series: series.join(','),
@@ -169,12 +148,11 @@ function together(values: readonly (number | null)[], kind: SeriesKind): number 
 }
 
 export function addHorizonCommand(program: Command): void {
-  routeCommand(program.command('horizon'), 'readHorizon', {
+  routeCommand(program, 'horizon', 'readHorizon', {
     about: 'show what expires, by kind and week: delegation, TLS, certificates and more',
-    more: addWideOption,
+    options: [WIDE],
     examples: ['mesh-na horizon', 'mesh-na horizon --json'],
-    show: (options: OutputOptions & TableOptions, horizon) =>
-      printResult(options, asJson(horizon), horizonText(horizon, options)),
+    text: (horizon, _, options) => horizonText(horizon, options),
   });
 }
 

@@ -10,101 +10,87 @@ import type { OperatorTier } from '../../client/operator-client.ts';
 import type { OperatorKeyList } from '../../protocol/answers/operators.ts';
 import { TIERS } from '../../protocol/rows/operator-key.ts';
 import { routeCommand } from '../connection/route-command.ts';
+import { define, type OptionsIn, option, WIDE } from '../kernel/command.ts';
 import { onLocalFiles, usageFailure } from '../kernel/errors.ts';
-import { addLocalOptions, publicKey } from '../kernel/options.ts';
-import { asJson, type OutputOptions, printResult } from '../kernel/output.ts';
-import {
-  addWideOption,
-  type Column,
-  column,
-  type TableOptions,
-  tableOf,
-  timeColumn,
-} from '../kernel/table.ts';
+import { publicKey } from '../kernel/options.ts';
+import { type OutputOptions, printResult } from '../kernel/output.ts';
+import { type Column, column, tableOf, timeColumn } from '../kernel/table.ts';
+
+const KEY = [
+  option('--public-key <key>', 'public key', { parse: publicKey }),
+  option(
+    '--public-key-file <file>',
+    'file with the public key, from operator-key create or ssh-keygen',
+  ),
+] as const;
 
 export function addOperatorKeyCommands(program: Command): void {
   const operatorKey = program
     .command('operator-key')
     .description('create, add, list and revoke operator keys');
-  defineCreate(operatorKey.command('create'));
+  // Runs on the operator's machine: the authority needs only the public key.
+  define(operatorKey, 'create', {
+    about: 'create an operator key, in files named after its id; overwrites nothing',
+    args: [['<key-id>', 'id of the new operator key']],
+    options: [option('--key-dir <folder>', 'existing folder for the files', { fallback: '.' })],
+    examples: ['mesh-na operator-key create ops-2'],
+    run: (options, [keyId = '']) => createKey(keyId, options),
+  });
 
-  routeCommand(operatorKey.command('add'), 'addOperatorKey', {
+  routeCommand(operatorKey, 'add', 'addOperatorKey', {
     about: 'add an operator key, effective immediately and permanently (privileged)',
     values: {
       key_id: ['<key-id>', 'id of the new operator key'],
       tier: ['--tier <tier>', 'tier of the key'],
     },
-    more: (command) =>
-      command
-        .option('--public-key <key>', 'public key', publicKey)
-        .option(
-          '--public-key-file <file>',
-          'file with the public key, from operator-key create or ssh-keygen',
-        ),
+    options: KEY,
     examples: ['mesh-na operator-key add ops-2 --public-key-file ops-2.pub --tier standard'],
-    sent: (given, options: KeyOptions) => ({ ...given, public_key: givenPublicKey(options) }),
-    show: (options, added, { key_id, tier }) =>
-      printResult(options, asJson(added), [
-        `Operator key ${key_id} is added, with the tier ${tier}.`,
-      ]),
+    sent: (given, options) => ({ ...given, public_key: givenPublicKey(options) }),
+    text: (_, { key_id, tier }) => [`Operator key ${key_id} is added, with the tier ${tier}.`],
   });
 
-  routeCommand(operatorKey.command('list'), 'listOperatorKeys', {
+  routeCommand(operatorKey, 'list', 'listOperatorKeys', {
     about: 'list all operator keys, usable and revoked (standard)',
-    more: addWideOption,
+    options: [WIDE],
     examples: ['mesh-na operator-key list'],
-    show: (options: TableOptions & OutputOptions, list) =>
-      printResult(options, asJson(list), tableOf(COLUMNS, list.operator_keys, options)),
+    text: (list, _, options) => tableOf(COLUMNS, list.operator_keys, options),
   });
 
-  routeCommand(operatorKey.command('set-tier'), 'setOperatorKeyTier', {
+  routeCommand(operatorKey, 'set-tier', 'setOperatorKeyTier', {
     about: 'change the tier of an added operator key (privileged)',
     values: {
       key_id: ['<key-id>', 'operator key to change'],
       tier: ['<tier>', 'standard or privileged', oneTier],
     },
     examples: ['mesh-na operator-key set-tier ops-2 privileged'],
-    show: (options, set, { key_id, tier }) =>
-      printResult(options, asJson(set), [`Operator key ${key_id} has the tier ${tier}.`]),
+    text: (_, { key_id, tier }) => [`Operator key ${key_id} has the tier ${tier}.`],
   });
 
-  routeCommand(operatorKey.command('revoke'), 'revokeOperatorKey', {
+  routeCommand(operatorKey, 'revoke', 'revokeOperatorKey', {
     about: 'revoke an operator key for good (privileged)',
     values: {
       key_id: ['<key-id>', 'operator key to revoke'],
       reason: ['--reason <text>', 'reason for the revocation'],
     },
-    more: (command) =>
-      command.option('--force-last-privileged', 'revoke it even if no privileged key is left'),
+    options: [option('--force-last-privileged', 'revoke it even if no privileged key is left')],
     examples: ['mesh-na operator-key revoke ops-standard --reason rotated'],
-    sent: (given, { forceLastPrivileged }: { readonly forceLastPrivileged?: boolean }) => ({
+    sent: (given, { forceLastPrivileged }) => ({
       ...given,
       unless_last_privileged: forceLastPrivileged ? undefined : true,
     }),
-    show(options, revoked, { key_id }) {
-      const text = revoked.already_revoked
+    text: ({ already_revoked, remaining_active_keys: left }, { key_id }) => [
+      already_revoked
         ? `Operator key ${key_id} was already revoked.`
-        : `Operator key ${key_id} is revoked; ${revoked.remaining_active_keys} remain usable.`;
-      printResult(options, asJson(revoked), [text]);
-    },
+        : `Operator key ${key_id} is revoked; ${left} remain usable.`,
+    ],
   });
-}
-
-/** Runs on the operator's machine: the authority needs only the public key. */
-function defineCreate(create: Command): void {
-  create
-    .description('create an operator key, in files named after its id; overwrites nothing')
-    .argument('<key-id>', 'id of the new operator key')
-    .option('--key-dir <folder>', 'existing folder for the files', '.')
-    .action(runCreate);
-  addLocalOptions(create, ['mesh-na operator-key create ops-2']);
 }
 
 interface CreateOptions extends OutputOptions {
   readonly keyDir: string;
 }
 
-function runCreate(keyId: string, options: CreateOptions): void {
+function createKey(keyId: string, options: CreateOptions): void {
   if (!/^[\w@][\w@.-]*$/.test(keyId)) {
     throw usageFailure(
       'The key id becomes a file name, so it may contain only letters, digits and . _ - @',
@@ -137,12 +123,7 @@ function runCreate(keyId: string, options: CreateOptions): void {
   ]);
 }
 
-interface KeyOptions {
-  readonly publicKey?: string;
-  readonly publicKeyFile?: string;
-}
-
-function givenPublicKey({ publicKey: key, publicKeyFile: file }: KeyOptions): string {
+function givenPublicKey({ publicKey: key, publicKeyFile: file }: OptionsIn<typeof KEY>): string {
   if (key !== undefined && file === undefined) return key;
   if (key !== undefined || file === undefined) {
     throw usageFailure('Give the key with either --public-key or --public-key-file');

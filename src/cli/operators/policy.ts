@@ -1,47 +1,43 @@
 /** `mesh-na policy`: publishes and shows the policy of the network. */
-import { type Command, Option } from 'commander';
+
+import type { Command } from 'commander';
 import { isJsonObject, type JsonObject } from '../../base/json/value.ts';
 import { canonicalJson } from '../../base/json/write.ts';
 import type { Sent } from '../../client/operations.ts';
 import type { PolicyHistory } from '../../protocol/answers/recognition.ts';
 import { publishPolicy } from '../../protocol/api/policies.ts';
 import type { PolicyManifest } from '../../protocol/records/policy-manifest.ts';
-import {
-  addOperatorOptions,
-  type OperatorOptions,
-  operatorClient,
-} from '../connection/operator.ts';
+import { OPERATOR, type OperatorOptions, operatorClient } from '../connection/operator.ts';
 import { routeCommand, routeOptions } from '../connection/route-command.ts';
 import { publicClient } from '../connection/server.ts';
-import { addOutOption, type RecordOptions, showDocument, showRecord } from '../kernel/deliver.ts';
+import { define, type OptionsIn, option, WIDE } from '../kernel/command.ts';
+import {
+  type Delivery,
+  deliver,
+  documentOf,
+  type RecordOptions,
+  shown,
+} from '../kernel/deliver.ts';
 import { usageFailure } from '../kernel/errors.ts';
 import { readJsonFile } from '../kernel/files.ts';
-import { collect, collectAs, HIGHEST_PORT, wholeNumber } from '../kernel/options.ts';
+import { HIGHEST_PORT, wholeNumber } from '../kernel/options.ts';
 import type { Line } from '../kernel/output.ts';
 import { asJson, printResult } from '../kernel/output.ts';
-import {
-  addWideOption,
-  type Column,
-  column,
-  type TableOptions,
-  tableOf,
-  timeColumn,
-} from '../kernel/table.ts';
+import { type Column, column, type TableOptions, tableOf, timeColumn } from '../kernel/table.ts';
 import { assertConfirmed } from '../kernel/terminal.ts';
 
-interface PublishOptions extends OperatorOptions, RecordOptions {
-  readonly yes?: boolean;
-  readonly dryRun?: boolean;
-  readonly file?: string;
-}
+const PUBLISH = [
+  option('--dry-run', 'show what would change without publishing anything'),
+  option('--yes', 'publish without asking; required when not on a terminal'),
+] as const;
+
+const FILE = option('--file <file>', 'JSON with the members to change, - for standard input');
+
+type PublishOptions = OptionsIn<[...typeof PUBLISH, typeof FILE]> & OperatorOptions & RecordOptions;
 
 export function addPolicyCommands(program: Command): void {
   const policy = program.command('policy').description('publish or read the policy manifest');
 
-  const publish = policy
-    .command('publish')
-    .description('change the active policy, signed by the authority (privileged)')
-    .option('--file <file>', 'JSON with the members to change, - for standard input');
   const changes = routeOptions(publishPolicy, {
     policy_id: [
       '--policy-id <id>',
@@ -49,52 +45,52 @@ export function addPolicyCommands(program: Command): void {
     ],
     min_client_version: ['--min-client-version <version>', 'oldest client admitted'],
     // What an option leaves out stays as it is, whereas the operation has defaults.
-    allowed_ports: new Option(
-      '--port <n>',
-      'allowed port, instead of the present ones (repeatable)',
-    ).argParser(collectAs(wholeNumber(HIGHEST_PORT))),
-    allowed_services: new Option(
+    allowed_ports: option('--port <n>', 'allowed port, instead of the present ones (repeatable)', {
+      parse: wholeNumber(HIGHEST_PORT),
+      many: true,
+    }),
+    allowed_services: option(
       '--service <name>',
       'allowed service, instead of the present ones (repeatable)',
-    ).argParser(collect),
+      { many: true },
+    ),
   });
-  changes
-    .addTo(publish)
-    .option('--dry-run', 'show what would change without publishing anything')
-    .option('--yes', 'publish without asking; required when not on a terminal')
-    .addHelpText(
-      'after',
-      '\nWhat neither an option nor the file names stays as it is. Options override the file.',
-    )
-    .action((options) => runPublish(asJson(changes.sentIn(publish)), options));
-  addOperatorOptions(addOutOption(publish, 'the signed policy'), [
-    'mesh-na policy publish --policy-id spring --port 443 --service llm --service search',
-    'mesh-na policy publish --file policy.json --dry-run',
-    'mesh-na policy publish --file policy.json --yes',
-  ]);
+  define(policy, 'publish', {
+    about: 'change the active policy, signed by the authority (privileged)',
+    asks: OPERATOR,
+    options: [FILE, ...changes.options, ...PUBLISH],
+    out: 'the signed policy',
+    notes: 'What neither an option nor the file names stays as it is. Options override the file.',
+    examples: [
+      'mesh-na policy publish --policy-id spring --port 443 --service llm --service search',
+      'mesh-na policy publish --file policy.json --dry-run',
+      'mesh-na policy publish --file policy.json --yes',
+    ],
+    run: (_, __, command) =>
+      runPublish(asJson(changes.sentIn(command)), command.opts<PublishOptions>()),
+  });
 
-  routeCommand(policy.command('rollback'), 'rollBackPolicy', {
+  routeCommand(policy, 'rollback', 'rollBackPolicy', {
     about: 'make an earlier policy active again (privileged)',
     values: { policy_id: ['<policy-id>', 'policy to return to'] },
     out: 'the signed policy',
     examples: ['mesh-na policy rollback spring'],
-    show: printActive,
+    record: activePolicy,
   });
 
-  routeCommand(policy.command('list'), 'readPolicyHistory', {
+  routeCommand(policy, 'list', 'readPolicyHistory', {
     about: 'list all policies, newest first',
-    more: addWideOption,
+    options: [WIDE],
     examples: ['mesh-na policy list'],
-    show: (options: OperatorOptions & TableOptions, history) =>
-      printResult(options, history, listText(history, options)),
+    text: (history, _, options) => listText(history, options),
   });
 
-  routeCommand(policy.command('show'), 'readPolicy', {
+  routeCommand(policy, 'show', 'readPolicy', {
     about: 'show the active policy',
     out: 'the policy',
     examples: ['mesh-na policy show', 'mesh-na policy show --out policy.json'],
-    show: (options, active) =>
-      showDocument(options, active, `Policy ${active.policy_id}`, policyText(active)),
+    record: (active, _, options) =>
+      documentOf(options, `Policy ${active.policy_id}`, policyText(active)),
   });
 }
 
@@ -116,7 +112,8 @@ async function runPublish(changed: JsonObject, options: PublishOptions): Promise
   if (!yes) await assertConfirmed(changes, CONFIRMATION);
   // The authority validates the members of the file.
   const policy = request as Sent<'publishPolicy'>;
-  printActive(options, await operatorClient(options).publishPolicy(policy));
+  const published = await operatorClient(options).publishPolicy(policy);
+  deliver(options, published, activePolicy(published));
 }
 
 const CONFIRMATION = {
@@ -154,9 +151,8 @@ function changesBetween(active: PolicyManifest, request: JsonObject): string[] {
   ];
 }
 
-function printActive(options: RecordOptions, policy: PolicyManifest): void {
-  const text = ['', ...policyText(policy)];
-  showRecord(options, policy, `Policy ${policy.policy_id} is active`, text);
+function activePolicy(policy: PolicyManifest): Delivery {
+  return shown(`Policy ${policy.policy_id} is active`, ['', ...policyText(policy)]);
 }
 
 const COLUMNS: readonly Column<PolicyHistory['versions'][number]>[] = [

@@ -1,12 +1,16 @@
 /** `mesh-na agreement`: agreements on capabilities between two sovereigns. */
-import { type Command, Option } from 'commander';
+
+import type { Command, Option } from 'commander';
 import { isJsonObject, type JsonObject } from '../../base/json/value.ts';
+import { systemRuntime } from '../../base/runtime.ts';
+import { formatInstant, parseRequestTimestamp } from '../../base/timestamp.ts';
 import type { AgreementTerms } from '../../protocol/records/agreement.ts';
 import { routeCommand } from '../connection/route-command.ts';
+import { type OptionsIn, option } from '../kernel/command.ts';
+import { usageFailure } from '../kernel/errors.ts';
 import { notHolding } from '../kernel/files.ts';
-import { collect, collectAs, publicKey, timeAhead } from '../kernel/options.ts';
-import { addWindowOptions, hoursFromNow, type WindowOptions, windowOf } from './validity.ts';
-import { keysOf, partiesOf, verifyCommand } from './verification.ts';
+import { publicKey, timeAhead, wholeNumber } from '../kernel/options.ts';
+import { keysOf, partiesOf, signerKeyOption, verifyCommand } from './verification.ts';
 
 /** How long an offer can be accepted by default. */
 const OPEN_HOURS = 24;
@@ -16,23 +20,22 @@ export function addAgreementCommands(program: Command): void {
     .command('agreement')
     .description('agree on capabilities with another sovereign');
 
-  routeCommand(agreement.command('offer'), 'offerCapabilities', {
+  routeCommand(agreement, 'offer', 'offerCapabilities', {
     about: 'sign an offer of capabilities to a sovereign (standard)',
     files: { scope: ['--scope <file>', 'JSON with the scope, - for standard input'] },
     values: {
       responder_sovereign_id: ['<responder>', 'sovereign that may accept'],
       capabilities: ['--capability <name>', 'capability to agree on'],
-      expires_at: new Option(
-        '--expires-at <time>',
-        'deadline to accept (default: 24 hours from now)',
-      ).argParser(timeAhead),
+      expires_at: option('--expires-at <time>', 'deadline to accept (default: 24 hours from now)', {
+        parse: timeAhead,
+      }),
     },
-    more: addWindowOptions,
+    options: windowOptions(),
     examples: [
       'mesh-na agreement offer beta --capability read --capability write --out offer.json',
       'mesh-na agreement offer beta --capability read | mesh-na agreement accept - --out a.json',
     ],
-    sent: (given, options: WindowOptions) => ({
+    sent: (given, options) => ({
       ...given,
       ...windowOf(options),
       expires_at: given.expires_at ?? hoursFromNow(OPEN_HOURS),
@@ -48,21 +51,22 @@ export function addAgreementCommands(program: Command): void {
     },
   });
 
-  routeCommand(agreement.command('counter'), 'counterOffer', {
+  routeCommand(agreement, 'counter', 'counterOffer', {
     about: 'answer an offer with a signed counteroffer (standard)',
     files: {
       offer: ['<offer>', 'the signed offer, - for standard input'],
       scope: ['--scope <file>', 'JSON with the scope (default: as offered)'],
     },
     values: {
-      capabilities: new Option(
+      capabilities: option(
         '--capability <name>',
         'capability to agree on (repeatable; default: all)',
-      ).argParser(collect),
+        { many: true },
+      ),
     },
-    more: (command) => addWindowOptions(command, { from: 'as offered', until: 'as offered' }),
+    options: windowOptions({ from: 'as offered', until: 'as offered' }),
     examples: ['mesh-na agreement counter offer.json --capability read --out counter.json'],
-    sent({ offer, capabilities, scope }, options: WindowOptions, [file = '']) {
+    sent({ offer, capabilities, scope }, options, [file = '']) {
       const offered = offeredTerms(file, offer);
       return {
         offer,
@@ -77,7 +81,7 @@ export function addAgreementCommands(program: Command): void {
     }),
   });
 
-  routeCommand(agreement.command('accept'), 'acceptAgreement', {
+  routeCommand(agreement, 'accept', 'acceptAgreement', {
     about: 'sign an agreement: accept an offer, or a counter to our own offer (standard)',
     files: {
       offer: ['<offer>', 'the signed offer, - for standard input'],
@@ -99,7 +103,7 @@ export function addAgreementCommands(program: Command): void {
     },
   });
 
-  verifyCommand(agreement.command('verify'), 'verifyAgreement', {
+  verifyCommand(agreement, 'verifyAgreement', {
     about: 'verify the signatures of an agreement; exit code 4 if they are invalid',
     files: { agreement: ['<file>', 'the agreement, - for standard input'] },
     values: {
@@ -140,5 +144,96 @@ function offeredTerms(file: string, { requested_terms: terms }: JsonObject): Off
 function partyKeyOption(flag: string, who: string): Option {
   const fallback = "the authority's own, or those in its active treaties";
   const text = `key that ${who} must have signed with (repeatable; default: ${fallback})`;
-  return new Option(`${flag} <key>`, text).argParser(collectAs(publicKey));
+  return option(`${flag} <key>`, text, { parse: publicKey, many: true });
+}
+
+export function addBoundaryCommands(program: Command): void {
+  const boundary = program
+    .command('boundary')
+    .description('decide whether requests stay within an agreement');
+
+  routeCommand(boundary, 'decide', 'decideBoundary', {
+    about: 'sign a decision on a request under an agreement (standard)',
+    files: {
+      agreement: ['<agreement>', 'the agreement, signed by both parties; - for standard input'],
+      context: ['--context <file>', 'JSON with context_id, context_freshness_seq and so on'],
+    },
+    values: { requested_capability: ['<capability>', 'requested capability'] },
+    notes: 'A denial is a signed decision, too, and exits with code 0.',
+    examples: ['mesh-na boundary decide agreement.json read --out decision.json'],
+    record(decision, { requested_capability: capability }) {
+      const { decision_id, authorized, denial_reason, decision_valid_until } = decision;
+      const verdict = authorized ? `${capability} is authorized` : `Denied (${denial_reason})`;
+      return {
+        made: `Decision ${decision_id} created`,
+        about: `${verdict}. Valid until ${decision_valid_until}.`,
+      };
+    },
+  });
+
+  verifyCommand(boundary, 'verifyDecision', {
+    about: 'verify a decision; exit code 4 unless it is genuine and authorizes the request',
+    files: { decision: ['<file>', 'the decision, - for standard input'] },
+    values: { operator_public_keys: signerKeyOption('--operator-key') },
+    denial: 'a denial',
+    examples: [
+      'mesh-na boundary verify decision.json && echo allowed',
+      'mesh-na boundary verify decision.json --operator-key "$BETA_KEY"',
+    ],
+    finding: ({ accepted, authorized, reason, decision_id }, _, acceptsDenial) => ({
+      what: `decision ${decision_id}`,
+      passed: accepted && (authorized || acceptsDenial),
+      approval: authorized ? 'Accepted' : `Accepted (${reason})`,
+    }),
+  });
+}
+
+const HOUR_MS = 3_600_000;
+const DEFAULT_HOURS = 168;
+/** Ten years, as for certificates and treaties. */
+const MOST_HOURS = 87_600;
+
+export type WindowOptions = OptionsIn<ReturnType<typeof windowOptions>>;
+
+export interface ValidityWindow {
+  readonly valid_from: string;
+  readonly valid_until: string;
+}
+
+/** `defaults` describes the default ends of the window. */
+export function windowOptions(defaults = { from: 'now', until: `${DEFAULT_HOURS} hours later` }) {
+  return [
+    option('--valid-from <time>', `when it begins (default: ${defaults.from})`, {
+      parse: timeAhead,
+    }),
+    option('--valid-until <time>', `when it ends (default: ${defaults.until})`, {
+      parse: timeAhead,
+    }),
+    option('--validity-hours <n>', 'duration, instead of --valid-until', {
+      parse: wholeNumber(MOST_HOURS),
+      conflicts: 'validUntil',
+    }),
+  ] as const;
+}
+
+/** The requested window; missing bounds come from `fallback`, or else the window begins now. */
+export function windowOf(
+  { validFrom, validUntil, validityHours }: WindowOptions,
+  fallback: Partial<ValidityWindow> = {},
+): ValidityWindow {
+  const valid_from = validFrom ?? fallback.valid_from ?? hoursFromNow(0);
+  const kept = validityHours === undefined ? fallback.valid_until : undefined;
+  const valid_until = validUntil ?? kept ?? later(valid_from, validityHours ?? DEFAULT_HOURS);
+  return { valid_from, valid_until };
+}
+
+export function hoursFromNow(hours: number): string {
+  return formatInstant(systemRuntime.now() + hours * HOUR_MS);
+}
+
+function later(start: string, hours: number): string {
+  const instant = parseRequestTimestamp(start);
+  if (instant === null)
+    throw usageFailure('--valid-from is required: the offer has no readable one');
+  return formatInstant(instant + hours * HOUR_MS);
 }

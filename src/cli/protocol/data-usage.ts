@@ -1,49 +1,60 @@
 /** `mesh-na data-usage`: licenses data, and declares access under a license. */
-import { type Command, InvalidArgumentError, Option } from 'commander';
+
+import { type Command, InvalidArgumentError } from 'commander';
 import type { JsonValue } from '../../base/json/value.ts';
 import type { DataLicensePolicy } from '../../protocol/records/data-usage.ts';
-import {
-  addOperatorOptions,
-  type OperatorOptions,
-  operatorClient,
-} from '../connection/operator.ts';
+import { OPERATOR, type OperatorOptions, operatorClient } from '../connection/operator.ts';
 import { routeCommand } from '../connection/route-command.ts';
 import { publicClient } from '../connection/server.ts';
-import { addOutOption, deliverRecord, type RecordOptions } from '../kernel/deliver.ts';
+import { define, type OptionsIn, option } from '../kernel/command.ts';
+import { deliver, type RecordOptions } from '../kernel/deliver.ts';
 import { EXIT, failure, usageFailure } from '../kernel/errors.ts';
 import { readJsonList } from '../kernel/files.ts';
-import { collect, signerKeyOption } from '../kernel/options.ts';
-import { addWindowOptions, type WindowOptions, windowOf } from './validity.ts';
-import { verifyCommand } from './verification.ts';
-
-interface LicenseOptions extends OperatorOptions, RecordOptions, WindowOptions {
-  readonly licensee?: string;
-  readonly source?: readonly string[];
-  readonly access?: readonly string[];
-  readonly maxVolume?: number;
-  readonly prohibit?: readonly string[];
-  readonly show?: boolean;
-}
+import { windowOf, windowOptions } from './agreement.ts';
+import { signerKeyOption, verifyCommand } from './verification.ts';
 
 /** The options that set the content of a new license. */
-const LICENSE_OPTIONS: readonly (keyof LicenseOptions)[] = [
-  'licensee',
-  'source',
-  'access',
-  'maxVolume',
-  'prohibit',
-  'validFrom',
-  'validUntil',
-  'validityHours',
-];
+const LICENSE = [
+  option('--licensee <name>', 'sovereign that may use the data'),
+  option('--source <id>', 'source that the licensee may use (repeatable; default: none)', {
+    many: true,
+  }),
+  option('--access <type>', 'allowed type of access (repeatable; default: read)', { many: true }),
+  option('--max-volume <bytes>', 'maximum bytes per session (default: unlimited)', {
+    parse: byteCount,
+  }),
+  option('--prohibit <tag>', 'tag of prohibited sources (repeatable)', { many: true }),
+] as const;
+
+const LICENSE_OPTIONS = [
+  ...LICENSE,
+  option('--show', 'show the license in force; exit code 4 when there is none', {
+    conflicts: [...LICENSE, ...windowOptions()].map((each) => each.attributeName()),
+  }),
+  ...windowOptions(),
+] as const;
+
+type LicenseOptions = OptionsIn<typeof LICENSE_OPTIONS> & OperatorOptions & RecordOptions;
 
 export function addDataUsageCommands(program: Command): void {
   const dataUsage = program
     .command('data-usage')
     .description('license data, and declare access to data');
-  defineLicense(dataUsage.command('license'));
 
-  routeCommand(dataUsage.command('declare'), 'declareIntent', {
+  define(dataUsage, 'license', {
+    about: 'license data to a sovereign, or show the license in force (standard)',
+    asks: OPERATOR,
+    options: LICENSE_OPTIONS,
+    out: 'the record',
+    notes: 'A new license replaces the one in force. The authority forgets it when it stops.',
+    examples: [
+      'mesh-na data-usage license --licensee beta --source src-1 --access read --max-volume 1000000',
+      'mesh-na data-usage license --show --out policy.json',
+    ],
+    run: runLicense,
+  });
+
+  routeCommand(dataUsage, 'declare', 'declareIntent', {
     about: 'sign a declaration of access to data as this sovereign (standard)',
     values: {
       access_types: ['--access <type>', 'intended type of access'],
@@ -53,8 +64,7 @@ export function addDataUsageCommands(program: Command): void {
       ],
       estimated_volume_bytes: ['--volume <bytes>', 'intended volume in bytes', byteCount],
     },
-    more: (command) =>
-      command.argument('<sources>', 'JSON list of the sources, - for standard input'),
+    args: [['<sources>', 'JSON list of the sources, - for standard input']],
     notes: 'A source has source_id, source_type and owner_sovereign_id.',
     examples: [
       'mesh-na data-usage declare sources.json --access read --volume 5000 --out intent.json',
@@ -71,7 +81,7 @@ export function addDataUsageCommands(program: Command): void {
     },
   });
 
-  verifyCommand(dataUsage.command('verify'), 'verifyIntent', {
+  verifyCommand(dataUsage, 'verifyIntent', {
     about: 'verify an intent against a license; exit code 4 if it is rejected',
     files: {
       intent: ['<intent>', 'the access intent, - for standard input'],
@@ -88,38 +98,10 @@ export function addDataUsageCommands(program: Command): void {
   });
 }
 
-function defineLicense(license: Command): void {
-  license
-    .description('license data to a sovereign, or show the license in force (standard)')
-    .option('--licensee <name>', 'sovereign that may use the data')
-    .option(
-      '--source <id>',
-      'source that the licensee may use (repeatable; default: none)',
-      collect,
-    )
-    .option('--access <type>', 'allowed type of access (repeatable; default: read)', collect)
-    .option('--max-volume <bytes>', 'maximum bytes per session (default: unlimited)', byteCount)
-    .option('--prohibit <tag>', 'tag of prohibited sources (repeatable)', collect)
-    .addOption(
-      new Option('--show', 'show the license in force; exit code 4 when there is none').conflicts([
-        ...LICENSE_OPTIONS,
-      ]),
-    )
-    .addHelpText(
-      'after',
-      '\nA new license replaces the one in force. The authority forgets it when it stops.',
-    )
-    .action(runLicense);
-  addOperatorOptions(addOutOption(addWindowOptions(license)), [
-    'mesh-na data-usage license --licensee beta --source src-1 --access read --max-volume 1000000',
-    'mesh-na data-usage license --show --out policy.json',
-  ]);
-}
-
 async function runLicense(options: LicenseOptions): Promise<void> {
   const policy = options.show ? await policyInForce(options) : await newPolicy(options);
   const { policy_id, licensor_sovereign_id, licensee_sovereign_id, valid_until } = policy;
-  deliverRecord(options, policy, {
+  deliver(options, policy, {
     made: `Data license ${policy_id} is in force`,
     about: `${licensor_sovereign_id} licenses ${policy.allowed_source_ids.join(', ') || 'nothing'} to ${licensee_sovereign_id} until ${valid_until}.`,
   });

@@ -17,37 +17,51 @@ import * as verifications from '../../protocol/api/verifications.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { keyOfFeed, readRevocationFeed } from '../../protocol/records/revocation-feed.ts';
 import { REFUSALS, Refusal } from '../../protocol/refusals.ts';
-import {
-  chosenProfile,
-  configHomeOption,
-  followKeys,
-  profileName,
-} from '../connection/profiles.ts';
-import { addInputs, type Inputs, methodOf } from '../connection/route-command.ts';
-import { addPublicOptions, publicClient, type Reach } from '../connection/server.ts';
+import { CONFIG_HOME, chosenProfile, followKeys, profileName } from '../connection/profiles.ts';
+import { type Inputs, inputsOf, methodOf } from '../connection/route-command.ts';
+import { ANYONE, publicClient } from '../connection/server.ts';
+import { define, type Form, type OptionsIn, option } from '../kernel/command.ts';
 import { EXIT, failure, usageFailure } from '../kernel/errors.ts';
 import { readGenesisFile, readJsonFile } from '../kernel/files.ts';
-import { acceptDenialOption } from '../kernel/options.ts';
+import { publicKey } from '../kernel/options.ts';
 import { asJson, type Finding, printVerdict } from '../kernel/output.ts';
 
-export interface VerificationOptions extends Reach {
-  readonly offline?: boolean;
-  readonly genesis?: string;
-  readonly authorityKeys?: string;
-  readonly profile?: string;
-  readonly configHome?: string;
+/** A public command that can do without an authority. */
+export const VERIFIER = {
+  options: [
+    option('--offline', 'verify locally without asking an authority'),
+    option('--genesis <file>', 'with --offline: genesis of the authority whose key is the default'),
+    option(
+      '--authority-keys <file>',
+      'with --offline: /authority-keys of that authority, to follow its key from the one that is known',
+    ),
+    option(
+      '--profile <name>',
+      'with --offline: profile of the authority whose key is the default',
+      { parse: profileName },
+    ),
+    CONFIG_HOME,
+    ...ANYONE.options,
+  ],
+} as const;
+
+export type VerificationOptions = OptionsIn<typeof VERIFIER.options> & {
   /** Only for `attestation verify`. */
   readonly feed?: string;
+};
+
+/** Option for the keys that must have signed a record; `flag` is, for example, `--issuer-key`. */
+export function signerKeyOption(flag: string, whose = 'it'): Option {
+  const about = `key that must have signed ${whose} (repeatable; default: the authority's)`;
+  return option(`${flag} <key>`, about, { parse: publicKey, many: true });
 }
 
-interface VerifyCommand<
+interface VerifyForm<
   Name extends keyof Verifications,
   File extends keyof Sent<Name>,
   Value extends keyof Sent<Name>,
-> extends Inputs<File, Value> {
-  readonly about: string;
-  readonly notes?: string;
-  readonly examples: readonly string[];
+> extends Inputs<File, Value>,
+    Pick<Form<[], []>, 'about' | 'notes' | 'examples'> {
   /** A genuine record that is rejected without `--accept-denial`. */
   readonly denial?: string;
   /** Completes the members that were given. */
@@ -68,42 +82,29 @@ export function verifyCommand<
   Name extends keyof Verifications,
   File extends keyof Sent<Name> = never,
   Value extends keyof Sent<Name> = never,
->(command: Command, name: Name, form: VerifyCommand<Name, File, Value>): void {
-  const { about, notes, examples, denial, finding } = form;
-  command.description(about);
-  const read = addInputs<Name, File, Value>(command, name, form);
-  if (denial !== undefined) command.addOption(acceptDenialOption(denial));
-  if (notes !== undefined) command.addHelpText('after', `\n${notes}`);
-  command.action(async () => {
-    const options = command.opts<VerificationOptions & { readonly acceptDenial?: boolean }>();
-    const verifier = await verifierOf(options);
-    const given = await read();
-    const sent = (await form.sent?.(given, options, command.args)) ?? (given as Sent<Name>);
-    const verdict = await methodOf(verifier, name)(sent as JsonObject);
-    const { acceptDenial = false } = options;
-    const { what, ...found } = finding(verdict as AnswerOf<Api[Name]>, sent, acceptDenial);
-    printVerdict(options, asJson(verdict), what, found);
+>(group: Command, name: Name, form: VerifyForm<Name, File, Value>): void {
+  const { denial, finding } = form;
+  const inputs = inputsOf<Name, File, Value>(name, form);
+  const accepting = new Option(
+    '--accept-denial',
+    `exit with code 0 for ${denial}, too, if it is genuine`,
+  );
+  define(group, 'verify', {
+    ...form,
+    asks: VERIFIER,
+    args: inputs.args,
+    options: [...inputs.options, ...(denial === undefined ? [] : [accepting])],
+    async run(_, __, command) {
+      const options = command.opts<VerificationOptions & { readonly acceptDenial?: boolean }>();
+      const verifier = await verifierOf(options);
+      const given = await inputs.read(command);
+      const sent = (await form.sent?.(given, options, command.args)) ?? (given as Sent<Name>);
+      const verdict = await methodOf(verifier, name)(sent as JsonObject);
+      const { acceptDenial = false } = options;
+      const { what, ...found } = finding(verdict as AnswerOf<Api[Name]>, sent, acceptDenial);
+      printVerdict(options, asJson(verdict), what, found);
+    },
   });
-  addVerificationOptions(command, examples);
-}
-
-/** Ends the definition of a command that verifies with its options and its examples. */
-export function addVerificationOptions(command: Command, lines: readonly string[]): void {
-  command
-    .option('--offline', 'verify locally without asking an authority')
-    .option('--genesis <file>', 'with --offline: genesis of the authority whose key is the default')
-    .option(
-      '--authority-keys <file>',
-      'with --offline: /authority-keys of that authority, to follow its key from the one that is known',
-    )
-    .addOption(
-      new Option(
-        '--profile <name>',
-        'with --offline: profile of the authority whose key is the default',
-      ).argParser(profileName),
-    )
-    .addOption(configHomeOption());
-  addPublicOptions(command, lines);
 }
 
 export async function verifierOf(options: VerificationOptions): Promise<Verifications> {

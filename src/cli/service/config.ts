@@ -1,4 +1,5 @@
 /** `mesh-na config`: the settings that `serve` would use, and where each one comes from. */
+
 import type { Command } from 'commander';
 import type { JsonValue } from '../../base/json/value.ts';
 import { jsonText } from '../../base/json/write.ts';
@@ -9,36 +10,32 @@ import {
   type OptionEntry,
   type OptionName,
 } from '../../server/config/options.ts';
+import { define, JSON_OPTION } from '../kernel/command.ts';
 import { EXIT, failure } from '../kernel/errors.ts';
-import { examples, jsonOption } from '../kernel/options.ts';
 import { type OutputOptions, printLines, printResult } from '../kernel/output.ts';
 import { column, tableOf } from '../kernel/table.ts';
 import { environment } from '../state/place.ts';
-import { addSettings } from './serve.ts';
+import { SETTING_OPTIONS, VARIABLES } from './serve.ts';
 
 export function addConfigCommands(program: Command): void {
   const config = program.command('config').description('inspect the settings of serve');
-  addSettings(
-    config
-      .command('show')
-      .description(
-        'show each setting, and whether it comes from a flag, a variable, the file or a default',
-      )
-      .addOption(jsonOption()),
-  )
-    .addHelpText(
-      'after',
-      examples(['mesh-na config show', 'mesh-na config show --data-dir /var/lib/mesh --json']),
-    )
-    .action(show);
-  config
-    .command('schema')
-    .description('print the JSON schema of mesh-na.json, for editors')
-    .addHelpText('after', examples(['mesh-na config schema > mesh-na.schema.json']))
-    .action(async () => {
+  define(config, 'show', {
+    about: 'show each setting, and whether it comes from a flag, a variable, the file or a default',
+    asks: { options: [] },
+    options: [JSON_OPTION, ...SETTING_OPTIONS],
+    notes: VARIABLES,
+    examples: ['mesh-na config show', 'mesh-na config show --data-dir /var/lib/mesh --json'],
+    run: (_, __, command) => show(command.opts()),
+  });
+  define(config, 'schema', {
+    about: 'print the JSON schema of mesh-na.json, for editors',
+    asks: { options: [] },
+    examples: ['mesh-na config schema > mesh-na.schema.json'],
+    async run() {
       const { configFileSchema } = await import('../../server/config/config-file.ts');
       printLines([JSON.stringify(configFileSchema(), null, 2)]);
-    });
+    },
+  });
 }
 
 interface Row {

@@ -1,31 +1,31 @@
 import type { Command } from 'commander';
 import { systemRuntime } from '../../base/runtime.ts';
 import { FIRST_OPERATORS } from '../connection/profiles.ts';
+import { DATA_DIR, define, option } from '../kernel/command.ts';
 import { onLocalFiles } from '../kernel/errors.ts';
-import { addLocalOptions, dataDirOption } from '../kernel/options.ts';
-import { type OutputOptions, printResult } from '../kernel/output.ts';
+import { printResult } from '../kernel/output.ts';
 import type { InitSummary } from './init-network.ts';
-
-interface InitCommandOptions extends OutputOptions {
-  readonly dataDir: string;
-  readonly networkName: string;
-  readonly networkVersion: string;
-}
 
 const DEFAULT_VERSION = 'v0.1';
 
 export function addInitCommand(program: Command): void {
-  const init = program
-    .command('init')
-    .description('create the keys, genesis and configuration of a new network; overwrites nothing')
-    .addOption(dataDirOption())
-    .option('--network-name <name>', 'name of the network, which is its sovereign id', 'local-mesh')
-    .option('--network-version <version>', 'version of the network', DEFAULT_VERSION)
-    .action(runInit);
-  addLocalOptions(init, [
-    'mesh-na init',
-    'mesh-na init --data-dir /var/lib/mesh --network-name alpha',
-  ]);
+  define(program, 'init', {
+    about: 'create the keys, genesis and configuration of a new network; overwrites nothing',
+    options: [
+      DATA_DIR,
+      option('--network-name <name>', 'name of the network, which is its sovereign id', {
+        fallback: 'local-mesh',
+      }),
+      option('--network-version <version>', 'version of the network', {
+        fallback: DEFAULT_VERSION as string,
+      }),
+    ],
+    examples: ['mesh-na init', 'mesh-na init --data-dir /var/lib/mesh --network-name alpha'],
+    async run({ json = false, dataDir, networkName, networkVersion }) {
+      const summary = await makeNetwork({ dataDir, networkName, networkVersion });
+      printResult({ json }, summary, summaryText(summary, dataDir));
+    },
+  });
 }
 
 interface NewNetwork {
@@ -46,11 +46,6 @@ export async function makeNetwork(network: NewNetwork): Promise<InitSummary> {
       randomSeed: () => systemRuntime.randomBytes(32),
     }),
   );
-}
-
-async function runInit({ json = false, ...network }: InitCommandOptions): Promise<void> {
-  const summary = await makeNetwork(network);
-  printResult({ json }, summary, summaryText(summary, network.dataDir));
 }
 
 export function summaryText(summary: InitSummary, dataDir: string): string[] {

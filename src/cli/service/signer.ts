@@ -1,51 +1,50 @@
 /** `mesh-na signer`: holds the keys of an authority, and signs for it over a socket. */
-import { type Command, Option } from 'commander';
+
+import type { Command } from 'commander';
 import { systemRuntime } from '../../base/runtime.ts';
+import { define, type OptionsIn, option } from '../kernel/command.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from '../kernel/errors.ts';
-import { examples } from '../kernel/options.ts';
 import { awaitStop } from './stop-request.ts';
 
-interface SignerOptions {
-  readonly key: string;
-  readonly nextKey?: string;
-  readonly listen: string;
-  readonly group?: boolean;
-}
+const SIGNER = [
+  option('--key <file>', 'key file of the authority, which no other process needs to read', {
+    required: true,
+  }),
+  option(
+    '--next-key <file>',
+    'key file of the next key, before and during a succession; afterward, of the previous key',
+  ),
+  option(
+    '--listen <address>',
+    'socket to listen on, such as unix:/run/mesh-na/signer.sock; everyone with access to it can have anything signed',
+    { required: true },
+  ),
+  option('--group', 'give the group of the socket access, in addition to its owner'),
+] as const;
 
 export function addSignerCommand(program: Command): void {
-  program
-    .command('signer')
-    .description('hold the key of an authority, and sign for it over a socket')
-    .requiredOption(
-      '--key <file>',
-      'key file of the authority, which no other process needs to read',
-    )
-    .option(
-      '--next-key <file>',
-      'key file of the next key, before and during a succession; afterward, of the previous key',
-    )
-    .addOption(
-      new Option(
-        '--listen <address>',
-        'socket to listen on, such as unix:/run/mesh-na/signer.sock; everyone with access to it can have anything signed',
-      ).makeOptionMandatory(),
-    )
-    .option('--group', 'give the group of the socket access, in addition to its owner')
-    .addHelpText(
-      'after',
-      examples([
-        'mesh-na signer --key /etc/mesh-na/na.key --listen unix:/run/mesh-na/signer.sock',
-        'mesh-na serve --signer unix:/run/mesh-na/signer.sock',
-      ]),
-    )
-    .action(serveSigner);
+  define(program, 'signer', {
+    about: 'hold the key of an authority, and sign for it over a socket',
+    asks: { options: [] },
+    options: SIGNER,
+    examples: [
+      'mesh-na signer --key /etc/mesh-na/na.key --listen unix:/run/mesh-na/signer.sock',
+      'mesh-na serve --signer unix:/run/mesh-na/signer.sock',
+    ],
+    run: serveSigner,
+  });
 }
 
 /** How often it logs what it signed. */
 const REPORT_MS = 1000;
 const LAST_LINES_MS = 1000;
 
-async function serveSigner({ key, nextKey, listen, group = false }: SignerOptions): Promise<void> {
+async function serveSigner({
+  key,
+  nextKey,
+  listen,
+  group = false,
+}: OptionsIn<typeof SIGNER>): Promise<void> {
   const { signerFromSeed } = await import('../../base/crypto/ed25519.ts');
   const { readPrivateKey } = await import('../../base/keys/private-key.ts');
   const { createFatal } = await import('../../server/lifecycle/fatal.ts');

@@ -1,36 +1,34 @@
 /** `mesh-na attestation`: signed evidence of membership. */
-import { type Command, Option } from 'commander';
+
+import type { Command } from 'commander';
 import type { JsonObject } from '../../base/json/value.ts';
-import { pagesOf } from '../../client/list-pages.ts';
-import type { OperatorOptions } from '../connection/operator.ts';
-import { listCommand, routeCommand } from '../connection/route-command.ts';
-import { publicClient } from '../connection/server.ts';
-import { showRecord } from '../kernel/deliver.ts';
+import { listCommand, resolveId, routeCommand } from '../connection/route-command.ts';
+import { define, type OptionsIn, option } from '../kernel/command.ts';
+import { shown } from '../kernel/deliver.ts';
 import { usageFailure } from '../kernel/errors.ts';
 import { readJsonFile } from '../kernel/files.ts';
-import { wholeId } from '../kernel/ids.ts';
-import { eachOf } from '../kernel/list.ts';
-import { collectAs, publicKey, statusOption } from '../kernel/options.ts';
-import { printResult, printVerdict } from '../kernel/output.ts';
+import { publicKey } from '../kernel/options.ts';
+import { printVerdict } from '../kernel/output.ts';
 import { column, idColumn, timeColumn } from '../kernel/table.ts';
-import {
-  addVerificationOptions,
-  type VerificationOptions,
-  verifierOf,
-} from '../protocol/verification.ts';
+import { VERIFIER, type VerificationOptions, verifierOf } from '../protocol/verification.ts';
 
-interface VerifyOptions extends VerificationOptions {
-  readonly policy?: string;
-  readonly treaty?: string;
-  readonly treatyKey?: readonly string[];
-}
+const VERIFY = [
+  option('--policy <file>', "recognition policy to apply (default: the authority's)"),
+  option('--treaty <file>', 'treaty to apply', { conflicts: 'policy' }),
+  option(
+    '--treaty-key <key>',
+    "key that must have signed the treaty (repeatable; default: the authority's)",
+    { parse: publicKey, many: true },
+  ),
+  option('--feed <file>', 'revocation feed of the issuer; needed offline to check for revocation'),
+] as const;
 
 export function addAttestationCommands(program: Command): void {
   const attestation = program
     .command('attestation')
     .description('attest membership, and verify attestations of others');
 
-  routeCommand(attestation.command('issue'), 'issueAttestation', {
+  routeCommand(attestation, 'issue', 'issueAttestation', {
     about: 'issue signed evidence that a subject is a member (privileged)',
     values: {
       subject_id: ['<subject-id>', 'subject of the attestation'],
@@ -45,15 +43,14 @@ export function addAttestationCommands(program: Command): void {
       'mesh-na attestation issue agent-7 --role role:client --out agent-7.json',
       `mesh-na attestation issue agent-7 --role role:client --claims '{"tier":"gold"}'`,
     ],
-    show(options, issued) {
-      const { attestation_id, subject_id, issuer_sovereign_id, roles, expires_at } = issued;
-      showRecord(options, issued, `Attestation ${attestation_id} is issued to ${subject_id}`, [
+    record({ attestation_id, subject_id, issuer_sovereign_id, roles, expires_at }) {
+      return shown(`Attestation ${attestation_id} is issued to ${subject_id}`, [
         `Issuer: ${issuer_sovereign_id}. Roles: ${roles.join(', ')}. Expires: ${expires_at}.`,
       ]);
     },
   });
 
-  routeCommand(attestation.command('revoke'), 'revokeAttestation', {
+  routeCommand(attestation, 'revoke', 'revokeAttestation', {
     about: 'revoke an attestation and add it to the revocation feed (privileged)',
     values: {
       attestation_id: ['<attestation-id>', 'attestation id, or at least its first 8 characters'],
@@ -62,23 +59,24 @@ export function addAttestationCommands(program: Command): void {
     examples: [
       'mesh-na attestation revoke 5a1f6e0c-8a51-4f0e-9a53-6f5d3c2b1a00 --reason "left the team"',
     ],
-    sent: async (given, options: OperatorOptions) => ({
+    sent: async (given, options) => ({
       ...given,
-      attestation_id: await wholeAttestationId(given.attestation_id, options),
+      attestation_id: await resolveId(options, 'attestation', given.attestation_id),
     }),
-    show(options, revoked, { attestation_id }) {
-      const text = revoked.already_revoked ? 'was already revoked' : 'is revoked';
-      printResult(options, revoked, [`Attestation ${attestation_id} ${text}.`]);
-    },
+    text: ({ already_revoked }, { attestation_id }) => [
+      `Attestation ${attestation_id} ${already_revoked ? 'was already revoked' : 'is revoked'}.`,
+    ],
   });
 
-  listCommand(attestation.command('list'), 'listAttestations', {
+  listCommand(attestation, 'list', 'listAttestations', {
     about: 'list the attestations of the authority, oldest first',
     values: {
       issuer_sovereign_id: ['--issuer <name>', 'only attestations of this sovereign'],
       subject_id: ['--subject <id>', 'only attestations of this subject'],
       // An authority stores no suspended ones.
-      status: statusOption(['active', 'revoked']),
+      status: option('--status <status>', 'only those with this status', {
+        choices: ['active', 'revoked'],
+      }),
     },
     columns: [
       idColumn('ATTESTATION', ({ attestation }) => attestation.attestation_id),
@@ -96,42 +94,24 @@ export function addAttestationCommands(program: Command): void {
     ],
   });
 
-  defineVerify(attestation.command('verify'));
+  define(attestation, 'verify', {
+    about: 'verify an attestation; exit code 4 if it is rejected',
+    asks: VERIFIER,
+    args: [['<file>', 'the signed attestation, - for standard input']],
+    options: VERIFY,
+    examples: [
+      'mesh-na attestation verify agent-7.json',
+      'mesh-na attestation verify agent-7.json --policy recognition.json --offline',
+      'mesh-na attestation verify agent-7.json --treaty alpha-beta.json && echo accepted',
+    ],
+    run: runVerify,
+  });
 }
 
-function wholeAttestationId(given: string, options: OperatorOptions): Promise<string> {
-  const pages = pagesOf(
-    (page) => publicClient(options).listAttestations(page),
-    ({ attestations }) => attestations,
-  );
-  const ids = eachOf('Attestations', pages, ({ attestation }) => attestation.attestation_id);
-  return wholeId(given, 'attestation', ids);
-}
-
-function defineVerify(verify: Command): void {
-  verify
-    .description('verify an attestation; exit code 4 if it is rejected')
-    .argument('<file>', 'the signed attestation, - for standard input')
-    .option('--policy <file>', "recognition policy to apply (default: the authority's)")
-    .addOption(new Option('--treaty <file>', 'treaty to apply').conflicts('policy'))
-    .option(
-      '--treaty-key <key>',
-      "key that must have signed the treaty (repeatable; default: the authority's)",
-      collectAs(publicKey),
-    )
-    .option(
-      '--feed <file>',
-      'revocation feed of the issuer; needed offline to check for revocation',
-    )
-    .action(runVerify);
-  addVerificationOptions(verify, [
-    'mesh-na attestation verify agent-7.json',
-    'mesh-na attestation verify agent-7.json --policy recognition.json --offline',
-    'mesh-na attestation verify agent-7.json --treaty alpha-beta.json && echo accepted',
-  ]);
-}
-
-async function runVerify(file: string, options: VerifyOptions): Promise<void> {
+async function runVerify(
+  options: VerificationOptions & OptionsIn<typeof VERIFY>,
+  [file = '']: readonly string[],
+): Promise<void> {
   const { policy, treaty, treatyKey } = options;
   if (treatyKey !== undefined && treaty === undefined) {
     throw usageFailure('--treaty-key needs --treaty');
@@ -149,7 +129,7 @@ async function runVerify(file: string, options: VerifyOptions): Promise<void> {
 
 async function verifyByPolicy(
   attestation: JsonObject,
-  options: VerifyOptions,
+  options: VerificationOptions,
   policy: string | undefined,
 ): Promise<void> {
   const verdict = await (await verifierOf(options)).verifyAttestation({

@@ -1,16 +1,17 @@
 /** `mesh-na feed`: exports and imports feeds of revoked attestations. */
+
 import type { Command } from 'commander';
 import { MOST_BYTES } from '../../base/byte-bounds.ts';
 import { routeCommand } from '../connection/route-command.ts';
+import { option } from '../kernel/command.ts';
 import { EXIT, failure, usageFailure } from '../kernel/errors.ts';
 import { readJsonFile } from '../kernel/files.ts';
-import { collectAs, type NamedKey, namedKey } from '../kernel/options.ts';
-import { printResult } from '../kernel/output.ts';
+import { type NamedKey, namedKey } from '../kernel/options.ts';
 
 export function addFeedCommands(program: Command): void {
   const feed = program.command('feed').description('exchange revocations with other sovereigns');
 
-  routeCommand(feed.command('export'), 'readRevocationFeed', {
+  routeCommand(feed, 'export', 'readRevocationFeed', {
     about: 'print the signed revocation feed of the authority, or save it',
     values: {
       issuer_sovereign_id: ['--issuer <name>', "feed of this sovereign (default: the authority's)"],
@@ -26,7 +27,7 @@ export function addFeedCommands(program: Command): void {
     }),
   });
 
-  routeCommand(feed.command('import'), 'importFeed', {
+  routeCommand(feed, 'import', 'importFeed', {
     about: 'import the revocations of another sovereign (privileged)',
     values: {
       expected_issuer_sovereign_id: [
@@ -34,32 +35,31 @@ export function addFeedCommands(program: Command): void {
         'reject the feed unless this sovereign issued it',
       ],
     },
-    more: (command) =>
-      command
-        .argument('<file>', 'the signed feed, - for standard input')
-        .option(
-          '--issuer-key <key>',
-          'key that must have signed the feed, as key or id=key (repeatable; default: keys in active treaties)',
-          collectAs(namedKey),
-        ),
+    args: [['<file>', 'the signed feed, - for standard input']],
+    options: [
+      option(
+        '--issuer-key <key>',
+        'key that must have signed the feed, as key or id=key (repeatable; default: keys in active treaties)',
+        { parse: namedKey, many: true },
+      ),
+    ],
     examples: [
       'mesh-na feed import beta-feed.json --expect-issuer beta',
       'mesh-na feed import beta-feed.json --issuer-key beta-na="$BETA_KEY"',
     ],
-    sent: async (given, options: { readonly issuerKey?: readonly NamedKey[] }, [file = '']) => ({
+    sent: async (given, { issuerKey }, [file = '']) => ({
       ...given,
-      issuer_public_keys: options.issuerKey && issuerKeys(options.issuerKey),
+      issuer_public_keys: issuerKey && issuerKeys(issuerKey),
       feed: await readJsonFile(file, MOST_BYTES.list),
     }),
-    show(options, imported) {
-      const { feed_id, issuer_sovereign_id, sequence, revoked_count, reason } = imported;
-      if (!imported.accepted) {
+    text({ accepted, feed_id, issuer_sovereign_id, sequence, revoked_count, reason }) {
+      if (!accepted) {
         throw failure(EXIT.refused, reason, `The authority refused the feed: ${reason}`);
       }
-      printResult(options, imported, [
+      return [
         `Feed ${feed_id} of ${issuer_sovereign_id} is imported.`,
         `Sequence: ${sequence}. Revoked attestations: ${revoked_count}.`,
-      ]);
+      ];
     },
   });
 }

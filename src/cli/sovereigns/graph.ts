@@ -9,14 +9,15 @@ import type {
   TrustAnswer,
   TrustExplanation,
 } from '../../protocol/rows/graph.ts';
-import { addPublicOptions, publicClient, type Reach } from '../connection/server.ts';
-import { addOutOption, type RecordOptions, showDocument } from '../kernel/deliver.ts';
+import { resolveId, routeCommand } from '../connection/route-command.ts';
+import { ANYONE, publicClient, type Reach } from '../connection/server.ts';
+import { define, type OptionsIn, option, WIDE } from '../kernel/command.ts';
+import { documentOf } from '../kernel/deliver.ts';
 import { EXIT, failure } from '../kernel/errors.ts';
-import { collect, timeAgo } from '../kernel/options.ts';
+import { timeAgo } from '../kernel/options.ts';
 import type { Line } from '../kernel/output.ts';
 import { printResult } from '../kernel/output.ts';
 import {
-  addWideOption,
   type Column,
   column,
   idColumn,
@@ -24,49 +25,47 @@ import {
   tableOf,
   timeColumn,
 } from '../kernel/table.ts';
-import { wholeTreatyId } from './treaty.ts';
 
-interface TraceOptions extends Reach, TableOptions {
-  readonly explain?: boolean;
-  readonly without?: readonly string[];
-  readonly asOf?: string;
-}
+const TRACE = [
+  option(
+    '--explain',
+    'show why, until when, what else was considered, and what the trust depends on',
+  ),
+  option('--without <treaty>', 'assume that this treaty has ended (repeatable)', { many: true }),
+  option('--as-of <time>', 'evaluate at an earlier time, or a duration ago', { parse: timeAgo }),
+  WIDE,
+] as const;
+
+type TraceOptions = OptionsIn<typeof TRACE> & Reach;
 
 export function addGraphCommands(program: Command): void {
   const graph = program.command('graph').description('read the recognition graph');
-  const show = graph
-    .command('show')
-    .description('show which sovereign recognizes which')
-    .action(runShow);
-  addPublicOptions(addWideOption(addOutOption(show, 'the graph')), [
-    'mesh-na graph show',
-    'mesh-na graph show --json | jq .revoked_trust_material',
-  ]);
-  defineTrace(graph.command('trace'));
-}
-
-function defineTrace(trace: Command): void {
-  trace
-    .description('find the shortest chain of active treaties; exit code 4 when there is none')
-    .argument('<from>', 'sovereign that would trust')
-    .argument('<to>', 'sovereign that would be trusted')
-    .option(
-      '--explain',
-      'show why, until when, what else was considered, and what the trust depends on',
-    )
-    .option('--without <treaty>', 'assume that this treaty has ended (repeatable)', collect)
-    .option('--as-of <time>', 'evaluate at an earlier time, or a duration ago', timeAgo)
-    .action(runTrace);
-  addPublicOptions(addWideOption(trace), [
-    'mesh-na graph trace alpha gamma',
-    'mesh-na graph trace alpha gamma --explain',
-    'mesh-na graph trace alpha gamma --as-of 2026-01-31T12:00:00Z',
-  ]);
-}
-
-async function runShow(options: Reach & RecordOptions & TableOptions): Promise<void> {
-  const graph = await publicClient(options).readRecognitionGraph();
-  showDocument(options, graph, 'The graph', graphText(graph, options));
+  routeCommand(graph, 'show', 'readRecognitionGraph', {
+    about: 'show which sovereign recognizes which',
+    options: [WIDE],
+    out: 'the graph',
+    examples: ['mesh-na graph show', 'mesh-na graph show --json | jq .revoked_trust_material'],
+    record: (answer, _, options) => documentOf(options, 'The graph', graphText(answer, options)),
+  });
+  define(graph, 'trace', {
+    about: 'find the shortest chain of active treaties; exit code 4 when there is none',
+    asks: ANYONE,
+    args: [
+      ['<from>', 'sovereign that would trust'],
+      ['<to>', 'sovereign that would be trusted'],
+    ],
+    options: TRACE,
+    examples: [
+      'mesh-na graph trace alpha gamma',
+      'mesh-na graph trace alpha gamma --explain',
+      'mesh-na graph trace alpha gamma --as-of 2026-01-31T12:00:00Z',
+    ],
+    async run(options, [from = '', to = '']) {
+      const answer = await trace(from, to, options);
+      printResult(options, answer, trustText(answer, options));
+      if (!answer.trusted) throw failure(EXIT.refused, answer.reason, '');
+    },
+  });
 }
 
 function graphText(graph: RecognitionGraph, options: TableOptions): Line[] {
@@ -79,19 +78,13 @@ function graphText(graph: RecognitionGraph, options: TableOptions): Line[] {
   ];
 }
 
-async function runTrace(from: string, to: string, options: TraceOptions): Promise<void> {
-  const answer = await trace(from, to, options);
-  printResult(options, answer, trustText(answer, options));
-  if (!answer.trusted) throw failure(EXIT.refused, answer.reason, '');
-}
-
 async function trace(from: string, to: string, options: TraceOptions): Promise<TrustAnswer> {
   const { explain = false, without: given = [], asOf } = options;
   const client = publicClient(options);
   const isPlain = !explain && given.length === 0 && asOf === undefined;
   if (isPlain) return client.trustPath({ from, to });
   const without: string[] = [];
-  for (const treaty of given) without.push(await wholeTreatyId(client, treaty));
+  for (const treaty of given) without.push(await resolveId(options, 'treaty', treaty));
   return client.askTrust(from, to, { explain, without, as_of: asOf });
 }
 

@@ -1,8 +1,9 @@
 /** `mesh-na recognition-policy`: sets and shows whose attestations this sovereign accepts. */
+
 import type { Command } from 'commander';
 import type { RecognitionPolicy } from '../../protocol/records/recognition-policy.ts';
 import { routeCommand } from '../connection/route-command.ts';
-import { showDocument, showRecord } from '../kernel/deliver.ts';
+import { documentOf, shown } from '../kernel/deliver.ts';
 import type { Line } from '../kernel/output.ts';
 import { type Column, column, tableOf } from '../kernel/table.ts';
 
@@ -11,28 +12,28 @@ export function addRecognitionPolicyCommands(program: Command): void {
     .command('recognition-policy')
     .description('set or show whose attestations this sovereign accepts');
 
-  routeCommand(policy.command('set'), 'setRecognitionPolicy', {
+  routeCommand(policy, 'set', 'setRecognitionPolicy', {
     about: 'replace the recognition policy (privileged)',
     files: { recognition_policy: ['<file>', 'JSON with the policy, - for standard input'] },
     out: 'the active policy',
     examples: ['mesh-na recognition-policy set recognition.json'],
-    show(options, saved) {
-      const made = `Recognition policy ${saved.policy_id} of ${saved.local_sovereign_id} is active`;
-      showRecord(options, saved, made, []);
-    },
+    record: ({ policy_id, local_sovereign_id: name }) =>
+      shown(`Recognition policy ${policy_id} of ${name} is active`, []),
   });
 
-  routeCommand(policy.command('show'), 'readRecognitionPolicy', {
+  routeCommand(policy, 'show', 'readRecognitionPolicy', {
     about: 'show the recognition policy; exit code 4 if there is none',
     out: 'the policy',
     examples: [
       'mesh-na recognition-policy show',
       'mesh-na recognition-policy show --out recognition.json',
     ],
-    show(options, shown) {
-      const name = `The recognition policy of ${shown.local_sovereign_id}`;
-      showDocument(options, shown, name, policyText(shown));
-    },
+    record: (policy, _, options) =>
+      documentOf(
+        options,
+        `The recognition policy of ${policy.local_sovereign_id}`,
+        policyText(policy),
+      ),
   });
 }
 

@@ -1,5 +1,6 @@
 /** `mesh-na treaty`: recognition of other sovereigns, also after they have replaced their authority keys. */
-import { type Command, Option } from 'commander';
+
+import type { Command } from 'commander';
 import { isPublicKey } from '../../base/crypto/public-key.ts';
 import { fromNow } from '../../base/duration.ts';
 import { isJsonObject, type JsonObject } from '../../base/json/value.ts';
@@ -21,28 +22,48 @@ import type { RecognitionTreaty } from '../../protocol/records/recognition-treat
 import { instantOf } from '../../protocol/records/record.ts';
 import { acceptedKeys, followForTreaty, rootKeyIn } from '../../protocol/records/treaty-chain.ts';
 import type { TreatyRow } from '../../protocol/rows/treaty.ts';
-import {
-  addOperatorOptions,
-  type OperatorOptions,
-  operatorClient,
-} from '../connection/operator.ts';
-import { listCommand, routeCommand } from '../connection/route-command.ts';
+import { OPERATOR, type OperatorOptions, operatorClient } from '../connection/operator.ts';
+import { listCommand, resolveId, routeCommand } from '../connection/route-command.ts';
 import { publicClient, type ReadingBounds, readJsonUrl } from '../connection/server.ts';
-import { addOutOption, type RecordOptions, showRecord } from '../kernel/deliver.ts';
+import { define, type OptionsIn, option } from '../kernel/command.ts';
+import { deliver, type RecordOptions, shown } from '../kernel/deliver.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from '../kernel/errors.ts';
 import { notHolding, readJsonFile } from '../kernel/files.ts';
-import { wholeId } from '../kernel/ids.ts';
-import { eachOf } from '../kernel/list.ts';
-import { collect, signerKeyOption } from '../kernel/options.ts';
 import { printNote, printResult, printText } from '../kernel/output.ts';
 import { column, idColumn, timeColumn } from '../kernel/table.ts';
 import { assertConfirmed } from '../kernel/terminal.ts';
-import { verifyCommand } from '../protocol/verification.ts';
+import { signerKeyOption, verifyCommand } from '../protocol/verification.ts';
+
+const SCOPE = [
+  option('--role <role>', 'role it may attest (repeatable)', { many: true }),
+  option('--any-role', 'it may attest any role', { conflicts: 'role' }),
+  option('--scope <file>', 'JSON with the scope, - for standard input; --role overrides it'),
+] as const;
+
+const FOLLOW = [
+  option(
+    '--partner <sovereign>',
+    'instead of one treaty: every one in force that recognizes this sovereign',
+    { conflicts: 'out' },
+  ),
+  option(
+    '--keys <place>',
+    "what /authority-keys of the subject answers: a file, - for standard input, or its URL, for which the system's CA certificates are trusted",
+    { required: true },
+  ),
+  option(
+    '--root-key <key>',
+    'root key of the subject, or a file with its public key (default: the one that the treaty names)',
+  ),
+  option('--yes', 'replace the treaty without asking; required when not on a terminal'),
+] as const;
+
+type FollowOptions = OptionsIn<typeof FOLLOW> & OperatorOptions & RecordOptions;
 
 export function addTreatyCommands(program: Command): void {
   const treaty = program.command('treaty').description('recognize other sovereigns');
 
-  routeCommand(treaty.command('issue'), 'issueTreaty', {
+  routeCommand(treaty, 'issue', 'issueTreaty', {
     about: 'sign a treaty that recognizes a sovereign (privileged)',
     values: {
       subject_sovereign_id: ['<subject-sovereign>', 'sovereign to recognize'],
@@ -51,25 +72,21 @@ export function addTreatyCommands(program: Command): void {
       metadata: ['--metadata <json>', 'free-form metadata'],
       issuer_sovereign_id: ['--issuer <name>', "issuing sovereign (default: the authority's)"],
     },
-    more: (command) =>
-      command
-        .option('--role <role>', 'role it may attest (repeatable)', collect)
-        .addOption(new Option('--any-role', 'it may attest any role').conflicts('role'))
-        .option('--scope <file>', 'JSON with the scope, - for standard input; --role overrides it'),
+    options: SCOPE,
     out: 'the signed treaty',
     examples: [
       'mesh-na treaty issue beta --key "$BETA_KEY" --role role:client --out alpha-beta.json',
     ],
-    sent: async (given, options: ScopeOptions) => ({ ...given, scope: await scopeOf(options) }),
-    show(options, issued) {
+    sent: async (given, options) => ({ ...given, scope: await scopeOf(options) }),
+    record(issued) {
       const roles = issued.scope.allowed_roles.join(', ') || 'any';
-      showRecord(options, issued, `Treaty ${issued.treaty_id} is issued`, [
+      return shown(`Treaty ${issued.treaty_id} is issued`, [
         `${issued.issuer_sovereign_id} recognizes ${issued.subject_sovereign_id}. Roles: ${roles}. Expires: ${issued.expires_at}.`,
       ]);
     },
   });
 
-  routeCommand(treaty.command('revoke'), 'revokeTreaty', {
+  routeCommand(treaty, 'revoke', 'revokeTreaty', {
     about: 'revoke a treaty (privileged)',
     values: {
       treaty_id: ['<treaty-id>', 'treaty id, or at least its first 8 characters'],
@@ -81,17 +98,28 @@ export function addTreatyCommands(program: Command): void {
     examples: [
       'mesh-na treaty revoke 7d0f6e0c-8a51-4f0e-9a53-6f5d3c2b1a00 --reason "no longer needed"',
     ],
-    sent: async (given, options: OperatorOptions) => ({
+    sent: async (given, options) => ({
       ...given,
-      treaty_id: await wholeTreatyId(publicClient(options), given.treaty_id),
+      treaty_id: await resolveId(options, 'treaty', given.treaty_id),
     }),
-    show: (options, revoked, { treaty_id }) =>
-      printResult(options, revoked, [`Treaty ${treaty_id} is revoked.`]),
+    text: (_, { treaty_id }) => [`Treaty ${treaty_id} is revoked.`],
   });
 
-  addFollowCommand(treaty);
+  define(treaty, 'follow', {
+    about: 'replace a treaty after its subject has replaced its authority key (privileged)',
+    asks: OPERATOR,
+    args: [['[treaty-id]', 'treaty id, or at least its first 8 characters']],
+    options: FOLLOW,
+    out: 'the new treaty',
+    examples: [
+      'mesh-na treaty follow 7d0f6e0c --keys https://na.beta.example/authority-keys',
+      'mesh-na treaty follow --partner beta --keys https://na.beta.example/authority-keys',
+      'mesh-na treaty follow 7d0f6e0c --keys keys.json --root-key "$BETA_ROOT_KEY" --yes',
+    ],
+    run: runFollow,
+  });
 
-  listCommand(treaty.command('list'), 'listTreaties', {
+  listCommand(treaty, 'list', 'listTreaties', {
     about: 'list the treaties of the authority, oldest first',
     values: {
       issuer_sovereign_id: ['--issuer <name>', 'only treaties that this sovereign issued'],
@@ -111,7 +139,7 @@ export function addTreatyCommands(program: Command): void {
     examples: ['mesh-na treaty list', 'mesh-na treaty list --subject beta --json'],
   });
 
-  verifyCommand(treaty.command('verify'), 'verifyTreaty', {
+  verifyCommand(treaty, 'verifyTreaty', {
     about: 'verify a treaty; exit code 4 if it is rejected',
     files: { treaty: ['<file>', 'the signed treaty, - for standard input'] },
     values: {
@@ -136,16 +164,10 @@ export function addTreatyCommands(program: Command): void {
   });
 }
 
-interface ScopeOptions {
-  readonly role?: readonly string[];
-  readonly anyRole?: boolean;
-  readonly scope?: string;
-}
-
 type Scope = Sent<'issueTreaty'>['scope'];
 
 /** The authority validates the members of the file. */
-async function scopeOf({ role, anyRole, scope }: ScopeOptions): Promise<Scope> {
+async function scopeOf({ role, anyRole, scope }: OptionsIn<typeof SCOPE>): Promise<Scope> {
   const members = scope === undefined ? {} : await readJsonFile(scope);
   const allowed_roles = anyRole ? [] : (role ?? members.allowed_roles);
   const isAny = allowed_roles === undefined || isEmpty(allowed_roles);
@@ -167,19 +189,6 @@ export function treatyPages(client: PublicClient, filters: Sent<'listTreaties'>)
   );
 }
 
-/** Returns the full treaty id for an id or unique prefix. */
-export function wholeTreatyId(client: PublicClient, given: string): Promise<string> {
-  const ids = eachOf('Treaties', treatyPages(client, {}), ({ treaty }) => treaty.treaty_id);
-  return wholeId(given, 'treaty', ids);
-}
-
-interface FollowOptions extends OperatorOptions, RecordOptions {
-  readonly partner?: string;
-  readonly keys: string;
-  readonly rootKey?: string;
-  readonly yes?: boolean;
-}
-
 /** The longest chain has about 400 kB. */
 const CHAIN_BOUNDS: ReadingBounds = {
   longestMs: 30_000,
@@ -187,35 +196,10 @@ const CHAIN_BOUNDS: ReadingBounds = {
   mostValues: 65_536,
 };
 
-export function addFollowCommand(treaty: Command): void {
-  const follow = treaty
-    .command('follow')
-    .description('replace a treaty after its subject has replaced its authority key (privileged)')
-    .argument('[treaty-id]', 'treaty id, or at least its first 8 characters')
-    .addOption(
-      new Option(
-        '--partner <sovereign>',
-        'instead of one treaty: every one in force that recognizes this sovereign',
-      ).conflicts('out'),
-    )
-    .requiredOption(
-      '--keys <place>',
-      "what /authority-keys of the subject answers: a file, - for standard input, or its URL, for which the system's CA certificates are trusted",
-    )
-    .option(
-      '--root-key <key>',
-      'root key of the subject, or a file with its public key (default: the one that the treaty names)',
-    )
-    .option('--yes', 'replace the treaty without asking; required when not on a terminal')
-    .action(runFollow);
-  addOperatorOptions(addOutOption(follow, 'the new treaty'), [
-    'mesh-na treaty follow 7d0f6e0c --keys https://na.beta.example/authority-keys',
-    'mesh-na treaty follow --partner beta --keys https://na.beta.example/authority-keys',
-    'mesh-na treaty follow 7d0f6e0c --keys keys.json --root-key "$BETA_ROOT_KEY" --yes',
-  ]);
-}
-
-async function runFollow(given: string | undefined, options: FollowOptions): Promise<void> {
+async function runFollow(
+  options: FollowOptions,
+  [given]: readonly (string | undefined)[],
+): Promise<void> {
   const { keys, partner } = options;
   if ((given === undefined) === (partner === undefined)) {
     throw usageFailure('Give either the id of a treaty, or --partner');
@@ -234,13 +218,13 @@ async function followOne(
   options: FollowOptions,
 ): Promise<void> {
   const { yes = false } = options;
-  const row = await client.readTreaty({ treaty_id: await wholeTreatyId(client, given) });
+  const row = await client.readTreaty({ treaty_id: await resolveId(options, 'treaty', given) });
   const changes = changesOf(row, offer);
   // Without changes, the authority says why there are none.
   if (changes !== null && !yes) await assertAccepted(changes, 'Replace it?');
   const treaty = await followed(row, offer, options);
   const made = replacementText(row, treaty);
-  showRecord(options, treaty, made, yes && changes !== null ? ['', ...changes] : []);
+  deliver(options, treaty, shown(made, yes && changes !== null ? ['', ...changes] : []));
   if (!options.json) await noteOthers(client, row.treaty, treaty);
 }
 

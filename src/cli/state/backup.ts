@@ -1,89 +1,74 @@
 /** `mesh-na backup`: creates and verifies backups of a state, even while an authority serves it. */
 
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { MOST_BYTES } from '../../base/byte-bounds.ts';
 import { readArgument } from '../../base/named-file.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import type { ListedBackup } from '../../maintenance/backup/list.ts';
 import type { Manifest, TableSummaries } from '../../store/stream/manifest.ts';
+import { DATA_DIR, define, type OptionsIn, option, WIDE } from '../kernel/command.ts';
 import { EXIT, failure, onLocalFiles } from '../kernel/errors.ts';
 import { assertCanSave, readGenesisFile, systemCode } from '../kernel/files.ts';
-import { addLocalOptions, collect, dataDirOption } from '../kernel/options.ts';
 import { type OutputOptions, printResult } from '../kernel/output.ts';
-import {
-  addWideOption,
-  type Column,
-  column,
-  type TableOptions,
-  tableOf,
-  timeColumn,
-} from '../kernel/table.ts';
+import { type Column, column, type TableOptions, tableOf, timeColumn } from '../kernel/table.ts';
 import { whileWaiting } from '../kernel/terminal.ts';
 import { onState, openSource, settingsOf, storeOption } from './place.ts';
 
-interface CreateOptions extends OutputOptions {
-  readonly dataDir: string;
-  readonly store?: string;
-  readonly signer?: string;
-  readonly to: string;
-  readonly recipient?: readonly string[];
-  readonly force?: boolean;
-}
+export const STATE_IN_DATABASE = 'PostgreSQL database with the state, as for serve';
 
-interface VerifyOptions extends OutputOptions {
-  readonly identity?: string;
-  readonly genesis?: string;
-}
+export const SIGNER = option(
+  '--signer <address>',
+  'socket of the signer with the authority key, as for serve',
+  { env: 'MESH_SIGNER' },
+);
+
+export const IDENTITY = option('--identity <file>', 'age identity that decrypts the backup');
+
+const CREATE = [
+  DATA_DIR,
+  storeOption(STATE_IN_DATABASE),
+  SIGNER,
+  option('--to <file>', 'write the backup to this file', { required: true }),
+  option(
+    '--recipient <age1…>',
+    'encrypt for this age recipient (repeatable; default: no encryption)',
+    { many: true },
+  ),
+  option('--force', 'overwrite the file'),
+] as const;
+
+const VERIFY = [
+  IDENTITY,
+  option('--genesis <file>', 'trusted genesis (default: the one in the backup)'),
+] as const;
 
 export function addBackupCommands(program: Command): void {
   const backup = program
     .command('backup')
     .description('back up the state of an authority, even while it is being served');
-  const create = backup
-    .command('create')
-    .description('write a backup, and verify it before giving it its final name')
-    .addOption(dataDirOption())
-    .addOption(storeOption(STATE_IN_DATABASE))
-    .addOption(signerOption())
-    .requiredOption('--to <file>', 'write the backup to this file')
-    .addOption(
-      new Option(
-        '--recipient <age1…>',
-        'encrypt for this age recipient (repeatable; default: no encryption)',
-      ).argParser(collect),
-    )
-    .option('--force', 'overwrite the file')
-    .action(runCreate);
-  addLocalOptions(create, ['mesh-na backup create --to /backup/mesh.backup']);
-  const verify = backup
-    .command('verify')
-    .argument('<file>', 'the backup')
-    .description('read every row, and verify digests, signatures, audit log and signed lists')
-    .addOption(identityOption())
-    .option('--genesis <file>', 'trusted genesis (default: the one in the backup)')
-    .action(runVerify);
-  addLocalOptions(verify, ['mesh-na backup verify /backup/mesh.backup']);
-  const list = addWideOption(backup.command('list'))
-    .argument('<folder>', 'folder of backups')
-    .description('list the files named *.backup in a folder')
-    .action(runList);
-  addLocalOptions(list, ['mesh-na backup list /backup']);
+  define(backup, 'create', {
+    about: 'write a backup, and verify it before giving it its final name',
+    options: CREATE,
+    examples: ['mesh-na backup create --to /backup/mesh.backup'],
+    run: runCreate,
+  });
+  define(backup, 'verify', {
+    about: 'read every row, and verify digests, signatures, audit log and signed lists',
+    args: [['<file>', 'the backup']],
+    options: VERIFY,
+    examples: ['mesh-na backup verify /backup/mesh.backup'],
+    run: (options, [file = '']) => runVerify(file, options),
+  });
+  define(backup, 'list', {
+    about: 'list the files named *.backup in a folder',
+    args: [['<folder>', 'folder of backups']],
+    options: [WIDE],
+    examples: ['mesh-na backup list /backup'],
+    run: (options, [folder = '']) => runList(folder, options),
+  });
 }
 
-export const STATE_IN_DATABASE = 'PostgreSQL database with the state, as for serve';
-
-export function signerOption(): Option {
-  return new Option(
-    '--signer <address>',
-    'socket of the signer with the authority key, as for serve',
-  ).env('MESH_SIGNER');
-}
-
-export function identityOption(): Option {
-  return new Option('--identity <file>', 'age identity that decrypts the backup');
-}
-
-async function runCreate(options: CreateOptions): Promise<void> {
+async function runCreate(options: OptionsIn<typeof CREATE> & OutputOptions): Promise<void> {
   const { to, dataDir, store, recipient: recipients = [], force = false } = options;
   onLocalFiles(() => assertCanSave(to, { overwrites: force }));
   const { verifySignature: verify } = await import('../../base/crypto/ed25519.ts');
@@ -118,7 +103,10 @@ async function runCreate(options: CreateOptions): Promise<void> {
   ]);
 }
 
-async function runVerify(file: string, options: VerifyOptions): Promise<void> {
+async function runVerify(
+  file: string,
+  options: OptionsIn<typeof VERIFY> & OutputOptions,
+): Promise<void> {
   const { verifySignature } = await import('../../base/crypto/ed25519.ts');
   const { readBackup } = await import('../../maintenance/backup/file.ts');
   const { verifyBackup } = await import('../../maintenance/backup/verify.ts');

@@ -1,39 +1,40 @@
 /** `mesh-na store move`: moves the state between a data folder and a database while nobody serves it. */
+
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { systemRuntime } from '../../base/runtime.ts';
 import type { Estimate, Moved, MoveStep, Place } from '../../maintenance/move/move.ts';
 import { FILES } from '../../server/config/data-folder.ts';
-import { addLocalOptions, dataDirOption } from '../kernel/options.ts';
+import { DATA_DIR, define, type OptionsIn, option } from '../kernel/command.ts';
 import { type OutputOptions, printResult } from '../kernel/output.ts';
 import { assertConfirmed } from '../kernel/terminal.ts';
 import { countsText, rowCounts } from './backup.ts';
 import { onState, storeAddress } from './place.ts';
 
-interface MoveOptions extends OutputOptions {
-  readonly from: string;
-  readonly to: string;
-  readonly dataDir: string;
-  readonly dryRun?: boolean;
-  readonly yes?: boolean;
-}
+const MOVE = [
+  option('--from <place>', 'place of the state: lmdb:<folder>, or the URL of a database', {
+    required: true,
+  }),
+  option('--to <place>', 'new place, in the same form, without a state', { required: true }),
+  DATA_DIR,
+  option('--dry-run', 'check the state, and show what would be moved and how long it would take'),
+  option('--yes', 'move without asking; required when not on a terminal'),
+] as const;
+
+type MoveOptions = OptionsIn<typeof MOVE> & OutputOptions;
 
 export function addMoveCommand(store: Command): void {
-  const move = store
-    .command('move')
-    .description('move the state between a data folder and a database while nobody serves it')
-    .requiredOption('--from <place>', 'place of the state: lmdb:<folder>, or the URL of a database')
-    .requiredOption('--to <place>', 'new place, in the same form, without a state')
-    .addOption(dataDirOption())
-    .option('--dry-run', 'check the state, and show what would be moved and how long it would take')
-    .option('--yes', 'move without asking; required when not on a terminal')
-    .addHelpText('after', '\nThe same command, repeated, finishes a move that was interrupted.')
-    .action(runMove);
-  addLocalOptions(move, [
-    'mesh-na store move --from lmdb:./mesh-data --to postgresql://mesh@db/mesh --dry-run',
-    'mesh-na store move --from lmdb:./mesh-data --to postgresql://mesh@db/mesh',
-  ]);
+  define(store, 'move', {
+    about: 'move the state between a data folder and a database while nobody serves it',
+    options: MOVE,
+    notes: 'The same command, repeated, finishes a move that was interrupted.',
+    examples: [
+      'mesh-na store move --from lmdb:./mesh-data --to postgresql://mesh@db/mesh --dry-run',
+      'mesh-na store move --from lmdb:./mesh-data --to postgresql://mesh@db/mesh',
+    ],
+    run: runMove,
+  });
 }
 
 async function runMove({ yes = false, ...options }: MoveOptions): Promise<void> {

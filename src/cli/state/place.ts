@@ -1,14 +1,13 @@
 /** Where commands find the state: in a data folder or a database. */
 
-import { type Command, Option } from 'commander';
 import { messageOf } from '../../base/error-message.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import type { Config } from '../../server/config/load.ts';
 import type { Environment, Flags } from '../../server/config/options.ts';
 import type { StoreAddress } from '../../store/postgresql/address.ts';
 import type { StateSource, StateTarget } from '../../store/stream/ports.ts';
+import { DATA_DIR, type OptionsIn, option } from '../kernel/command.ts';
 import { EXIT, failure } from '../kernel/errors.ts';
-import { dataDirOption } from '../kernel/options.ts';
 
 /** Resolves the address in a URL, completed by the usual variables. */
 export async function storeAddress(url: string): Promise<StoreAddress> {
@@ -16,22 +15,14 @@ export async function storeAddress(url: string): Promise<StoreAddress> {
   return parseStoreAddress(url, process.env);
 }
 
+export function storeOption(description: string) {
+  return option('--store <url>', description, { env: 'MESH_STORE' });
+}
+
 /** Options of commands that read one state. */
-export interface StatePlace {
-  readonly dataDir: string;
-  /** From the flag or its variable. */
-  readonly store?: string;
-}
+export const PLACE = [DATA_DIR, storeOption('database with the state, as for serve')] as const;
 
-export function addPlaceOptions(command: Command): Command {
-  return command
-    .addOption(dataDirOption())
-    .addOption(storeOption('database with the state, as for serve'));
-}
-
-export function storeOption(description: string): Option {
-  return new Option('--store <url>', description).env('MESH_STORE');
-}
+export type StatePlace = OptionsIn<typeof PLACE>;
 
 /** The database that `serve` would use with these options; null when the state is in the data folder. */
 export async function databaseOf({ dataDir, store }: StatePlace): Promise<StoreAddress | null> {

@@ -2,7 +2,7 @@
 
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { MOST_BYTES } from '../../base/byte-bounds.ts';
 import { jsonText } from '../../base/json/write.ts';
 import { systemRuntime } from '../../base/runtime.ts';
@@ -10,93 +10,74 @@ import { formatInstant } from '../../base/timestamp.ts';
 import type { ForeignEvidence, GivenEvidence } from '../../maintenance/restore/evidence.ts';
 import type { RestorePlan } from '../../maintenance/restore/plan.ts';
 import { FILES } from '../../server/config/data-folder.ts';
-import { caOption, readJsonUrl } from '../connection/server.ts';
+import { CA_OPTION, readJsonUrl } from '../connection/server.ts';
+import { define, type OptionsIn, option } from '../kernel/command.ts';
 import { EXIT, failure, onLocalFiles } from '../kernel/errors.ts';
 import { readGenesisFile, readJsonFile, saveFile } from '../kernel/files.ts';
-import { collect, examples, jsonOption, wholeNumber } from '../kernel/options.ts';
+import { wholeNumber } from '../kernel/options.ts';
 import { type OutputOptions, printResult } from '../kernel/output.ts';
 import { whileWaiting } from '../kernel/terminal.ts';
-import { identitiesIn, identityOption, sound, summaryText } from './backup.ts';
-import { databaseOf, onState, openTarget, type StatePlace, storeOption } from './place.ts';
+import { IDENTITY, identitiesIn, sound, summaryText } from './backup.ts';
+import { databaseOf, onState, openTarget, storeOption } from './place.ts';
 
-interface PlanOptions extends OutputOptions {
-  readonly backup: string;
-  readonly identity?: string;
-  readonly crl?: readonly string[];
-  readonly feed?: readonly string[];
-  readonly head?: string;
-  readonly authorityKeys?: string;
-  readonly genesis?: string;
-  readonly ca?: string;
-}
+const PLAN = [
+  option('--backup <file>', 'the backup', { required: true }),
+  IDENTITY,
+  option('--crl <file-or-url>', 'a later revocation list, from any node (repeatable)', {
+    many: true,
+  }),
+  option('--feed <file-or-url>', 'a later revocation feed, from any partner (repeatable)', {
+    many: true,
+  }),
+  option('--head <file>', 'the head file of the lost authority'),
+  option(
+    '--authority-keys <file-or-url>',
+    'the chain of authority keys, if the key has changed since the backup',
+  ),
+  option(
+    '--genesis <file-or-url>',
+    'the genesis block that names the current authority key, if it has changed since the backup',
+  ),
+  CA_OPTION,
+] as const;
 
-interface ApplyOptions extends PlanOptions, StatePlace {
-  readonly acceptLoss?: string;
-  readonly clockTolerance: number;
-}
+const APPLY = [
+  ...PLAN,
+  option('--data-dir <folder>', 'a new folder, or one that contains only the keys', {
+    env: 'MESH_DATA_DIR',
+    required: true,
+  }),
+  storeOption('empty database to restore into, as for serve'),
+  option('--accept-loss <numbers>', 'accept exactly the loss that restore plan prints'),
+  option('--clock-tolerance <seconds>', 'clock tolerance of the lost authority', {
+    env: 'MESH_CLOCK_TOLERANCE_SECONDS',
+    fallback: 300,
+    parse: wholeNumber(3600),
+  }),
+] as const;
+
+type PlanOptions = OptionsIn<typeof PLAN> & OutputOptions;
+
+type ApplyOptions = OptionsIn<typeof APPLY> & OutputOptions;
 
 export function addRestoreCommands(program: Command): void {
   const restore = program
     .command('restore')
     .description('restore a state from a backup, including all later revocations');
-  addEvidence(restore.command('plan'))
-    .description('show what happened after a backup, as far as known, and what would be lost')
-    .addHelpText(
-      'after',
-      examples(['mesh-na restore plan --backup mesh.backup --crl http://node/crl.json']),
-    )
-    .action(plan);
-  addEvidence(restore.command('apply'))
-    .description('restore into a data folder without state, or into an empty database')
-    .addOption(
-      new Option('--data-dir <folder>', 'a new folder, or one that contains only the keys')
-        .env('MESH_DATA_DIR')
-        .makeOptionMandatory(),
-    )
-    .addOption(storeOption('empty database to restore into, as for serve'))
-    .option('--accept-loss <numbers>', 'accept exactly the loss that restore plan prints')
-    .addOption(
-      new Option('--clock-tolerance <seconds>', 'clock tolerance of the lost authority')
-        .env('MESH_CLOCK_TOLERANCE_SECONDS')
-        .default(300)
-        .argParser(wholeNumber(3600)),
-    )
-    .addHelpText(
-      'after',
-      examples([
-        'mesh-na restore apply --backup mesh.backup --head /second/head --crl crl.json --data-dir ./new',
-      ]),
-    )
-    .action(apply);
-}
-
-function addEvidence(command: Command): Command {
-  return command
-    .requiredOption('--backup <file>', 'the backup')
-    .addOption(identityOption())
-    .addOption(
-      new Option(
-        '--crl <file-or-url>',
-        'a later revocation list, from any node (repeatable)',
-      ).argParser(collect),
-    )
-    .addOption(
-      new Option(
-        '--feed <file-or-url>',
-        'a later revocation feed, from any partner (repeatable)',
-      ).argParser(collect),
-    )
-    .option('--head <file>', 'the head file of the lost authority')
-    .option(
-      '--authority-keys <file-or-url>',
-      'the chain of authority keys, if the key has changed since the backup',
-    )
-    .option(
-      '--genesis <file-or-url>',
-      'the genesis block that names the current authority key, if it has changed since the backup',
-    )
-    .addOption(caOption())
-    .addOption(jsonOption());
+  define(restore, 'plan', {
+    about: 'show what happened after a backup, as far as known, and what would be lost',
+    options: PLAN,
+    examples: ['mesh-na restore plan --backup mesh.backup --crl http://node/crl.json'],
+    run: plan,
+  });
+  define(restore, 'apply', {
+    about: 'restore into a data folder without state, or into an empty database',
+    options: APPLY,
+    examples: [
+      'mesh-na restore apply --backup mesh.backup --head /second/head --crl crl.json --data-dir ./new',
+    ],
+    run: apply,
+  });
 }
 
 async function plan(options: PlanOptions): Promise<void> {

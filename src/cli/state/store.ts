@@ -6,30 +6,41 @@ import type {
   StatusOfLease,
   StoreStatus,
 } from '../../store/postgresql/status.ts';
+import { define } from '../kernel/command.ts';
 import { EXIT, failure, usageFailure } from '../kernel/errors.ts';
-import { addLocalOptions } from '../kernel/options.ts';
 import { asJson, type OutputOptions, printResult } from '../kernel/output.ts';
 import { whileWaiting } from '../kernel/terminal.ts';
 import { countsText, rowCounts } from './backup.ts';
 import { addMoveCommand } from './move.ts';
-import { addPlaceOptions, databaseOf, onState, openSource, type StatePlace } from './place.ts';
+import { databaseOf, onState, openSource, PLACE, type StatePlace } from './place.ts';
 
-interface StoreCommandOptions extends OutputOptions, StatePlace {}
+type StoreCommandOptions = OutputOptions & StatePlace;
 
 export function addStoreCommands(program: Command): void {
   const store = program
     .command('store')
     .description('manage the state: migrate, inspect, move or verify it');
-  const migrate = addPlaceOptions(store.command('migrate'))
-    .description('create the tables in a new database')
-    .action(runMigrate);
-  addLocalOptions(migrate, ['mesh-na store migrate --store postgresql://mesh@db/mesh']);
-  const status = addPlaceOptions(store.command('status'))
-    .description('show what is in the database, its writer and followers, and its durability')
-    .action(runStatus);
-  addLocalOptions(status, ['mesh-na store status --store postgresql://mesh@db/mesh']);
+  define(store, 'migrate', {
+    about: 'create the tables in a new database',
+    options: PLACE,
+    examples: ['mesh-na store migrate --store postgresql://mesh@db/mesh'],
+    run: runMigrate,
+  });
+  define(store, 'status', {
+    about: 'show what is in the database, its writer and followers, and its durability',
+    options: PLACE,
+    examples: ['mesh-na store status --store postgresql://mesh@db/mesh'],
+    run: runStatus,
+  });
   addMoveCommand(store);
-  addVerifyCommand(store);
+  define(store, 'verify', {
+    about: 'read every row, and verify checksums, signatures, audit log and signed lists',
+    options: PLACE,
+    notes:
+      'It needs no key, and can run while the state is being served. Exit code 4 if anything is wrong.',
+    examples: ['mesh-na store verify --data-dir /var/lib/mesh'],
+    run: runVerify,
+  });
 }
 
 async function runMigrate(options: StoreCommandOptions): Promise<void> {
@@ -115,20 +126,7 @@ function followerText({ name, lag_revisions: lag, silent_seconds: silence }: Sta
     : `${name}, ${lag} ${lag === 1 ? 'revision' : 'revisions'} behind${silent}`;
 }
 
-interface VerifyOptions extends OutputOptions, StatePlace {}
-
-function addVerifyCommand(store: Command): void {
-  const verify = addPlaceOptions(store.command('verify'))
-    .description('read every row, and verify checksums, signatures, audit log and signed lists')
-    .addHelpText(
-      'after',
-      '\nIt needs no key, and can run while the state is being served. Exit code 4 if anything is wrong.',
-    )
-    .action(runVerify);
-  addLocalOptions(verify, ['mesh-na store verify --data-dir /var/lib/mesh']);
-}
-
-async function runVerify(options: VerifyOptions): Promise<void> {
+async function runVerify(options: StoreCommandOptions): Promise<void> {
   const { verifySignature } = await import('../../base/crypto/ed25519.ts');
   const { soundTables } = await import('../../maintenance/backup/check-state.ts');
   const { facts, tables } = await refusedWhenUnsound(async () => {
