@@ -36,6 +36,25 @@ async function joined(name: string, token: string, ...args: string[]): Promise<s
   return JSON.parse(readFileSync(join(scratch, name, 'certificate.json'), 'utf8')).node_public_key;
 }
 
+test('a node is meant by its name, unless several have it', async () => {
+  const token = async () =>
+    (await answer('invite', 'create', '--name', 'edge-1')).token_id as string;
+  const key = await joined('edge', await token());
+  const shown = await answer('certificate', 'show', 'edge-1');
+  assert.equal(shown.node_public_key, key);
+  const tried = await answer('certificate', 'revoke', 'edge-1', '--dry-run');
+  assert.equal(tried.certificates[0].cert_id, shown.cert_id);
+  const set = await answer('node', 'set', 'edge-1', '--label', 'rack=3');
+  assert.deepEqual([set.node_public_key, set.labels], [key, { rack: '3' }]);
+  const other = await joined('edge-too', await token());
+  const several = await run('node', 'set', 'edge-1', '--no-name');
+  assert.equal(several.code, 4);
+  for (const each of [key, other]) assert.ok(several.stderr.includes(each), several.stderr);
+  const none = await run('certificate', 'revoke', 'edge-2');
+  assert.equal(none.code, 4);
+  assert.match(none.stderr, /No certificate begins with edge-2, and no node has this name/);
+});
+
 test('nodes get names from their invites, are renamed, and are found', async () => {
   const create = ['invite', 'create', '--count', '2', '--name', 'web-{n}'];
   const created = await run(...create, '--label', 'env=prod', '--label', 'zone=eu=1');

@@ -9,6 +9,8 @@ import type { AnswerOf, Operation, SentOf } from '../../protocol/api/define.ts';
 import { PUBLIC_KEY_PATTERN } from '../../protocol/api/scalars.ts';
 import { API, type Api, type OperationName } from '../../protocol/api/table.ts';
 import { isOperatorRoute } from '../../protocol/route-description.ts';
+import { type CertificateRow, isInUse } from '../../protocol/rows/certificate.ts';
+import { isNodeName } from '../../protocol/rows/node-description.ts';
 import {
   type Asked,
   define,
@@ -20,7 +22,7 @@ import {
 import { type Delivery, deliver, type RecordOptions } from '../kernel/deliver.ts';
 import { readJsonFiles } from '../kernel/files.ts';
 import { type Kind, onlyId } from '../kernel/ids.ts';
-import { eachOf, type ListOptions, listOptions, printList } from '../kernel/list.ts';
+import { type ListOptions, listOptions, printList } from '../kernel/list.ts';
 import { collectAs, jsonObject, publicKey, wholeNumber } from '../kernel/options.ts';
 import { type Line, printResult } from '../kernel/output.ts';
 import type { Column } from '../kernel/table.ts';
@@ -181,14 +183,24 @@ const LISTED: {
   attestation: ['listAttestations', ['attestation', 'attestation_id']],
 };
 
-/** Returns the full id for an id or unique prefix. */
+/** Returns the full id for an id, a unique prefix, or the name of a node, whose certificate is the one in use. */
 export function resolveId(options: Reach, kind: Kind, given: string): Promise<string> {
   const [name, path, filter] = LISTED[kind];
-  const filters = filter === undefined ? {} : { [filter]: given };
-  const ids = eachOf('Rows', listedBy(options as OperatorOptions, name, filters), (row) =>
-    String(path.reduce<JsonValue>((value, member) => (value as JsonObject)[member] ?? null, row)),
-  );
-  return onlyId(given, kind, ids);
+  async function* idsWith(filters: JsonObject, isMeant = (_: JsonObject) => true) {
+    for await (const rows of listedBy(options as OperatorOptions, name, filters)) {
+      for (const row of rows.filter(isMeant)) {
+        yield String(
+          path.reduce<JsonValue>((at, member) => (at as JsonObject)[member] ?? null, row),
+        );
+      }
+    }
+  }
+  const ids = idsWith(filter === undefined ? {} : { [filter]: given });
+  if (name !== 'listCertificates' || !isNodeName(given)) return onlyId(given, kind, ids);
+  // An older authority may ignore filters, and what is found may be revoked.
+  const isNamed = ({ name, status }: Partial<CertificateRow>) =>
+    name === given && status !== undefined && isInUse(status);
+  return onlyId(given, kind, ids, idsWith({ name: given, status: 'in_use' }, isNamed));
 }
 
 export function askedFor(name: OperationName): Asked<readonly Option[]> {

@@ -1,6 +1,6 @@
 /** Short ids and keys: unique prefixes, which commands expand to the full value. */
 import { isPublicKey } from '../../base/crypto/public-key.ts';
-import { EXIT, failure } from './errors.ts';
+import { EXIT, failure, usageFailure } from './errors.ts';
 import { publicKey } from './options.ts';
 
 const SHORTEST = 8;
@@ -43,38 +43,53 @@ export function keyOrBeginning(text: string): string {
   return BEGINNING_OF_KEY.test(text) ? text : publicKey(text);
 }
 
-/** What commands expand, and whether a text is whole, or not the beginning of one. */
+const CHARACTERS_OF_KEY = /^[A-Za-z0-9+/]*$/;
+
+/** What commands expand: which text is whole, and which one may be its beginning. */
 const KINDS = {
-  certificate: isWholeId,
-  treaty: isWholeId,
-  attestation: isWholeId,
-  invite: (text: string) => text.length === FINGERPRINT_LENGTH || !BEGINNING_OF_ID.test(text),
-  'node key': isPublicKey,
+  certificate: { isWhole: isUuid, beginning: BEGINNING_OF_ID },
+  'node key': { isWhole: isPublicKey, beginning: CHARACTERS_OF_KEY },
+  treaty: { isWhole: isUuid, beginning: BEGINNING_OF_ID },
+  attestation: { isWhole: isUuid, beginning: BEGINNING_OF_ID },
+  invite: { isWhole: isFingerprint, beginning: BEGINNING_OF_ID },
 } as const;
 
 export type Kind = keyof typeof KINDS;
 
-const FINGERPRINT_LENGTH = 16;
+function isUuid(text: string): boolean {
+  return UUID.test(text);
+}
 
-function isWholeId(text: string): boolean {
-  return UUID.test(text) || !BEGINNING_OF_ID.test(text);
+function isFingerprint(text: string): boolean {
+  return text.length === 16;
 }
 
 /**
- * Expands the prefix `given` to the only id that begins with it. All ids are checked, so that a command never acts on
- * the wrong one. A full id, or text that is not a prefix of an id, is returned unchanged.
+ * Expands `given` to the only id that begins with it, or that is among those of the nodes with this name. All ids are
+ * checked, so that a command never acts on the wrong one. A full id is returned unchanged, and so is text that is
+ * neither the beginning of an id nor a name.
  */
-export async function onlyId(given: string, what: Kind, ids: AsyncIterable<string>) {
-  if (KINDS[what](given)) return given;
-  if (given.length < SHORTEST) {
-    const message = `${given} is too short: give at least the first ${SHORTEST} characters of the ${what}`;
-    throw failure(EXIT.usage, 'usage', message);
-  }
+export async function onlyId(
+  given: string,
+  what: Kind,
+  ids: AsyncIterable<string>,
+  named: AsyncIterable<string> | null = null,
+): Promise<string> {
+  const { isWhole, beginning } = KINDS[what];
+  const mayBegin = beginning.test(given);
+  if (isWhole(given) || (!mayBegin && named === null)) return given;
   const found = new Set<string>();
-  for await (const id of ids) if (id.startsWith(given)) found.add(id);
+  for await (const id of named ?? []) found.add(id);
+  const isUnnamed = named === null ? '' : ', and no node has this name';
+  if (mayBegin && given.length >= SHORTEST) {
+    for await (const id of ids) if (id.startsWith(given)) found.add(id);
+  } else if (mayBegin && found.size === 0) {
+    const message = `${given} is too short: give at least the first ${SHORTEST} characters of the ${what}${isUnnamed}`;
+    throw usageFailure(message);
+  }
   const [only] = found;
   if (only === undefined) {
-    throw failure(EXIT.refused, 'not_found', `No ${what} begins with ${given}`);
+    throw failure(EXIT.refused, 'not_found', `No ${what} begins with ${given}${isUnnamed}`);
   }
   if (found.size === 1) return only;
   const shown = [...found].slice(0, MOST_CANDIDATES).join(', ');

@@ -68,7 +68,12 @@ export function addCertificateCommands(program: Command): void {
 
   routeCommand(certificate, 'show', 'readCertificate', {
     about: 'show one certificate, and when its node last reported (standard)',
-    values: { cert_id: ['<cert-id>', 'certificate id, or at least its first 8 characters'] },
+    values: {
+      cert_id: [
+        '<cert-id>',
+        'certificate id, or at least its first 8 characters, or the name of a node',
+      ],
+    },
     examples: ['mesh-na certificate show 5a1f6e0c'],
     sent: async ({ cert_id }, options) => ({
       cert_id: await resolveId(options, 'certificate', cert_id),
@@ -153,7 +158,9 @@ function defineRevoke(certificate: Command): void {
   define(certificate, 'revoke', {
     about: 'revoke node certificates and publish a new revocation list (privileged)',
     asks: OPERATOR,
-    args: [['[cert-id]', 'certificate id, or at least its first 8 characters']],
+    args: [
+      ['[cert-id]', 'certificate id, or at least its first 8 characters, or the name of a node'],
+    ],
     options: [...REVOKE, ...filters.options, ...CONFIRMED],
     notes:
       'Instead of naming a certificate or a key, select accepted certificates with --status, --role, --name, --label,\n--hostname, --address, --health, --silent-since and --expires-before. Each is revoked by a separate request.',

@@ -1,16 +1,17 @@
 /** `mesh-na node list` and `mesh-na node set`: what operators see of nodes, and how they name them. */
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { saysPrivate } from '../../base/keys/public-key.ts';
 import { type CertificateFilters, certificatePages } from '../../client/certificate-search.ts';
 import type { OperatorClient } from '../../client/operator-client.ts';
 import type { NodeCount } from '../../protocol/answers/operators.ts';
-import { isLabel, type NodeLabels } from '../../protocol/rows/node-description.ts';
+import { isLabel, isNodeName, type NodeLabels } from '../../protocol/rows/node-description.ts';
 import { OPERATOR, type OperatorOptions, operatorClient } from '../connection/operator.ts';
 import { resolveId, routeCommand } from '../connection/route-command.ts';
 import { define, option } from '../kernel/command.ts';
 import { usageFailure } from '../kernel/errors.ts';
-import { keyOrBeginning } from '../kernel/ids.ts';
 import { type ListOptions, listOptions, ordered, orderedRows, rowsOf } from '../kernel/list.ts';
+import { publicKey } from '../kernel/options.ts';
 import { asJson, printResult } from '../kernel/output.ts';
 import { type Column, column, idColumn, tableOf, timeColumn } from '../kernel/table.ts';
 import { certificateFilters } from './certificate.ts';
@@ -53,7 +54,11 @@ export function addNodeViews(node: Command): void {
   routeCommand(node, 'set', 'describeNode', {
     about: 'set the name and labels of a node, which only operators see (standard)',
     values: {
-      node_public_key: ['<node>', 'node key, or at least its first 8 characters', keyOrBeginning],
+      node_public_key: [
+        '<node>',
+        'name or key of the node, or at least the first 8 characters of the key',
+        nodeOrKey,
+      ],
       name: ['--name <name>', 'the new name', nodeName],
     },
     options: SET,
@@ -75,6 +80,10 @@ export function addNodeViews(node: Command): void {
     },
     text: (node) => [`key           ${node.node_public_key}`, ...descriptionLines(node)],
   });
+}
+
+function nodeOrKey(text: string): string {
+  return isNodeName(text) && !saysPrivate(text) ? text : publicKey(text);
 }
 
 function labelKey(text: string): string {
