@@ -7,6 +7,7 @@ import type { Runtime } from '../base/runtime.ts';
 import type { AuthoritySigner } from '../base/signer/authority-signer.ts';
 import { oneSliceATurn } from '../base/slices.ts';
 import { GRAPH_DOCUMENTS } from '../protocol/contract/documents.ts';
+import type { DocumentPublisher } from '../protocol/contract/publications.ts';
 import type { StoreChanges, StoreReading } from '../store/store.ts';
 import { createAgentIndex } from './derived/agent-index.ts';
 import { createRecentAudit } from './derived/audit-tail.ts';
@@ -17,7 +18,7 @@ import { createImportedFeeds } from './derived/imported-feeds.ts';
 import { type ConfiguredOperator, createOperatorRegistry } from './derived/operator-registry.ts';
 import { createRecordLists } from './derived/record-lists.ts';
 import { createInviteBatches, createPolicyIndex } from './derived/subject-lists.ts';
-import type { Authority, AuthoritySettings, HeldState } from './engine/authority.ts';
+import type { AuthoritySettings } from './engine/authority.ts';
 import { applyChanges, type RestoreTarget, restoreSubjects } from './engine/restore.ts';
 import { createBulletinIssuer } from './lists/bulletin.ts';
 import { createRevocations } from './lists/crl.ts';
@@ -40,22 +41,14 @@ export interface StateOptions {
   readonly flushInterval: number;
   readonly signer: AuthoritySigner;
   readonly runtime: Runtime;
-  readonly publisher: Authority['publisher'];
+  readonly publisher: DocumentPublisher;
   /** Starts a thread for long lists; without it, they are rendered on this thread. */
   readonly listThreading?: ListThreading;
 }
 
-export interface AuthorityState {
-  readonly held: HeldState;
-  /** Call once, before anything else. If it rejects, the state cannot be used. */
-  read(stored: Omit<StoreReading, 'end'>): Promise<void>;
-  /** Applies changes that were stored after what was read. */
-  apply(changes: Omit<StoreChanges, 'end'>): Promise<void>;
-  /** Ends the list thread, if there is one. */
-  close(): Promise<void>;
-}
+export type AuthorityState = ReturnType<typeof createAuthorityState>;
 
-export function createAuthorityState(options: StateOptions): AuthorityState {
+export function createAuthorityState(options: StateOptions) {
   const { runtime, signer, settings } = options;
   const numbers = createCertificateNumbers();
   const subjects = createSubjects(numbers);
@@ -155,7 +148,7 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
     removed(kind, id, subject) {
       certificates.followRemovals(kind, id, subject);
       inviteBatches.followRemovals(kind, id, subject);
-      authorityKeys.followRemovals(kind, id, subject);
+      authorityKeys.followRemovals(kind, id);
       if (kind === 'certificate') {
         certificateIds.remove(id);
         liveness.remove(id);
@@ -198,12 +191,14 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
       replay,
       liveness,
     },
-    async read(stored) {
+    /** Call once, before anything else. If it rejects, the state cannot be used. */
+    async read(stored: Omit<StoreReading, 'end'>): Promise<void> {
       takeAudit(stored);
       await restoreSubjects(stored, target());
       await replay.restore(stored);
     },
-    async apply(changes) {
+    /** Applies changes that were stored after what was read. */
+    async apply(changes: Omit<StoreChanges, 'end'>): Promise<void> {
       takeAudit(changes);
       await applyChanges(changes, target());
       await replay.restore(changes);
@@ -213,6 +208,7 @@ export function createAuthorityState(options: StateOptions): AuthorityState {
       for (const list of [revocations.list, ...feeds.all()]) await oneSliceATurn(list.takeLoaded());
       await oneSliceATurn(revocations.prepareDigests());
     },
-    close: async () => listThreads?.close(),
+    /** Ends the list thread, if there is one. */
+    close: async (): Promise<void> => listThreads?.close(),
   };
 }

@@ -4,7 +4,7 @@
  */
 import type { Runtime } from '../base/runtime.ts';
 import { createPauses } from '../base/work.ts';
-import type { PreviousOwner, StateFollower, StatePosition } from '../store/store.ts';
+import type { PreviousOwner, StateFollower } from '../store/store.ts';
 import type { ReadyState } from './open.ts';
 import type { AuthorityState } from './state.ts';
 
@@ -25,19 +25,7 @@ export interface SuccessorOptions {
   looked(): void;
 }
 
-export interface Successor {
-  /** How many revisions the state is behind the last known revision of the store; null if there is no state. */
-  lag(): number | null;
-  /** The position of the newest state ever read; null before the first one. */
-  newest(): StatePosition | null;
-  /**
-   * Returns the state as of the newest revision, or null if there is none. Call once, when this process has become the
-   * writer; nothing is followed afterward.
-   */
-  take(previousOwner: PreviousOwner): Promise<ReadyState | null>;
-  /** Stops following and drops the state. */
-  close(): Promise<void>;
-}
+export type Successor = ReturnType<typeof createSuccessor>;
 
 /** How often to check for changes. */
 const FOLLOW_MS = 250;
@@ -48,7 +36,7 @@ const LIVENESS_PART = 20;
 /** How long to wait before trying again to read a state. */
 const AGAIN_MS = 5000;
 
-export function createSuccessor(options: SuccessorOptions): Successor {
+export function createSuccessor(options: SuccessorOptions) {
   const { follower, elapsed } = options;
   let state: AuthorityState | null = null;
   let facts: Omit<ReadyState['facts'], 'previousOwner'> | null = null;
@@ -169,9 +157,16 @@ export function createSuccessor(options: SuccessorOptions): Successor {
   }
 
   return {
-    lag: () => (state === null ? null : Math.max(0, follower.seenRevision() - revision)),
+    /** How many revisions the state is behind the last known revision of the store; null if there is no state. */
+    lag: (): number | null =>
+      state === null ? null : Math.max(0, follower.seenRevision() - revision),
+    /** The position of the newest state ever read; null before the first one. */
     newest: follower.newest,
-    async take(previousOwner) {
+    /**
+     * Returns the state as of the newest revision, or null if there is none. Call once, when this process has become the
+     * writer; nothing is followed afterward.
+     */
+    async take(previousOwner: PreviousOwner): Promise<ReadyState | null> {
       await unlessSilent(end());
       try {
         if (state === null || !(await catchUpAnyway())) return null;
@@ -186,7 +181,8 @@ export function createSuccessor(options: SuccessorOptions): Successor {
       state = null;
       return ready;
     },
-    async close() {
+    /** Stops following and drops the state. */
+    async close(): Promise<void> {
       isOver = true;
       await follower.close();
       await end();

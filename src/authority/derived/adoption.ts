@@ -53,16 +53,7 @@ export interface Adoption {
   readonly slowest: readonly Laggard[];
 }
 
-export interface AdoptionCensus {
-  /** Counts again if the last count is too old, yielding after each slice; null if there is nothing to follow. */
-  take(): Generator<void, Adoption | null>;
-  /** The same in the background: a small fleet is counted at once, a large one with rests in between. */
-  refresh(): void;
-  /** The last count; null before the first one of the current statement. */
-  latest(): Adoption | null;
-  /** Null if there is nothing to follow. */
-  followed(): FollowedStatement | null;
-}
+export type AdoptionCensus = ReturnType<typeof createAdoptionCensus>;
 
 export interface AdoptionOptions extends NodeReportsOptions {
   readonly subjects: Subjects;
@@ -77,7 +68,7 @@ const PAUSE_PER_COUNT = 20;
 const CERTIFICATES_PER_SLICE = 250;
 const MOST_LAGGARDS = 50;
 
-export function createAdoptionCensus(options: AdoptionOptions): AdoptionCensus {
+export function createAdoptionCensus(options: AdoptionOptions) {
   const { subjects, liveness, knownChains, activeWindow } = options;
   const { now, elapsed } = options;
   const reports = createNodeReports(options);
@@ -141,14 +132,18 @@ export function createAdoptionCensus(options: AdoptionOptions): AdoptionCensus {
   }
 
   return {
+    /** Counts again if the last count is too old, yielding after each slice; null if there is nothing to follow. */
     take,
+    /** The same in the background: a small fleet is counted at once, a large one with rests in between. */
     refresh() {
       void counting.share(() => {
         const counted = inRestingSlices(take(), elapsed);
         return counted instanceof Promise ? counted.then(() => undefined) : undefined;
       });
     },
+    /** The last count; null before the first one of the current statement. */
     latest,
+    /** Null if there is nothing to follow. */
     followed,
   };
 }

@@ -6,21 +6,9 @@ import TinyQueue from 'tinyqueue';
 import type { AgentRegistration } from '../../../machines/agent-registration.ts';
 import { compareCodePoints } from '../../base/json/write.ts';
 import { createOrderedList, type OrderedList } from '../../base/ordered-list.ts';
-import type { SubjectFollower } from '../subjects/subjects.ts';
+import type { Subject, SubjectKind } from '../subjects/kinds.ts';
 
-export interface AgentIndex {
-  readonly follow: SubjectFollower;
-  count(): number;
-  find(nodePublicKey: string): AgentRegistration | undefined;
-  /** Registrations with exactly this tag, newest first. */
-  withCapability(tag: string): readonly RegisteredAgent[];
-  /** Stops listing registrations that have expired. */
-  expire(now: number): void;
-  /** Node keys of the registrations that expired since the last call and must be evicted. */
-  takeExpired(now: number): string[];
-  /** The number of queued expiries. */
-  awaited(): number;
-}
+export type AgentIndex = ReturnType<typeof createAgentIndex>;
 
 export interface RegisteredAgent {
   readonly key: string;
@@ -41,7 +29,7 @@ interface Held {
 /** The queue is rebuilt once it holds this many more stale expiries than there are registrations. */
 const MOST_PASSED_OVER = 1000;
 
-export function createAgentIndex(): AgentIndex {
+export function createAgentIndex() {
   const registered = new Map<string, Held>();
   const byTag = new Map<string, OrderedList<RegisteredAgent>>();
   let expiries = queueOf([]);
@@ -101,21 +89,26 @@ export function createAgentIndex(): AgentIndex {
   }
 
   return {
-    follow(kind, id, { value, context }) {
+    follow(kind: SubjectKind, id: string, { value, context }: Subject) {
       if (kind !== 'agent-registration') return;
       if (value === 'registered') put(id, context as AgentRegistration);
       else drop(id);
     },
     count: () => registered.size,
-    find: (nodePublicKey) => registered.get(nodePublicKey)?.registration,
-    withCapability: (tag) => byTag.get(tag)?.items() ?? [],
+    find: (nodePublicKey: string): AgentRegistration | undefined =>
+      registered.get(nodePublicKey)?.registration,
+    /** Registrations with exactly this tag, newest first. */
+    withCapability: (tag: string): readonly RegisteredAgent[] => byTag.get(tag)?.items() ?? [],
+    /** Stops listing registrations that have expired. */
     expire,
-    takeExpired(now) {
+    /** Node keys of the registrations that expired since the last call and must be evicted. */
+    takeExpired(now: number): string[] {
       expire(now);
       const taken = [...toEvict];
       toEvict = new Set();
       return taken;
     },
+    /** The number of queued expiries. */
     awaited: () => expiries.length,
   };
 }

@@ -14,18 +14,9 @@ const MOST_HELD = 1024;
  * In the form in which entries are sent to event readers [events-2]. Each is serialized once for all readers. While nobody
  * is reading, nothing is kept.
  */
-export interface EventTail {
-  /** The number of audit log entries on disk. */
-  length(): number;
-  /** Adds entries that were committed. */
-  add(entries: readonly SealedEntry[]): void;
-  /** At most `most` events after the entry with this number; null if they are no longer kept. */
-  after(entry: number, most: number): readonly string[] | null;
-  /** Resolves when there are more events. */
-  next(): Promise<void>;
-}
+export type EventTail = ReturnType<typeof createEventTail>;
 
-export function createEventTail(logged: number): EventTail {
+export function createEventTail(logged: number) {
   let length = logged;
   let held: string[] = [];
   let waiting: (() => void)[] = [];
@@ -37,8 +28,10 @@ export function createEventTail(logged: number): EventTail {
   }
 
   return {
+    /** The number of audit log entries on disk. */
     length: () => length,
-    add(entries) {
+    /** Adds entries that were committed. */
+    add(entries: readonly SealedEntry[]) {
       if (entries.length === 0) return;
       if (waiting.length === 0 && length >= readUntil) {
         held = [];
@@ -53,12 +46,14 @@ export function createEventTail(logged: number): EventTail {
       for (const wake of waiting) wake();
       waiting = [];
     },
-    after(entry, most) {
+    /** At most `most` events after the entry with this number; null if they are no longer kept. */
+    after(entry: number, most: number): readonly string[] | null {
       noteReader();
       const first = held.length - (length - entry);
       return first < 0 ? null : held.slice(first, first + most);
     },
-    next() {
+    /** Resolves when there are more events. */
+    next(): Promise<void> {
       noteReader();
       return new Promise((resolve) => waiting.push(resolve));
     },
@@ -71,22 +66,14 @@ export function eventText(index: number, hash: string, text: string): string {
 }
 
 /** The parts of the audit log that the dashboard shows. */
-export interface RecentAudit {
-  add(entry: AuditEntry): void;
-  /** The most recent events that the dashboard shows, newest first. */
-  changes(): readonly RecentChange[];
-  /** The most recently completed trust cycle. */
-  trustCycle(): CompletedTrustCycle | null;
-  /** When the newest entry was added, in milliseconds since the epoch; 0 if there is none. */
-  newestAt(): number;
-}
+export type RecentAudit = ReturnType<typeof createRecentAudit>;
 
-export function createRecentAudit(): RecentAudit {
+export function createRecentAudit() {
   let changes: readonly RecentChange[] = [];
   let trustCycle: CompletedTrustCycle | null = null;
   let newestAt = '';
   return {
-    add(entry) {
+    add(entry: AuditEntry) {
       const { event_type, created_at, details } = entry;
       newestAt = created_at;
       if (isShown(event_type)) changes = [entry, ...changes].slice(0, RECENT_CHANGES);
@@ -98,8 +85,11 @@ export function createRecentAudit(): RecentAudit {
         digest: String(digest),
       };
     },
-    changes: () => changes,
-    trustCycle: () => trustCycle,
+    /** The most recent events that the dashboard shows, newest first. */
+    changes: (): readonly RecentChange[] => changes,
+    /** The most recently completed trust cycle. */
+    trustCycle: (): CompletedTrustCycle | null => trustCycle,
+    /** When the newest entry was added, in milliseconds since the epoch; 0 if there is none. */
     newestAt: () => (newestAt === '' ? 0 : Date.parse(newestAt)),
   };
 }

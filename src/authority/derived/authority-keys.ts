@@ -9,8 +9,8 @@ import type { AuthoritySuccession } from '../../protocol/records/authority-succe
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import type { StoredSubject } from '../../store/store.ts';
-import type { Subject } from '../subjects/kinds.ts';
-import { type SubjectFollower, type Subjects, toSubject } from '../subjects/subjects.ts';
+import type { Subject, SubjectKind } from '../subjects/kinds.ts';
+import { type Subjects, toSubject } from '../subjects/subjects.ts';
 
 type KeySubject = Subject<'authority-key'>;
 
@@ -64,26 +64,22 @@ export interface KeyChain {
   issuerOf(crlSequence: number): string | null;
 }
 
-export interface AuthorityKeys {
-  readonly follow: SubjectFollower;
-  readonly followRemovals: SubjectFollower;
-  chain(): KeyChain;
-}
+export type AuthorityKeys = ReturnType<typeof createAuthorityKeys>;
 
-export function createAuthorityKeys(): AuthorityKeys {
+export function createAuthorityKeys() {
   const keys = new Map<string, KeySubject>();
   let derived: KeyChain | null = null;
 
   return {
-    follow(kind, id, subject) {
+    follow(kind: SubjectKind, id: string, subject: Subject) {
       if (kind !== 'authority-key') return;
       keys.set(id, subject as KeySubject);
       derived = null;
     },
-    followRemovals(kind, id) {
+    followRemovals(kind: SubjectKind, id: string) {
       if (kind === 'authority-key' && keys.delete(id)) derived = null;
     },
-    chain() {
+    chain(): KeyChain {
       derived ??= keyChain(keys);
       return derived;
     },

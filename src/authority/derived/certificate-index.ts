@@ -5,30 +5,13 @@
  */
 import type { Certificate } from '../../../machines/certificate.ts';
 import type { NodeDescription } from '../../../machines/node-description.ts';
-import type { SubjectFollower, Subjects } from '../subjects/subjects.ts';
+import type { Subject, SubjectKind } from '../subjects/kinds.ts';
+import type { Subjects } from '../subjects/subjects.ts';
 import { createBlocks } from '../tables/blocks.ts';
 import type { CertificateNumbers } from '../tables/certificate-numbers.ts';
 import { createTextIndex, NONE } from '../tables/text-index.ts';
 
-export interface CertificateIndex {
-  readonly follow: SubjectFollower;
-  readonly followCommitted: SubjectFollower;
-  readonly followRemovals: SubjectFollower;
-  /** Whether the key owns a certificate that is neither revoked, expired nor superseded. */
-  hasActive(nodePublicKey: string, now: number): boolean;
-  /** Ids of the key's certificates that are neither revoked, expired nor superseded. */
-  liveOf(nodePublicKey: string, now: number): string[];
-  /** Ids of the key's certificates that have not expired, including superseded and revoked ones. */
-  unexpiredOf(nodePublicKey: string, now: number): string[];
-  /** Ids of all certificates that the key owns or has owned. */
-  ownedBy(nodePublicKey: string): string[];
-  /** Whether the certificate is the newest of its key. */
-  isNewest(certId: string, nodePublicKey: string): boolean;
-  /** The committed description of the key that owns the certificate with this number. */
-  descriptionAt(number: number): NodeDescription | undefined;
-  /** The same by the id of the certificate. */
-  descriptionOf(certId: string): NodeDescription | undefined;
-}
+export type CertificateIndex = ReturnType<typeof createCertificateIndex>;
 
 class Block {
   /** Neighbors in the chain, by number; `NONE` at the ends. */
@@ -61,7 +44,7 @@ export function createCertificateIndex({
   seed,
   rowsBits,
   firstSlots,
-}: CertificateIndexOptions): CertificateIndex {
+}: CertificateIndexOptions) {
   const { of: blockOf, rowOf } = createBlocks((rows) => new Block(rows), rowsBits);
   const newest = createTextIndex((number) => keyOf(number), seed, firstSlots);
 
@@ -147,32 +130,41 @@ export function createCertificateIndex({
   }
 
   return {
-    follow(kind, id, { context }) {
+    follow(kind: SubjectKind, id: string, { context }: Subject) {
       if (kind !== 'certificate') return;
       const number = numbers.take(id);
       if (!isChained(number)) add(number, context as Certificate);
     },
-    followCommitted(kind, id, { context }) {
+    followCommitted(kind: SubjectKind, id: string, { context }: Subject) {
       if (kind !== 'node-description') return;
       let number = newest.find(id);
       for (; number !== NONE; number = olderThan(number)) {
         describe(number, context as NodeDescription);
       }
     },
-    followRemovals(kind, id, { context }) {
+    followRemovals(kind: SubjectKind, id: string, { context }: Subject) {
       if (kind === 'certificate') drop(numbers.find(id), context as Certificate);
     },
-    hasActive: (nodePublicKey, now) =>
+    /** Whether the key owns a certificate that is neither revoked, expired nor superseded. */
+    hasActive: (nodePublicKey: string, now: number) =>
       ownedBy(nodePublicKey).some((certId) => isActive(certId, now)),
-    liveOf: (nodePublicKey, now) =>
+    /** Ids of the key's certificates that are neither revoked, expired nor superseded. */
+    liveOf: (nodePublicKey: string, now: number) =>
       ownedBy(nodePublicKey).filter((certId) => isActive(certId, now)),
-    unexpiredOf: (nodePublicKey, now) =>
+    /** Ids of the key's certificates that have not expired, including superseded and revoked ones. */
+    unexpiredOf: (nodePublicKey: string, now: number) =>
       ownedBy(nodePublicKey).filter(
         (certId) => (subjects.current('certificate', certId)?.context.expiresAt ?? 0) > now,
       ),
+    /** Ids of all certificates that the key owns or has owned. */
     ownedBy,
-    isNewest: (certId, nodePublicKey) => newest.find(nodePublicKey) === numbers.find(certId),
+    /** Whether the certificate is the newest of its key. */
+    isNewest: (certId: string, nodePublicKey: string) =>
+      newest.find(nodePublicKey) === numbers.find(certId),
+    /** The committed description of the key that owns the certificate with this number. */
     descriptionAt,
-    descriptionOf: (certId) => descriptionAt(numbers.find(certId)),
+    /** The same by the id of the certificate. */
+    descriptionOf: (certId: string): NodeDescription | undefined =>
+      descriptionAt(numbers.find(certId)),
   };
 }

@@ -32,15 +32,9 @@ const LONGEST_PAUSE = 500;
 const PAUSE_PER_BUILD = 20;
 
 /** Spaces out builds of the dashboard, no matter how often it changes or is requested. */
-export interface DashboardPace {
-  /**
-   * Builds immediately, or after the pause that follows the last build, or joins a build that is already scheduled.
-   * A build that takes a while must return a promise, and must read the values that it publishes last.
-   */
-  take(build: () => Promise<void> | undefined): Promise<void> | undefined;
-}
+export type DashboardPace = ReturnType<typeof createDashboardPace>;
 
-export function createDashboardPace(elapsed: Runtime['elapsed']): DashboardPace {
+export function createDashboardPace(elapsed: Runtime['elapsed']) {
   const builds = createSharedWork();
   const pauses = createPauses(elapsed, { perWork: PAUSE_PER_BUILD, longestMs: LONGEST_PAUSE });
 
@@ -53,7 +47,11 @@ export function createDashboardPace(elapsed: Runtime['elapsed']): DashboardPace 
   }
 
   return {
-    take: (build) =>
+    /**
+     * Builds immediately, or after the pause that follows the last build, or joins a build that is already scheduled.
+     * A build that takes a while must return a promise, and must read the values that it publishes last.
+     */
+    take: (build: () => Promise<void> | undefined): Promise<void> | undefined =>
       builds.share(() => {
         const pause = pauses.left();
         return pause <= 0 ? run(build) : setTimeout(pause).then(() => run(build));

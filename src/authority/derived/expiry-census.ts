@@ -17,12 +17,7 @@ export interface CountedEnds {
   readonly attestation: EndTally;
 }
 
-export interface ExpiryCensus {
-  /** Counts again if the last count is too old, yielding after each slice. */
-  take(): Generator<void, CountedEnds>;
-  /** The last count; null before the first one. */
-  readonly latest: CountedEnds | null;
-}
+export type ExpiryCensus = ReturnType<typeof createExpiryCensus>;
 
 export interface ExpiryCensusOptions {
   readonly subjects: Subjects;
@@ -33,7 +28,7 @@ export interface ExpiryCensusOptions {
 const PAUSE_PER_COUNT = 60;
 const RECORDS_PER_SLICE = 1000;
 
-export function createExpiryCensus({ subjects, now, elapsed }: ExpiryCensusOptions): ExpiryCensus {
+export function createExpiryCensus({ subjects, now, elapsed }: ExpiryCensusOptions) {
   let latest: CountedEnds | null = null;
   const pauses = createPauses(elapsed, { perWork: PAUSE_PER_COUNT });
 
@@ -64,7 +59,8 @@ export function createExpiryCensus({ subjects, now, elapsed }: ExpiryCensusOptio
   }
 
   return {
-    *take() {
+    /** Counts again if the last count is too old, yielding after each slice. */
+    *take(): Generator<void, CountedEnds> {
       const started = elapsed();
       if (latest !== null && pauses.left() > 0) return latest;
       const counted = yield* count();
@@ -72,6 +68,7 @@ export function createExpiryCensus({ subjects, now, elapsed }: ExpiryCensusOptio
       pauses.after(started);
       return counted;
     },
+    /** The last count; null before the first one. */
     get latest() {
       return latest;
     },

@@ -15,15 +15,7 @@ import type { Subjects } from '../subjects/subjects.ts';
 import type { FleetFacts } from '../views/posture.ts';
 import type { CertificateIndex } from './certificate-index.ts';
 
-export interface FleetCounts {
-  /**
-   * Counts again if the last count is too old. Returns a promise only until the first count is available. Later
-   * counts of a large fleet run in the background, and readers get the last one.
-   */
-  take(now: number): Promise<void> | undefined;
-  /** The last count; null before the first one. */
-  readonly latest: FleetFacts | null;
-}
+export type FleetCounts = ReturnType<typeof createFleetCounts>;
 
 export interface FleetCountsOptions extends NodeReportsOptions {
   readonly subjects: Subjects;
@@ -45,7 +37,7 @@ const CERTIFICATES_PER_SLICE = 500;
 const MOST_ROLES = 1000;
 const SHOWN_ROLES = 12;
 
-export function createFleetCounts(options: FleetCountsOptions): FleetCounts {
+export function createFleetCounts(options: FleetCountsOptions) {
   const { subjects, liveness, activeWindow, elapsed } = options;
   const reports = createNodeReports(options);
   /** By the monotonic clock, because the wall clock may be set. */
@@ -115,7 +107,11 @@ export function createFleetCounts(options: FleetCountsOptions): FleetCounts {
   }
 
   return {
-    take(now) {
+    /**
+     * Counts again if the last count is too old. Returns a promise only until the first count is available. Later
+     * counts of a large fleet run in the background, and readers get the last one.
+     */
+    take(now: number): Promise<void> | undefined {
       const isDue = latest === null || pauses.left() <= 0;
       const underWay = counting.share(() => (isDue ? start(now) : undefined));
       if (latest === null) return underWay;
@@ -125,6 +121,7 @@ export function createFleetCounts(options: FleetCountsOptions): FleetCounts {
       });
       return undefined;
     },
+    /** The last count; null before the first one. */
     get latest() {
       return latest;
     },
@@ -152,13 +149,7 @@ function addNode(tally: Tally, { isSilent, isUnwell, isLapsing }: CountedNode): 
 }
 
 /** Which certificates stand for a node that reports: each such node counts once, however many certificates it has. */
-export interface NodeReports {
-  /**
-   * The node's last report, under this certificate or the previous one. Null if the node never reported, if it has a
-   * newer certificate, or if this one was revoked or expired before `since`.
-   */
-  of(id: string, certificate: Subject<'certificate'>, since: number): string | null;
-}
+export type NodeReports = ReturnType<typeof createNodeReports>;
 
 export interface NodeReportsOptions {
   readonly certificates: CertificateIndex;
@@ -168,7 +159,7 @@ export interface NodeReportsOptions {
 /** Placeholder statuses that are kept until a node sends its first report. */
 const NOT_REPORTED = new Set(['joined', 'renewed']);
 
-export function createNodeReports({ certificates, liveness }: NodeReportsOptions): NodeReports {
+export function createNodeReports({ certificates, liveness }: NodeReportsOptions) {
   function reportOf(id: string, renewedFrom: string | null): string | null {
     const own = liveness.statusOf(id);
     if (!NOT_REPORTED.has(own)) return own;
@@ -177,7 +168,11 @@ export function createNodeReports({ certificates, liveness }: NodeReportsOptions
   }
 
   return {
-    of(id, { value, context }, since) {
+    /**
+     * The node's last report, under this certificate or the previous one. Null if the node never reported, if it has a
+     * newer certificate, or if this one was revoked or expired before `since`.
+     */
+    of(id: string, { value, context }: Subject<'certificate'>, since: number): string | null {
       const { nodePublicKey, expiresAt, renewedAt, renewedFrom } = context;
       if (value === 'revoked' || renewedAt !== null || expiresAt <= since) return null;
       const report = reportOf(id, renewedFrom);

@@ -1,22 +1,18 @@
 /** Results computed from the recognition graph, cached until a treaty change or the passage of time invalidates them. */
 import { sha256Hex } from '../../base/crypto/digest.ts';
 import { withoutPause } from '../../base/slices.ts';
-import { createSharedWork, type SharedWork } from '../../base/work.ts';
+import { createSharedWork } from '../../base/work.ts';
 import { nextGraphChange, recognitionGraph } from '../views/recognition-graph.ts';
 import type { RecognitionIndex } from '../views/recognition-index.ts';
 import { copyGraph, type TrustGraph } from '../views/trust-graph.ts';
 
-export interface GraphCaches {
-  readonly digest: GraphDigest;
-  readonly copy: TrustGraphCopy;
-  /** Builds of the public documents, shared by concurrent readers. */
-  readonly builds: SharedWork;
-}
+export type GraphCaches = ReturnType<typeof createGraphCaches>;
 
-export function createGraphCaches(index: RecognitionIndex): GraphCaches {
+export function createGraphCaches(index: RecognitionIndex) {
   return {
     digest: createGraphDigest(index),
     copy: createTrustGraphCopy(index),
+    /** Builds of the public documents, shared by concurrent readers. */
     builds: createSharedWork(),
   };
 }
@@ -30,16 +26,9 @@ export interface DigestedGraph {
 }
 
 /** Digest of the graph as served at a given time; evidence and offers use it to identify their graph. */
-export interface GraphDigest {
-  /** Whether `at` can return a cached digest. */
-  isKnown(now: number): boolean;
-  /** Computes a missing digest without yielding: call `refreshGraph` first, which works in slices. */
-  at(now: number): string;
-  /** Caches the digest of a graph that was just built. */
-  note(graph: DigestedGraph): void;
-}
+export type GraphDigest = ReturnType<typeof createGraphDigest>;
 
-export function createGraphDigest(index: RecognitionIndex): GraphDigest {
+export function createGraphDigest(index: RecognitionIndex) {
   let newest: DigestedGraph = { digest: '', version: -1, from: 0, until: 0 };
 
   function isKnown(now: number): boolean {
@@ -48,8 +37,10 @@ export function createGraphDigest(index: RecognitionIndex): GraphDigest {
   }
 
   return {
+    /** Whether `at` can return a cached digest. */
     isKnown,
-    at(now) {
+    /** Computes a missing digest without yielding: call `refreshGraph` first, which works in slices. */
+    at(now: number): string {
       if (!isKnown(now)) {
         const digest = sha256Hex(recognitionGraph(index, now));
         newest = {
@@ -61,25 +52,24 @@ export function createGraphDigest(index: RecognitionIndex): GraphDigest {
       }
       return newest.digest;
     },
-    note(graph) {
+    /** Caches the digest of a graph that was just built. */
+    note(graph: DigestedGraph) {
       newest = graph;
     },
   };
 }
 
 /** A copy of the treaties for long searches, created on demand. */
-export interface TrustGraphCopy {
-  /** Returns a copy that matches the treaties at the moment it returns. */
-  current(): Generator<void, TrustGraph>;
-}
+export type TrustGraphCopy = ReturnType<typeof createTrustGraphCopy>;
 
 /** If treaties change faster than they can be copied in slices, copy them without a pause. */
 const LAST_ATTEMPT = 4;
 
-export function createTrustGraphCopy(index: RecognitionIndex): TrustGraphCopy {
+export function createTrustGraphCopy(index: RecognitionIndex) {
   let newest: TrustGraph | null = null;
   return {
-    *current() {
+    /** Returns a copy that matches the treaties at the moment it returns. */
+    *current(): Generator<void, TrustGraph> {
       for (let attempt = 1; newest?.version !== index.version(); attempt += 1) {
         const copying = copyGraph(index);
         newest = attempt < LAST_ATTEMPT ? yield* copying : withoutPause(copying);

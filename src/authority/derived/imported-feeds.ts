@@ -5,19 +5,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { RevocationImport } from '../../../machines/revocation-feed.ts';
 import { sha256Hex } from '../../base/crypto/digest.ts';
-import type { SubjectFollower } from '../subjects/subjects.ts';
+import type { Subject, SubjectKind } from '../subjects/kinds.ts';
 import type { ImportLayer, RecognitionIndex } from '../views/recognition-index.ts';
 
-export interface ImportedFeeds {
-  /** The id under which the issuer's next import is stored. */
-  takeSlot(issuer: string): string;
-  /** Indexes an import; returns a promise if it is long. All of its ids become revoked at the same moment. */
-  absorb(slot: string, stored: RevocationImport): Promise<void> | undefined;
-  /** Loads an import from the store. */
-  readonly follow: SubjectFollower;
-  /** Indexes the loaded imports. Call before anything is decided. */
-  endLoading(): void;
-}
+export type ImportedFeeds = ReturnType<typeof createImportedFeeds>;
 
 interface Slots {
   next: number;
@@ -27,7 +18,7 @@ interface Slots {
   readonly held: Map<string, ImportLayer>;
 }
 
-export function createImportedFeeds(index: RecognitionIndex, changed: () => void): ImportedFeeds {
+export function createImportedFeeds(index: RecognitionIndex, changed: () => void) {
   const slotsByIssuer = new Map<string, Slots>();
   /** Loaded imports by slot: while loading, a later import may replace one in the same slot. */
   let loaded: Map<string, RevocationImport> | null = new Map();
@@ -58,7 +49,8 @@ export function createImportedFeeds(index: RecognitionIndex, changed: () => void
   }
 
   return {
-    takeSlot(issuer) {
+    /** The id under which the issuer's next import is stored. */
+    takeSlot(issuer: string): string {
       const slots = slotsOf(issuer);
       for (const [slot, layer] of slots.held) {
         if (!layer.isVisible || layer.owned > 0) continue;
@@ -69,7 +61,8 @@ export function createImportedFeeds(index: RecognitionIndex, changed: () => void
       slots.next += 1;
       return slot;
     },
-    absorb(slot, stored) {
+    /** Indexes an import; returns a promise if it is long. All of its ids become revoked at the same moment. */
+    absorb(slot: string, stored: RevocationImport): Promise<void> | undefined {
       const layer = begin(slot, stored);
       const slots = slotsOf(stored.issuer);
       if (slots.underWay === null && stored.rows.length <= 1) {
@@ -86,9 +79,11 @@ export function createImportedFeeds(index: RecognitionIndex, changed: () => void
       slots.underWay = current;
       return current;
     },
-    follow(kind, slot, { context }) {
+    /** Loads an import from the store. */
+    follow(kind: SubjectKind, slot: string, { context }: Subject) {
       if (kind === 'revocation-import') loaded?.set(slot, context as RevocationImport);
     },
+    /** Indexes the loaded imports. Call before anything is decided. */
     endLoading() {
       for (const [slot, stored] of [...(loaded ?? [])].sort(bySlot)) {
         const slots = slotsOf(stored.issuer);

@@ -6,8 +6,8 @@ import type { OperatorKey } from '../../../machines/operator-key.ts';
 import { decodeBase64 } from '../../base/crypto/base64.ts';
 import { SEED_BYTES, signerFromSeed } from '../../base/crypto/ed25519.ts';
 import type { Tier } from '../../protocol/contract/claims.ts';
-import { type Subject, transition } from '../subjects/kinds.ts';
-import type { SubjectFollower, Subjects } from '../subjects/subjects.ts';
+import { type Subject, type SubjectKind, transition } from '../subjects/kinds.ts';
+import type { Subjects } from '../subjects/subjects.ts';
 
 export interface ConfiguredOperator {
   readonly tier: Tier;
@@ -15,24 +15,9 @@ export interface ConfiguredOperator {
   readonly publicKey: string;
 }
 
-export interface OperatorRegistry {
-  readonly follow: SubjectFollower;
-  /** Ids of all keys that are accepted or revoked. */
-  ids(): Iterable<string>;
-  isConfigured(keyId: string): boolean;
-  /** The stored key as this process uses it; null if it is not used. Throws if it contradicts the configuration. */
-  restored(keyId: string, stored: Subject<'operator-key'>): Subject<'operator-key'> | null;
-  /** Adds the configured keys that are not stored. Call after everything is restored. */
-  addConfigured(subjects: Subjects): void;
-  /** Whether the public key belongs to a current or former operator, usable or revoked. */
-  isKnown(publicKey: string): boolean;
-  /** Whether the public key is known, or the id was used in an earlier configuration. */
-  isTaken(keyId: string, publicKey: string): boolean;
-}
+export type OperatorRegistry = ReturnType<typeof createOperatorRegistry>;
 
-export function createOperatorRegistry(
-  configured: ReadonlyMap<string, ConfiguredOperator>,
-): OperatorRegistry {
+export function createOperatorRegistry(configured: ReadonlyMap<string, ConfiguredOperator>) {
   const held = new Set<string>();
   /** Ids of revoked keys from earlier configurations, which cannot be reused. */
   const former = new Set<string>();
@@ -40,14 +25,16 @@ export function createOperatorRegistry(
   const known = new Set<string | undefined>();
 
   return {
-    follow(kind, id, { context }) {
+    follow(kind: SubjectKind, id: string, { context }: Subject) {
       if (kind !== 'operator-key') return;
       held.add(id);
       known.add((context as OperatorKey).publicKey);
     },
-    ids: () => held,
-    isConfigured: (keyId) => configured.has(keyId),
-    restored(keyId, stored) {
+    /** Ids of all keys that are accepted or revoked. */
+    ids: (): Iterable<string> => held,
+    isConfigured: (keyId: string) => configured.has(keyId),
+    /** The stored key as this process uses it; null if it is not used. Throws if it contradicts the configuration. */
+    restored(keyId: string, stored: Subject<'operator-key'>): Subject<'operator-key'> | null {
       const { value, context } = stored;
       const given = configured.get(keyId);
       if (given === undefined) {
@@ -64,7 +51,8 @@ export function createOperatorRegistry(
       }
       return { ...stored, context: { ...context, tier: given.tier } };
     },
-    addConfigured(subjects) {
+    /** Adds the configured keys that are not stored. Call after everything is restored. */
+    addConfigured(subjects: Subjects) {
       for (const [keyId, given] of configured) {
         if (subjects.current('operator-key', keyId) !== undefined) continue;
         const seed = decodeBase64(given.publicKey, SEED_BYTES);
@@ -78,7 +66,9 @@ export function createOperatorRegistry(
         subjects.restore('operator-key', keyId, { version: 0, value: next.value, context });
       }
     },
-    isKnown: (publicKey) => known.has(publicKey),
-    isTaken: (keyId, publicKey) => former.has(keyId) || known.has(publicKey),
+    /** Whether the public key belongs to a current or former operator, usable or revoked. */
+    isKnown: (publicKey: string) => known.has(publicKey),
+    /** Whether the public key is known, or the id was used in an earlier configuration. */
+    isTaken: (keyId: string, publicKey: string) => former.has(keyId) || known.has(publicKey),
   };
 }

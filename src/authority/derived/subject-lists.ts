@@ -1,22 +1,19 @@
 /** Finds subjects that are listed, selected or counted by more than their ids: the active policy, batches of invites. */
 
 import type { Invite } from '../../../machines/invite.ts';
-import type { SubjectFollower } from '../subjects/subjects.ts';
+import type { Subject, SubjectKind } from '../subjects/kinds.ts';
 import { createSortedTexts, type SortedTexts } from '../tables/sorted-texts.ts';
 
 /** The active policy version, including decisions that are not committed yet. */
-export interface PolicyIndex {
-  readonly follow: SubjectFollower;
-  activeId(): string | null;
-}
+export type PolicyIndex = ReturnType<typeof createPolicyIndex>;
 
-export function createPolicyIndex(): PolicyIndex {
+export function createPolicyIndex() {
   let active: string | null = null;
   return {
-    follow(kind, id, { value }) {
+    follow(kind: SubjectKind, id: string, { value }: Subject) {
       if (kind === 'policy' && value === 'active') active = id;
     },
-    activeId: () => active,
+    activeId: (): string | null => active,
   };
 }
 
@@ -24,12 +21,7 @@ export function createPolicyIndex(): PolicyIndex {
  * The invites of each batch, and which of them are unused, including decisions that are not committed yet. The cost of
  * reading or withdrawing a batch does not depend on other invites, and used invites do not slow down a withdrawal.
  */
-export interface InviteBatches {
-  readonly follow: SubjectFollower;
-  readonly followRemovals: SubjectFollower;
-  /** Undefined if no invite belongs to the batch. */
-  find(batch: string): InviteBatch | undefined;
-}
+export type InviteBatches = ReturnType<typeof createInviteBatches>;
 
 /** Sorted ids. Read them before anything else is decided. */
 export interface InviteBatch {
@@ -42,7 +34,7 @@ interface Held {
   readonly unused: SortedTexts;
 }
 
-export function createInviteBatches(): InviteBatches {
+export function createInviteBatches() {
   const batches = new Map<string, Held>();
 
   function heldAs(batch: string): Held {
@@ -52,7 +44,7 @@ export function createInviteBatches(): InviteBatches {
   }
 
   return {
-    follow(kind, id, { value, context }) {
+    follow(kind: SubjectKind, id: string, { value, context }: Subject) {
       const batch = kind === 'invite' ? (context as Invite).batch : undefined;
       if (batch === undefined) return;
       const { ids, unused } = heldAs(batch);
@@ -60,7 +52,7 @@ export function createInviteBatches(): InviteBatches {
       if (value === 'unused') unused.add(id);
       else unused.remove(id);
     },
-    followRemovals(kind, id, { context }) {
+    followRemovals(kind: SubjectKind, id: string, { context }: Subject) {
       const batch = kind === 'invite' ? (context as Invite).batch : undefined;
       const held = batch === undefined ? undefined : batches.get(batch);
       if (batch === undefined || held === undefined) return;
@@ -68,6 +60,7 @@ export function createInviteBatches(): InviteBatches {
       held.unused.remove(id);
       if (held.ids.size() === 0) batches.delete(batch);
     },
-    find: (batch) => batches.get(batch),
+    /** Undefined if no invite belongs to the batch. */
+    find: (batch: string): InviteBatch | undefined => batches.get(batch),
   };
 }

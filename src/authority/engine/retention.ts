@@ -86,13 +86,9 @@ const SWEEP = { looksAt: 1000, removes: 250 } as const;
  */
 const CLOCK_TRUSTED_AFTER_MS = 3_600_000;
 
-export interface Retention {
-  /** Continues the walk over all subjects for one bounded unit of work. */
-  sweep(na: Authority, unit: UnitOfWork): null;
-  clockSet(): void;
-}
+export type Retention = ReturnType<typeof createRetention>;
 
-export function createRetention(periods: RetentionPeriods, elapsed: () => number): Retention {
+export function createRetention(periods: RetentionPeriods, elapsed: () => number) {
   let walk: Iterator<Visited> | null = null;
   let startsAt = elapsed() + CLOCK_TRUSTED_AFTER_MS;
 
@@ -123,7 +119,8 @@ export function createRetention(periods: RetentionPeriods, elapsed: () => number
   }
 
   return {
-    sweep(na, unit) {
+    /** Continues the walk over all subjects for one bounded unit of work. */
+    sweep(na: Authority, unit: UnitOfWork): null {
       if (elapsed() < startsAt) return null;
       for (const [kind, count] of removePast(na, unit)) {
         unit.send('removal-count', kind, { type: 'remove', count });

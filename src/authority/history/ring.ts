@@ -21,16 +21,7 @@ import {
 import { packValue, unpackValue } from '../../store/rows.ts';
 import type { StoredHistory } from '../../store/store.ts';
 
-export interface HistoryRing {
-  /** Adds a part, unless it was added before; returns the rows that it changed. */
-  add(part: HistoryPart): readonly StoredHistory[];
-  /** Puts a stored row. */
-  put(row: StoredHistory): void;
-  /** All rows. */
-  rows(): Iterable<StoredHistory>;
-  /** Pauses now and then, because a long answer takes many milliseconds. */
-  read(question: HistoryQuestion): Generator<void, History>;
-}
+export type HistoryRing = ReturnType<typeof createHistoryRing>;
 
 interface Row {
   /** The number of the minute, hour or day since the epoch. */
@@ -48,7 +39,7 @@ const STEPS_PER_SLICE = 50;
 /** Processes that are remembered, to recognize a part that is sent twice. */
 const MOST_SOURCES = 256;
 
-export function createHistoryRing(): HistoryRing {
+export function createHistoryRing() {
   // Lists of numbers would take several times the memory of these bytes.
   const levels = HISTORY_LEVELS.map(({ seconds, rows }) => ({
     seconds,
@@ -76,7 +67,8 @@ export function createHistoryRing(): HistoryRing {
   }
 
   return {
-    add({ source, number, minute, cells }) {
+    /** Adds a part, unless it was added before; returns the rows that it changed. */
+    add({ source, number, minute, cells }: HistoryPart): readonly StoredHistory[] {
       if (number <= (added.get(source) ?? 0)) return [];
       note(source, number);
       let isNew = false;
@@ -97,14 +89,16 @@ export function createHistoryRing(): HistoryRing {
         return { seconds: level.seconds, slot, values };
       });
     },
-    put({ seconds, slot, values }) {
+    /** Puts a stored row. */
+    put({ seconds, slot, values }: StoredHistory) {
       const level = levels.find((one) => one.seconds === seconds);
       if (level === undefined || slot >= level.rows.length) return;
       const { sources } = rowOf(values);
       for (let i = 0; i < sources.length; i += 2) note(sources[i] ?? 0, sources[i + 1] ?? 0);
       level.rows[slot] = packValue(values);
     },
-    *rows() {
+    /** All rows. */
+    *rows(): Iterable<StoredHistory> {
       for (const { seconds, rows } of levels) {
         for (const [slot, bytes] of rows.entries()) {
           if (bytes === undefined) continue;
@@ -112,7 +106,8 @@ export function createHistoryRing(): HistoryRing {
         }
       }
     },
-    *read({ series, from, to, step }) {
+    /** Pauses now and then, because a long answer takes many milliseconds. */
+    *read({ series, from, to, step }: HistoryQuestion): Generator<void, History> {
       const seconds = HISTORY_STEPS[step];
       const level = levels.findLast((one) => seconds % one.seconds === 0);
       if (level === undefined) throw new Error(`No level has steps of ${step}`);

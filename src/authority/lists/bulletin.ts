@@ -11,21 +11,13 @@ import type { DocumentPublisher } from '../../protocol/contract/publications.ts'
 import { type Bulletin, bulletinText } from '../../protocol/records/bulletin.ts';
 import { signatureOver, singleKeyOf } from '../../protocol/records/signed-record.ts';
 import { isSignerUnavailable } from '../../protocol/refusals.ts';
-import type { SubjectFollower } from '../subjects/subjects.ts';
+import type { Subject, SubjectKind } from '../subjects/kinds.ts';
 import type { Revocations } from './crl.ts';
 
 /** The shortest time between two bulletins, in milliseconds. */
 const PERIOD = 1000;
 
-export interface BulletinIssuer {
-  readonly followCommitted: SubjectFollower;
-  /** Notes that this many audit log entries were committed. */
-  logged(entries: number): void;
-  /** Notes the digests of the genesis block and the succession statements that are published. */
-  named(genesisDigest: string, authorityKeysDigest: string | null): void;
-  /** Publishes a current bulletin, unless the last one was checked less than a second ago. */
-  keepCurrent(at: number): void;
-}
+export type BulletinIssuer = ReturnType<typeof createBulletinIssuer>;
 
 export interface BulletinOptions {
   readonly networkName: string;
@@ -44,7 +36,7 @@ interface PublishedBulletin {
 
 type Said = Omit<Bulletin, 'issued_at' | 'signature'>;
 
-export function createBulletinIssuer(options: BulletinOptions): BulletinIssuer {
+export function createBulletinIssuer(options: BulletinOptions) {
   const { signer, publisher, elapsed } = options;
   let logSize = 0;
   let policyId: string | null = null;
@@ -86,17 +78,20 @@ export function createBulletinIssuer(options: BulletinOptions): BulletinIssuer {
   }
 
   return {
-    followCommitted(kind, id, { value }) {
+    followCommitted(kind: SubjectKind, id: string, { value }: Subject) {
       if (kind === 'policy' && value === 'active') policyId = id;
     },
-    logged(entries) {
+    /** Notes that this many audit log entries were committed. */
+    logged(entries: number) {
       logSize += entries;
     },
-    named(genesis, authorityKeys) {
+    /** Notes the digests of the genesis block and the succession statements that are published. */
+    named(genesis: string, authorityKeys: string | null) {
       genesisDigest = genesis;
       authorityKeysDigest = authorityKeys;
     },
-    keepCurrent(at) {
+    /** Publishes a current bulletin, unless the last one was checked less than a second ago. */
+    keepCurrent(at: number) {
       const now = elapsed();
       if (now < nextAt) return;
       nextAt = now + PERIOD;

@@ -22,29 +22,18 @@ import {
 import type { SignatureItem } from '../../protocol/records/record.ts';
 import { type Revision, revisionText } from '../../protocol/records/revocation-list-delta.ts';
 import { signatureOver, singleKeyOf } from '../../protocol/records/signed-record.ts';
-import type { SubjectFollower } from '../subjects/subjects.ts';
+import type { Subject, SubjectKind } from '../subjects/kinds.ts';
 import { createCrlDigests } from './crl-digest.ts';
 import { type CrlHead, LIST_PERIOD, type ListEntry } from './list-document.ts';
 import { createListRendering, type ListThreads } from './list-rendering.ts';
-import { createSignedList, type NumberedEntry, type SignedList } from './signed-list.ts';
+import { createSignedList, type NumberedEntry } from './signed-list.ts';
 
 export const CRL_ID = 'certificates';
 
 /** The description of a list whose entries are not the signed ones. */
 export const CRL_DAMAGE = 'its revoked certificates are not those of the published revocation list';
 
-export interface Revocations {
-  readonly followDecided: SubjectFollower;
-  readonly followCommitted: SubjectFollower;
-  readonly list: SignedList;
-  /** The version being served. */
-  newestShown(): { readonly sequence: number; readonly digest: string };
-  /** Computes, in slices, the digests that the keys need that may issue the list next. */
-  prepareDigests(): Generator<void, void>;
-  /** The entry in the next list for a certificate. */
-  entryOf(certificateId: string, revokedAt: number, reason: string): ListEntry;
-  isCompromised(nodePublicKey: string): boolean;
-}
+export type Revocations = ReturnType<typeof createRevocations>;
 
 export interface RevocationsOptions {
   readonly signer: RecordSigner;
@@ -93,7 +82,7 @@ export function revocationIn(
   return { sequence, entry, compromisedKey: null };
 }
 
-export function createRevocations(options: RevocationsOptions): Revocations {
+export function createRevocations(options: RevocationsOptions) {
   const { signer, issuerOf, issuers, publisher, threads, uuid, assertSigner } = options;
   const digests = createCrlDigests({
     issuers,
@@ -136,22 +125,25 @@ export function createRevocations(options: RevocationsOptions): Revocations {
 
   return {
     list,
-    newestShown: () => newestShown,
+    /** The version being served. */
+    newestShown: (): { readonly sequence: number; readonly digest: string } => newestShown,
+    /** Computes, in slices, the digests that the keys need that may issue the list next. */
     prepareDigests: digests.prepare,
-    entryOf: (certificateId, revokedAt, reason) =>
+    /** The entry in the next list for a certificate. */
+    entryOf: (certificateId: string, revokedAt: number, reason: string) =>
       crlEntry(issuers()[0], certificateId, revokedAt, reason),
-    followDecided(kind, id, { value, context }) {
+    followDecided(kind: SubjectKind, id: string, { value, context }: Subject) {
       if (kind === 'node-key') compromised.add((context as NodeKey).nodePublicKey);
       const revoked = revocationIn(issuerOf, { kind, id, value, context });
       if (revoked === null) return;
       if (revoked.compromisedKey !== null) compromised.add(revoked.compromisedKey);
       list.decided(revoked);
     },
-    followCommitted(kind, id, { value }) {
+    followCommitted(kind: SubjectKind, id: string, { value }: Subject) {
       // An earlier version of the certificate may be committed while its revocation is pending.
       if (kind === 'certificate' && value === 'revoked') list.committed(id);
     },
-    isCompromised: (nodePublicKey) => compromised.has(nodePublicKey),
+    isCompromised: (nodePublicKey: string) => compromised.has(nodePublicKey),
   };
 }
 
@@ -173,14 +165,9 @@ export function crlEntry(
 }
 
 /** Records where each version of the list ends, to serve what one version added to another [core-5-5-1]. */
-export interface RevisionLog {
-  /** Notes entries appended to the list, in its order; the versions that contain them are issued afterward. */
-  appended(entries: readonly NumberedEntry[]): void;
-  /** Notes that this version is about to be published. */
-  issued(sequence: number): void;
-}
+export type RevisionLog = ReturnType<typeof createRevisionLog>;
 
-export function createRevisionLog(ends: RevisionEnds): RevisionLog {
+export function createRevisionLog(ends: RevisionEnds) {
   /** Entries appended since the newest issued version. */
   let later: NumberedEntry[] = [];
   let newest = -1;
@@ -192,10 +179,12 @@ export function createRevisionLog(ends: RevisionEnds): RevisionLog {
   }
 
   return {
-    appended(entries) {
+    /** Notes entries appended to the list, in its order; the versions that contain them are issued afterward. */
+    appended(entries: readonly NumberedEntry[]) {
       later.push(...entries);
     },
-    issued(sequence) {
+    /** Notes that this version is about to be published. */
+    issued(sequence: number) {
       let next = 0;
       const first = Math.max(newest + 1, sequence - KEPT_REVISIONS);
       for (let version = first; version <= sequence; version += 1) {

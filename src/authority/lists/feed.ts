@@ -15,22 +15,13 @@ import { foreignFeedName } from '../../protocol/contract/documents.ts';
 import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
 import { sortedSet } from '../../protocol/records/recognition-policy.ts';
 import { labeledByKey, signRecord } from '../../protocol/records/signed-record.ts';
-import type { SubjectFollower } from '../subjects/subjects.ts';
+import type { Subject, SubjectKind } from '../subjects/kinds.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import type { ListEntry } from './list-document.ts';
 import { createListRendering, type ListThreads } from './list-rendering.ts';
 import { createSignedList, type EntryDigest, type SignedList } from './signed-list.ts';
 
-export interface Feeds {
-  readonly followDecided: SubjectFollower;
-  readonly followCommitted: SubjectFollower;
-  /** The feed of an issuer, created if it does not exist. */
-  of(issuer: string): SignedList;
-  /** All existing feeds. */
-  all(): Iterable<SignedList>;
-  /** Call after everything was loaded from the store, and before anything is decided. */
-  endLoading(): void;
-}
+export type Feeds = ReturnType<typeof createFeeds>;
 
 export interface FeedsOptions {
   readonly signer: RecordSigner;
@@ -42,7 +33,7 @@ export interface FeedsOptions {
   assertSigner(): void;
 }
 
-export function createFeeds(options: FeedsOptions): Feeds {
+export function createFeeds(options: FeedsOptions) {
   const feeds = new Map<string, SignedList>();
   let isLoading = true;
 
@@ -56,17 +47,20 @@ export function createFeeds(options: FeedsOptions): Feeds {
   }
 
   return {
+    /** The feed of an issuer, created if it does not exist. */
     of: feedOf,
-    all: () => [...feeds.values()],
-    followDecided(kind, id, { value, context }) {
+    /** All existing feeds. */
+    all: (): Iterable<SignedList> => [...feeds.values()],
+    followDecided(kind: SubjectKind, id: string, { value, context }: Subject) {
       if (kind === 'sovereign-feed') feedOf((context as SovereignFeed).issuer);
       const revoked = attestationRevokedBy({ kind, id, value, context });
       if (revoked !== null) feedOf(revoked.issuer).decided({ sequence: 0, entry: revoked.entry });
     },
-    followCommitted(kind, id, { value, context }) {
+    followCommitted(kind: SubjectKind, id: string, { value, context }: Subject) {
       if (kind !== 'attestation' || value !== 'revoked') return;
       feeds.get((context as Attestation).issuer)?.committed(id);
     },
+    /** Call after everything was loaded from the store, and before anything is decided. */
     endLoading() {
       isLoading = false;
       for (const feed of feeds.values()) feed.endLoading();

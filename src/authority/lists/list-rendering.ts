@@ -82,16 +82,7 @@ export function createListThreads(threading: ListThreading): ListThreads {
 /** Called with each version once it is rendered. */
 export type ShowVersion = (document: PublishedDocument, head: ListHead) => void;
 
-export interface ListRendering {
-  /** Adds committed entries, which are part of every document rendered afterward. */
-  add(entries: readonly ListEntry[]): void;
-  /** Renders this version and shows it, immediately or later, unless a newer version is shown instead. */
-  render(head: ListHead): void;
-  /** Resolves once the thread has taken over a long list, or could not start. */
-  ready(): Promise<void>;
-  /** Resolves when nothing is being rendered. */
-  settled(): Promise<void>;
-}
+export type ListRendering = ReturnType<typeof createListRendering>;
 
 export interface ListRenderingOptions {
   readonly form: ListForm;
@@ -107,7 +98,7 @@ interface ListHere {
   content: ListContent | null;
 }
 
-export function createListRendering(options: ListRenderingOptions): ListRendering {
+export function createListRendering(options: ListRenderingOptions) {
   const { form, signer, threads, show } = options;
   /** All entries; null once the list is no longer rendered on this thread. */
   let here: ListHere | null = { entries: [], content: null };
@@ -147,7 +138,8 @@ export function createListRendering(options: ListRenderingOptions): ListRenderin
   }
 
   return {
-    add(entries) {
+    /** Adds committed entries, which are part of every document rendered afterward. */
+    add(entries: readonly ListEntry[]) {
       onThread?.add(entries);
       if (here === null) return;
       for (const entry of entries) here.entries.push(entry);
@@ -156,7 +148,8 @@ export function createListRendering(options: ListRenderingOptions): ListRenderin
         startOnThread(threads, here.entries);
       }
     },
-    render(head) {
+    /** Renders this version and shows it, immediately or later, unless a newer version is shown instead. */
+    render(head: ListHead) {
       if (here !== null) {
         here.content ??= contentOf(form, here.entries);
         show(here.content.document(head, signer), head);
@@ -165,10 +158,12 @@ export function createListRendering(options: ListRenderingOptions): ListRenderin
       next = head;
       if (onThread !== null) working ??= renderOnThread(onThread);
     },
-    async ready() {
+    /** Resolves once the thread has taken over a long list, or could not start. */
+    async ready(): Promise<void> {
       await becomingReady;
     },
-    async settled() {
+    /** Resolves when nothing is being rendered. */
+    async settled(): Promise<void> {
       await working;
     },
   };

@@ -5,7 +5,7 @@
 import type { Crl } from '../../../machines/crl.ts';
 import type { SovereignFeed } from '../../../machines/sovereign-feed.ts';
 import type { StoredSubject } from '../../store/store.ts';
-import { createAuthorityKeys, type KeyChain } from '../derived/authority-keys.ts';
+import { createAuthorityKeys } from '../derived/authority-keys.ts';
 import { toSubject } from '../subjects/subjects.ts';
 import { CRL_DAMAGE, CRL_ID, revocationIn } from './crl.ts';
 import { createCrlDigest } from './crl-digest.ts';
@@ -18,22 +18,10 @@ export interface StoredFeed {
   readonly entries: readonly ListEntry[];
 }
 
-export interface StoredLists {
-  add(subject: StoredSubject): void;
-  /** The authority's keys so far. */
-  keys(): KeyChain;
-  /** Null before the first version. */
-  crl(): Crl | null;
-  /** The entries of the certificate revocation list, in order. */
-  crlEntries(): readonly ListEntry[];
-  /** By issuer. */
-  feeds(): ReadonlyMap<string, StoredFeed>;
-  /** Null if every list matches what was signed; otherwise a description of the problem. */
-  problem(): string | null;
-}
+export type StoredLists = ReturnType<typeof createStoredLists>;
 
 /** `firstKey` is the public key of an authority whose key was never replaced. */
-export function createStoredLists(firstKey: string): StoredLists {
+export function createStoredLists(firstKey: string) {
   // In a stored state, they come before the certificates.
   const authorityKeys = createAuthorityKeys();
   const issuerOf = (sequence: number) => authorityKeys.chain().issuerOf(sequence) ?? firstKey;
@@ -63,7 +51,7 @@ export function createStoredLists(firstKey: string): StoredLists {
   }
 
   return {
-    add(subject) {
+    add(subject: StoredSubject) {
       const { kind, id, snapshot } = subject;
       const { value, context } = snapshot;
       if (kind === 'authority-key') authorityKeys.follow(kind, id, toSubject(subject));
@@ -77,11 +65,16 @@ export function createStoredLists(firstKey: string): StoredLists {
       const attestation = attestationRevokedBy({ kind, id, value, context });
       if (attestation !== null) entriesOf(attestation.issuer).push(attestation.entry);
     },
+    /** The authority's keys so far. */
     keys: authorityKeys.chain,
-    crl: () => crl,
+    /** Null before the first version. */
+    crl: (): Crl | null => crl,
+    /** The entries of the certificate revocation list, in order. */
     crlEntries,
+    /** By issuer. */
     feeds,
-    problem() {
+    /** Null if every list matches what was signed; otherwise a description of the problem. */
+    problem(): string | null {
       const issuer = authorityKeys.chain().current?.publicKey ?? firstKey;
       if (!isAsSigned(crl, crlEntries(), createCrlDigest(issuer))) return CRL_DAMAGE;
       for (const [name, { version, entries }] of feeds()) {

@@ -20,22 +20,17 @@ const LEAST_BEATS_PER_WINDOW = 3;
 /** The fraction by which an interval may deviate from the average. */
 const SPREAD = 0.1;
 
-export interface HeartbeatInterval {
-  /** Seconds until the node should send its next heartbeat. */
-  next(activeNodes: number): number;
-}
+export type HeartbeatInterval = ReturnType<typeof createHeartbeatInterval>;
 
 /** All durations are in milliseconds; `elapsed` is a monotonic clock. */
-export function createHeartbeatInterval(
-  activeWindow: number,
-  elapsed: () => number,
-): HeartbeatInterval {
+export function createHeartbeatInterval(activeWindow: number, elapsed: () => number) {
   const startedAt = elapsed();
   const least = activeWindow / BEATS_PER_WINDOW;
   const most = activeWindow / LEAST_BEATS_PER_WINDOW;
   let turn = 0;
   return {
-    next(activeNodes) {
+    /** Seconds until the node should send its next heartbeat. */
+    next(activeNodes: number): number {
       // Golden ratio steps spread any number of consecutive intervals evenly.
       turn = (turn + 0.618_033_988_749_895) % 1;
       // After a start, an entire fleet may reconnect at the same time, so spread it over the longest interval.

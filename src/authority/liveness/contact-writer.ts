@@ -7,17 +7,7 @@ import type { Store } from '../../store/store.ts';
 import type { Replay } from '../replay/replay.ts';
 import type { Liveness } from './last-contact.ts';
 
-export interface ContactWriter {
-  /** Stores changed contacts; resolves when these and all earlier batches are on disk. */
-  flush(): Promise<void>;
-  /** Stores a new range along with changed contacts. Call it after the units that it must include. */
-  storeRange(): Promise<void>;
-  /**
-   * Notes an accepted heartbeat. After a period without heartbeats, current signing times lie beyond the stored range,
-   * and every heartbeat until the next flush would wait for the disk, so a new range is stored immediately.
-   */
-  accepted(signedAt: number, now: number): void;
-}
+export type ContactWriter = ReturnType<typeof createContactWriter>;
 
 export interface ContactWriterOptions {
   readonly liveness: Liveness;
@@ -32,7 +22,7 @@ const ROWS_OF_A_PART = 500;
 /** A batch that took more turns of the event loop could store its range too late. */
 const MOST_PARTS = 16;
 
-export function createContactWriter(options: ContactWriterOptions): ContactWriter {
+export function createContactWriter(options: ContactWriterOptions) {
   const { liveness, store, replay, now, failed } = options;
   /** Batches are stored one at a time, because only the last range determines what is covered. */
   const turns = createTurns();
@@ -55,12 +45,18 @@ export function createContactWriter(options: ContactWriterOptions): ContactWrite
   }
 
   return {
+    /** Stores a new range along with changed contacts. Call it after the units that it must include. */
     storeRange,
-    flush: () =>
+    /** Stores changed contacts; resolves when these and all earlier batches are on disk. */
+    flush: (): Promise<void> =>
       turns.run(async () => {
         if (liveness.dirtyCount() > 0) await storeBatch();
       }),
-    accepted(signedAt, at) {
+    /**
+     * Notes an accepted heartbeat. After a period without heartbeats, current signing times lie beyond the stored range,
+     * and every heartbeat until the next flush would wait for the disk, so a new range is stored immediately.
+     */
+    accepted(signedAt: number, at: number) {
       if (isCatchingUp || !replay.isBeyondStoredRange(signedAt, at)) return;
       isCatchingUp = true;
       storeRange()

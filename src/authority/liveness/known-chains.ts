@@ -13,22 +13,16 @@ const NO_CHAIN = 1;
 /** Numbers are kept in 16 bits. A later chain counts as not published until the process restarts. */
 const HIGHEST = 0xffff;
 
-export interface KnownChains {
-  /** Call with the published chain whenever it changes. */
-  publish(chain: readonly AuthoritySuccession[]): void;
-  /** The number of a reported digest; null if the node reported none. */
-  numberOf(digest: string | null): number;
-  /** How many statements of the current chain the node knows; null if it has not sent a heartbeat to this process. */
-  lengthOf(number: number): number | null;
-}
+export type KnownChains = ReturnType<typeof createKnownChains>;
 
-export function createKnownChains(): KnownChains {
+export function createKnownChains() {
   const numbers = new Map<string, number>();
   /** By number. A chain that is not part of the current one, because a statement was canceled, has length 0. */
   let lengths: (number | null)[] = [null, 0];
 
   return {
-    publish(chain) {
+    /** Call with the published chain whenever it changes. */
+    publish(chain: readonly AuthoritySuccession[]) {
       lengths = lengths.map((length) => (length === null ? null : 0));
       for (const [index, digest] of digestsOf(chain).entries()) {
         const number = numbers.get(digest) ?? lengths.length;
@@ -37,8 +31,11 @@ export function createKnownChains(): KnownChains {
         lengths[number] = index + 1;
       }
     },
-    numberOf: (digest) => (digest === null ? NO_CHAIN : (numbers.get(digest) ?? NO_CHAIN)),
-    lengthOf: (number) => lengths[number] ?? null,
+    /** The number of a reported digest; null if the node reported none. */
+    numberOf: (digest: string | null) =>
+      digest === null ? NO_CHAIN : (numbers.get(digest) ?? NO_CHAIN),
+    /** How many statements of the current chain the node knows; null if it has not sent a heartbeat to this process. */
+    lengthOf: (number: number): number | null => lengths[number] ?? null,
   };
 }
 

@@ -29,61 +29,7 @@ export interface LastContact extends Omit<ContactView, 'id'> {
   readonly isActive: boolean;
 }
 
-export interface Liveness {
-  touch(id: string, contact: Contact): void;
-  /** Records the newest timestamp that the node signed, so that nothing older is accepted after a restart. */
-  noteSigned(id: string, signedAt: number): void;
-  /** The newest timestamp recorded so far, by this process or before a restart; 0 if there is none. */
-  newestSignedAt(id: string): number;
-  /** Restores a stored contact and returns its number. Call before anything else, then call `activate`. */
-  restore(id: string, contact: StoredContact): number;
-  /** Adds restored contacts to the list of active contacts, ordered by last contact. */
-  activate(heardOf: number[]): void;
-  /**
-   * Applies a contact that another process stored, or keeps the known contact if `contact` is null, and updates whether
-   * the certificate is active. After one or more calls, call `putInOrder` before anything else.
-   */
-  follow(id: string, contact: StoredContact | null, isActive: boolean): void;
-  /** Sorts the active contacts after calls to `follow`. */
-  putInOrder(): void;
-  /** Makes the certificate inactive until its next contact. */
-  retire(id: string): void;
-  /** Notes that a successor was decided; call `retireRenewed` once it is stored. */
-  markRenewed(id: string): void;
-  /** Retires the certificate, unless it was used again since it was marked. */
-  retireRenewed(id: string): void;
-  /** Call once before the first contact: until then, contacts were recorded by earlier processes. */
-  begin(now: number): void;
-  /**
-   * The clock was set by this much, to `now`. If it was wrong before, the contacts that it recorded move with it, so that
-   * they are as long ago as they were.
-   */
-  clockSet(now: number, byMs: number, wasWrong: boolean): void;
-  /** Drops the contact of a certificate that is being removed; it is no longer written. */
-  remove(id: string): void;
-  /** The time of the most recent contact; 0 if no certificate is active. */
-  latest(): number;
-  activeCount(now: number): number;
-  /** The time of the certificate's last contact, in milliseconds since the epoch; 0 if there was none. */
-  lastSeen(id: string): number;
-  /** The status reported at the last contact; empty if there was none. */
-  statusOf(id: string): string;
-  /** The chain that the node knew at its last contact with this process; `NOT_HEARD` if there was none. */
-  chainOf(id: string): number;
-  /** The last contact of a committed certificate. */
-  contactOf(id: string, now: number): LastContact;
-  /** The same by the number of the certificate. */
-  contactAt(number: number, now: number): LastContact;
-  /** Starts a walk over the currently active certificates. */
-  walk(now: number): RosterWalk;
-  /** The most rows that `takeDirty` has to return. */
-  dirtyCount(): number;
-  /**
-   * At most `most` of the rows that changed since they were last returned, those that changed first. Pass them to the
-   * store in the same turn of the event loop, so that a removal that is decided later also reaches the store later.
-   */
-  takeDirty(most?: number): StoredLiveness[];
-}
+export type Liveness = ReturnType<typeof createLiveness>;
 
 /** The place of a contact that is not in the list. */
 const NOT_ACTIVE = 0;
@@ -92,7 +38,7 @@ export function createLiveness(
   activeWindowMs: number,
   numbers: CertificateNumbers,
   rowsBits?: number,
-): Liveness {
+) {
   const { of: blockOf, rowOf } = createContactColumns(rowsBits);
   let oldest = NONE;
   let newest = NONE;
@@ -278,7 +224,7 @@ export function createLiveness(
   }
 
   return {
-    touch(id, { at, status, remoteAddr, chain }) {
+    touch(id: string, { at, status, remoteAddr, chain }: Contact) {
       const contact = numbers.take(id);
       keepForWalks(contact);
       later.delete(contact);
@@ -292,20 +238,27 @@ export function createLiveness(
       }
       markDirty(contact);
     },
-    noteSigned(id, signedAt) {
+    /** Records the newest timestamp that the node signed, so that nothing older is accepted after a restart. */
+    noteSigned(id: string, signedAt: number) {
       const contact = numbers.find(id);
       if (contact !== NONE) noteSigned(contact, signedAt);
     },
-    newestSignedAt(id) {
+    /** The newest timestamp recorded so far, by this process or before a restart; 0 if there is none. */
+    newestSignedAt(id: string): number {
       const contact = numbers.find(id);
       return contact === NONE ? 0 : (blockOf(contact).newestSignedAt[rowOf(contact)] as number);
     },
-    restore(id, stored) {
+    /** Restores a stored contact and returns its number. Call before anything else, then call `activate`. */
+    restore(id: string, stored: StoredContact): number {
       const contact = numbers.take(id);
       writeStored(contact, stored);
       return contact;
     },
-    follow(id, stored, isNowActive) {
+    /**
+     * Applies a contact that another process stored, or keeps the known contact if `contact` is null, and updates whether
+     * the certificate is active. After one or more calls, call `putInOrder` before anything else.
+     */
+    follow(id: string, stored: StoredContact | null, isNowActive: boolean) {
       const contact = numbers.take(id);
       const isMoved = stored !== null && stored.lastSeen !== lastSeenOf(contact);
       if (stored !== null) writeStored(contact, stored);
@@ -316,26 +269,32 @@ export function createLiveness(
         append(contact);
       }
     },
+    /** Sorts the active contacts after calls to `follow`. */
     putInOrder() {
       // The contacts are almost in order already, which makes sorting fast.
       if (!isOrdered) activate(takeUnordered().reverse());
       isOrdered = true;
       lastOrdered = lastPlace;
     },
+    /** Adds restored contacts to the list of active contacts, ordered by last contact. */
     activate,
-    retire: (id) => retire(numbers.find(id)),
-    markRenewed(id) {
+    /** Makes the certificate inactive until its next contact. */
+    retire: (id: string) => retire(numbers.find(id)),
+    /** Notes that a successor was decided; call `retireRenewed` once it is stored. */
+    markRenewed(id: string) {
       const contact = numbers.find(id);
       if (contact === NONE) return;
       blockOf(contact).renewed[rowOf(contact)] = 1;
       // A later contact would look as if it came after the renewal.
       if (later.delete(contact)) markDirty(contact);
     },
-    retireRenewed(id) {
+    /** Retires the certificate, unless it was used again since it was marked. */
+    retireRenewed(id: string) {
       const contact = numbers.find(id);
       if (contact !== NONE && blockOf(contact).renewed[rowOf(contact)] === 1) retire(contact);
     },
-    remove(id) {
+    /** Drops the contact of a certificate that is being removed; it is no longer written. */
+    remove(id: string) {
       const contact = numbers.find(id);
       if (contact === NONE) return;
       retire(contact);
@@ -347,11 +306,16 @@ export function createLiveness(
       block.dirty[row] = 0;
       block.chains[row] = NOT_HEARD;
     },
-    begin(now) {
+    /** Call once before the first contact: until then, contacts were recorded by earlier processes. */
+    begin(now: number) {
       recordedFrom = now;
       showAtMost(now);
     },
-    clockSet(now, byMs, wasWrong) {
+    /**
+     * The clock was set by this much, to `now`. If it was wrong before, the contacts that it recorded move with it, so that
+     * they are as long ago as they were.
+     */
+    clockSet(now: number, byMs: number, wasWrong: boolean) {
       for (let contact = newest; contact !== NONE; contact = list.olderThan(contact)) {
         keepForWalks(contact);
       }
@@ -365,33 +329,45 @@ export function createLiveness(
       showAtMost(now);
       sortActive();
     },
+    /** The time of the most recent contact; 0 if no certificate is active. */
     latest: () => (newest === NONE ? 0 : lastSeenOf(newest)),
-    activeCount(now) {
+    activeCount(now: number): number {
       dropQuiet(now);
       return count;
     },
-    lastSeen(id) {
+    /** The time of the certificate's last contact, in milliseconds since the epoch; 0 if there was none. */
+    lastSeen(id: string): number {
       const contact = numbers.find(id);
       return contact === NONE ? 0 : lastSeenOf(contact);
     },
-    statusOf(id) {
+    /** The status reported at the last contact; empty if there was none. */
+    statusOf(id: string): string {
       const contact = numbers.find(id);
       return contact === NONE ? '' : (blockOf(contact).statuses[rowOf(contact)] as string);
     },
-    chainOf(id) {
+    /** The chain that the node knew at its last contact with this process; `NOT_HEARD` if there was none. */
+    chainOf(id: string): number {
       const contact = numbers.find(id);
       return contact === NONE ? NOT_HEARD : (blockOf(contact).chains[rowOf(contact)] as number);
     },
-    contactOf: (id, now) => contactAt(numbers.find(id), now),
+    /** The last contact of a committed certificate. */
+    contactOf: (id: string, now: number) => contactAt(numbers.find(id), now),
+    /** The same by the number of the certificate. */
     contactAt,
-    walk(now) {
+    /** Starts a walk over the currently active certificates. */
+    walk(now: number): RosterWalk {
       dropQuiet(now);
       const walk = createRosterWalk(list, count, () => walks.delete(walk));
       walks.add(walk);
       return walk;
     },
+    /** The most rows that `takeDirty` has to return. */
     dirtyCount: () => dirty.length,
-    takeDirty(most = dirty.length) {
+    /**
+     * At most `most` of the rows that changed since they were last returned, those that changed first. Pass them to the
+     * store in the same turn of the event loop, so that a removal that is decided later also reaches the store later.
+     */
+    takeDirty(most = dirty.length): StoredLiveness[] {
       const taken = dirty.splice(0, most);
       return taken.map(takeRow).filter((row) => row !== null);
     },

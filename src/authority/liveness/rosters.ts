@@ -12,16 +12,7 @@ export interface ContactView {
   readonly remoteAddr: string;
 }
 
-export interface RosterWalk {
-  /** The total number of contacts that the walk visits. */
-  readonly count: number;
-  /** The next contacts, at most `limit`; an empty list at the end. Use them before anything changes. */
-  take(limit: number): readonly ContactView[];
-  /** Call before an active contact changes, moves or stops being active. */
-  keep(contact: number): void;
-  /** Releases the saved contacts. */
-  end(): void;
-}
+export type RosterWalk = ReturnType<typeof createRosterWalk>;
 
 /** The list of active contacts, identified by number. */
 export interface ContactList {
@@ -35,7 +26,7 @@ export interface ContactList {
 }
 
 /** Walks from the newest contact to the oldest, then over the saved contacts. */
-export function createRosterWalk(list: ContactList, count: number, forget: () => void): RosterWalk {
+export function createRosterWalk(list: ContactList, count: number, forget: () => void) {
   let next = list.newest();
   let kept: ContactView[] = [];
 
@@ -48,19 +39,23 @@ export function createRosterWalk(list: ContactList, count: number, forget: () =>
   }
 
   return {
+    /** The total number of contacts that the walk visits. */
     count,
-    take(limit) {
+    /** The next contacts, at most `limit`; an empty list at the end. Use them before anything changes. */
+    take(limit: number): readonly ContactView[] {
       if (next !== NONE) return takeFromList(limit);
       const taken = kept.slice(-limit);
       kept.length -= taken.length;
       return taken;
     },
-    keep(contact) {
+    /** Call before an active contact changes, moves or stops being active. */
+    keep(contact: number) {
       // Contacts before the next one were already visited, or became active only after the walk began.
       if (next === NONE || list.placeOf(contact) > list.placeOf(next)) return;
       kept.push(list.view(contact));
       if (contact === next) next = list.olderThan(contact);
     },
+    /** Releases the saved contacts. */
     end() {
       next = NONE;
       kept = [];
@@ -73,18 +68,9 @@ export function createRosterWalk(list: ContactList, count: number, forget: () =>
 const MOST_OPEN = 8;
 
 /** The rosters that are being read. */
-export interface Rosters {
-  /** Returns the id of the roster. */
-  open(walk: RosterWalk): number;
-  /**
-   * The next nodes, at most `limit`. At the end, returns an empty list and closes the roster; null if the roster is
-   * already closed.
-   */
-  read(roster: number, limit: number): readonly ContactView[] | null;
-  close(roster: number): void;
-}
+export type Rosters = ReturnType<typeof createRosters>;
 
-export function createRosters(): Rosters {
+export function createRosters() {
   /** In order of last use, the most recent last. */
   const walks = new Map<number, RosterWalk>();
   let lastNumber = 0;
@@ -102,13 +88,18 @@ export function createRosters(): Rosters {
   }
 
   return {
-    open(walk) {
+    /** Returns the id of the roster. */
+    open(walk: RosterWalk): number {
       closeLeastRead();
       lastNumber += 1;
       walks.set(lastNumber, walk);
       return lastNumber;
     },
-    read(roster, limit) {
+    /**
+     * The next nodes, at most `limit`. At the end, returns an empty list and closes the roster; null if the roster is
+     * already closed.
+     */
+    read(roster: number, limit: number): readonly ContactView[] | null {
       const walk = walks.get(roster);
       if (walk === undefined) return null;
       const views = walk.take(limit);

@@ -7,34 +7,7 @@
 import type { TimeRange } from '../../store/store.ts';
 import { createRefusedTimes } from './refused-times.ts';
 
-export interface EarlierRequests {
-  /** Call before `begin` if the earlier process crashed; it had stored these ranges for that case. */
-  afterCrash(unstoredTimes: readonly TimeRange[]): void;
-  /** Call before `begin` if the earlier process stored everything; of these ranges, only that of a restore applies. */
-  afterStop(unstoredTimes: readonly TimeRange[]): void;
-  /**
-   * Call at startup; nothing is accepted before. `lastContactAt` is when the earlier process was last contacted by a
-   * node, which is later than the start if the clock was set back in between.
-   */
-  begin(startedAt: number, lastContactAt: number): void;
-  /** Call when the clock was set back to `now`. */
-  clockSetBack(now: number): void;
-  /** Requests that the node signed up to this instant are refused. Applies until the node has a nonce window. */
-  floorOf(nodeKey: string): number;
-  /** Everything made up to this instant is refused because of a crash; 0 if there was none. */
-  crashFloor(): number;
-  /** Whether a crashed process may have accepted a heartbeat signed at this time. */
-  mayBeLost(signedAt: number): boolean;
-  /**
-   * Requests signed up to this instant are refused because the state was restored, and the lost state may have accepted
-   * them. Null if there was no restore.
-   */
-  restoredUntil(): number | null;
-  /** The ranges that the next start must also know about if this process crashes. */
-  lostTimes(): readonly TimeRange[];
-  /** Whether requests lost in a crash can still be replayed; the next start must then treat this stop as a crash. */
-  mustStartAsCrashed(): boolean;
-}
+export type EarlierRequests = ReturnType<typeof createEarlierRequests>;
 
 export interface EarlierRequestsOptions {
   /** How far ahead of the clock heartbeats with non-durable nonces may have been signed. */
@@ -47,7 +20,7 @@ export interface EarlierRequestsOptions {
   readonly newestSignedBy: (nodeKey: string) => number;
 }
 
-export function createEarlierRequests(options: EarlierRequestsOptions): EarlierRequests {
+export function createEarlierRequests(options: EarlierRequestsOptions) {
   const { reserveMs, toleranceMs, now, elapsed, newestSignedBy } = options;
   let hasCrashed = false;
   let lost: readonly TimeRange[] = [];
@@ -69,12 +42,18 @@ export function createEarlierRequests(options: EarlierRequestsOptions): EarlierR
   }
 
   return {
-    afterCrash(unstoredTimes) {
+    /** Call before `begin` if the earlier process crashed; it had stored these ranges for that case. */
+    afterCrash(unstoredTimes: readonly TimeRange[]) {
       hasCrashed = true;
       lose(unstoredTimes);
     },
-    afterStop: (unstoredTimes) => lose(unstoredTimes.filter(isOfRestore)),
-    begin(at, lastContactAt) {
+    /** Call before `begin` if the earlier process stored everything; of these ranges, only that of a restore applies. */
+    afterStop: (unstoredTimes: readonly TimeRange[]) => lose(unstoredTimes.filter(isOfRestore)),
+    /**
+     * Call at startup; nothing is accepted before. `lastContactAt` is when the earlier process was last contacted by a
+     * node, which is later than the start if the clock was set back in between.
+     */
+    begin(at: number, lastContactAt: number) {
       startedAt = at;
       crashFloor = hasCrashed ? at : 0;
       recentUntil = elapsed() + toleranceMs;
@@ -83,20 +62,31 @@ export function createEarlierRequests(options: EarlierRequestsOptions): EarlierR
       const wasSetBack = lastContactAt > at && latestBefore <= at + toleranceMs;
       present = wasSetBack ? latestBefore : at;
     },
-    clockSetBack(at) {
+    /** Call when the clock was set back to `now`. */
+    clockSetBack(at: number) {
       present = at;
     },
-    floorOf(nodeKey) {
+    /** Requests that the node signed up to this instant are refused. Applies until the node has a nonce window. */
+    floorOf(nodeKey: string): number {
       const newest = newestSignedBy(nodeKey);
       // The timestamp was signed under a wrong clock, and must not lock the node out until that time.
       if (newest > now() + toleranceMs) return present;
       return Math.max(crashFloor, newest);
     },
+    /** Everything made up to this instant is refused because of a crash; 0 if there was none. */
     crashFloor: () => crashFloor,
-    mayBeLost: (signedAt) => lostTimes.has(signedAt),
-    restoredUntil: () => lost.find(isOfRestore)?.[1] ?? null,
-    lostTimes: () => lost.filter((range) => isOfRestore(range) || mayReturn(range[1])),
-    mustStartAsCrashed() {
+    /** Whether a crashed process may have accepted a heartbeat signed at this time. */
+    mayBeLost: (signedAt: number) => lostTimes.has(signedAt),
+    /**
+     * Requests signed up to this instant are refused because the state was restored, and the lost state may have accepted
+     * them. Null if there was no restore.
+     */
+    restoredUntil: (): number | null => lost.find(isOfRestore)?.[1] ?? null,
+    /** The ranges that the next start must also know about if this process crashes. */
+    lostTimes: (): readonly TimeRange[] =>
+      lost.filter((range) => isOfRestore(range) || mayReturn(range[1])),
+    /** Whether requests lost in a crash can still be replayed; the next start must then treat this stop as a crash. */
+    mustStartAsCrashed(): boolean {
       if (!hasCrashed) return false;
       return mayReturn(startedAt) || lost.some(([, until]) => mayReturn(until));
     },

@@ -11,13 +11,7 @@ import type { RefusalName } from '../../protocol/refusals.ts';
 import type { KeptAnswer } from '../../store/store.ts';
 import type { KeptForm } from '../subjects/unit-of-work.ts';
 
-export interface KeptAnswers {
-  /** The answer to the request that spent the nonce, if it was this request and the answer is still kept. */
-  find(nonceDigest: string, request: string): string | undefined;
-  keep(answer: KeptAnswer): void;
-  /** Forgets answers that may be forgotten before this instant. */
-  forget(before: number): void;
-}
+export type KeptAnswers = ReturnType<typeof createKeptAnswers>;
 
 /** The maximum size of all answers in memory, in characters plus overhead. Beyond it, the oldest are forgotten. */
 const MOST_KEPT = 64 * 1024 * 1024;
@@ -38,7 +32,7 @@ interface Generation {
   forgetAt: number;
 }
 
-export function createKeptAnswers(mostKept = MOST_KEPT): KeptAnswers {
+export function createKeptAnswers(mostKept = MOST_KEPT) {
   /** Oldest first. */
   let generations: Generation[] = [];
   let size = 0;
@@ -52,14 +46,15 @@ export function createKeptAnswers(mostKept = MOST_KEPT): KeptAnswers {
   }
 
   return {
-    find(nonceDigest, request) {
+    /** The answer to the request that spent the nonce, if it was this request and the answer is still kept. */
+    find(nonceDigest: string, request: string): string | undefined {
       for (const { answers } of generations) {
         const kept = answers.get(nonceDigest);
         if (kept?.request === request) return kept.answer;
       }
       return undefined;
     },
-    keep(answer) {
+    keep(answer: KeptAnswer) {
       const generation = newest();
       generation.answers.set(answer.digest, answer);
       generation.size += sizeOf(answer);
@@ -67,7 +62,8 @@ export function createKeptAnswers(mostKept = MOST_KEPT): KeptAnswers {
       size += sizeOf(answer);
       while (size > mostKept) size -= generations.shift()?.size ?? size;
     },
-    forget(before) {
+    /** Forgets answers that may be forgotten before this instant. */
+    forget(before: number) {
       generations = generations.filter(({ forgetAt }) => forgetAt > before);
       size = generations.reduce((sum, generation) => sum + generation.size, 0);
     },

@@ -8,25 +8,7 @@ import { createRefusedTimes } from './refused-times.ts';
 
 const BUCKET_MS = 60_000;
 
-export interface NonceLedger {
-  isSpent(scope: string, nonce: string): boolean;
-  /** Whether an earlier process may have spent the nonce of a request signed at this time. */
-  isInDoubt(signedAt: number): boolean;
-  /** Whether nonces of requests signed at this time were forgotten, so that the request may be a replay. */
-  isForgotten(signedAt: number): boolean;
-  /** Immediately marks the nonce as spent, and returns the row for the store. */
-  spend(scope: string, nonce: string, signedAt: number): SpentNonce;
-  restore(nonce: SpentNonce): void;
-  /** Replaces the known forgotten times with the stored ones, and drops the nonces of those times. */
-  restoreForgotten(times: readonly TimeRange[]): void;
-  /**
-   * Forgets nonces that have expired according to both clocks, so that setting the clock forward and back does not allow
-   * a nonce to be reused. Returns the instant before which the store may also forget nonces.
-   */
-  forget(now: number): number;
-  /** The signing times of requests whose nonces were forgotten; they stay refused no matter how the clock is set. */
-  forgottenTimes(): readonly TimeRange[];
-}
+export type NonceLedger = ReturnType<typeof createNonceLedger>;
 
 interface Bucket {
   readonly digests: Set<string>;
@@ -35,7 +17,7 @@ interface Bucket {
 }
 
 /** `keepMs` is how long a nonce can be replayed: at least twice the clock tolerance. */
-export function createNonceLedger(keepMs: number, elapsed: () => number): NonceLedger {
+export function createNonceLedger(keepMs: number, elapsed: () => number) {
   let forgottenTimes = createRefusedTimes([]);
   /** Keyed by the wall clock minute after which the nonces are forgotten. */
   const buckets = new Map<number, Bucket>();
@@ -60,30 +42,38 @@ export function createNonceLedger(keepMs: number, elapsed: () => number): NonceL
   }
 
   return {
-    isSpent(scope, nonce) {
+    isSpent(scope: string, nonce: string): boolean {
       const digest = digestOf(scope, nonce);
       for (const { digests } of buckets.values()) if (digests.has(digest)) return true;
       return false;
     },
-    isInDoubt: (signedAt) => signedAt <= newestRestored,
-    isForgotten: (signedAt) => forgottenTimes.has(signedAt),
-    spend(scope, nonce, signedAt) {
+    /** Whether an earlier process may have spent the nonce of a request signed at this time. */
+    isInDoubt: (signedAt: number) => signedAt <= newestRestored,
+    /** Whether nonces of requests signed at this time were forgotten, so that the request may be a replay. */
+    isForgotten: (signedAt: number) => forgottenTimes.has(signedAt),
+    /** Immediately marks the nonce as spent, and returns the row for the store. */
+    spend(scope: string, nonce: string, signedAt: number): SpentNonce {
       const spent = { digest: digestOf(scope, nonce), forgetAt: signedAt + keepMs };
       add(spent);
       return spent;
     },
-    restore(nonce) {
+    restore(nonce: SpentNonce) {
       newestRestored = Math.max(newestRestored, nonce.forgetAt - keepMs);
       add(nonce);
     },
-    restoreForgotten(times) {
+    /** Replaces the known forgotten times with the stored ones, and drops the nonces of those times. */
+    restoreForgotten(times: readonly TimeRange[]) {
       forgottenTimes = createRefusedTimes(times);
       for (const minute of buckets.keys()) {
         const [after, until] = signedIn(minute);
         if (times.some(([from, to]) => from <= after && until <= to)) buckets.delete(minute);
       }
     },
-    forget(now) {
+    /**
+     * Forgets nonces that have expired according to both clocks, so that setting the clock forward and back does not allow
+     * a nonce to be reused. Returns the instant before which the store may also forget nonces.
+     */
+    forget(now: number): number {
       const at = elapsed();
       let before = Math.floor(now / BUCKET_MS) * BUCKET_MS;
       for (const [minute, { heldUntil }] of buckets) {
@@ -96,7 +86,8 @@ export function createNonceLedger(keepMs: number, elapsed: () => number): NonceL
       }
       return before;
     },
-    forgottenTimes: () => forgottenTimes.all(),
+    /** The signing times of requests whose nonces were forgotten; they stay refused no matter how the clock is set. */
+    forgottenTimes: (): readonly TimeRange[] => forgottenTimes.all(),
   };
 }
 

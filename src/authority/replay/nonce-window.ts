@@ -9,17 +9,7 @@ const MARGIN_MS = 60_000;
 
 export type WindowVerdict = 'fresh' | 'nonce_replay' | 'stale_timestamp';
 
-export interface NonceWindows {
-  /** Checks whether a request signed at `signedAt` with this nonce may be accepted, without claiming the nonce. */
-  check(nodeKey: string, nonce: string, signedAt: number): WindowVerdict;
-  claim(nodeKey: string, nonce: string, signedAt: number, now: number): void;
-  /** Call when the clock was set back to `now`: later floors must not refuse current requests. */
-  clockSetBack(now: number): void;
-  /** Examines the next few windows and drops those that contain only expired entries. */
-  forgetIdle(now: number): void;
-  /** The number of nodes that have a window. */
-  count(): number;
-}
+export type NonceWindows = ReturnType<typeof createNonceWindows>;
 
 /** The number of windows that one call to `forgetIdle` examines, which takes about half a millisecond. */
 const LOOKED_AT = 5000;
@@ -53,7 +43,7 @@ export function createNonceWindows(
   toleranceMs: number,
   floorOf: (nodeKey: string) => number,
   sizes = SIZES,
-): NonceWindows {
+) {
   const windows = new Map<string, NonceWindow>();
   let lookedAt = windows.entries();
 
@@ -71,23 +61,26 @@ export function createNonceWindows(
   }
 
   return {
-    check(nodeKey, nonce, signedAt) {
+    /** Checks whether a request signed at `signedAt` with this nonce may be accepted, without claiming the nonce. */
+    check(nodeKey: string, nonce: string, signedAt: number): WindowVerdict {
       const known = windows.get(nodeKey);
       if (known !== undefined && holds(known, fingerprintOf(nonce))) return 'nonce_replay';
       return signedAt <= (known?.floor ?? floorOf(nodeKey)) ? 'stale_timestamp' : 'fresh';
     },
-    claim(nodeKey, nonce, signedAt, now) {
+    claim(nodeKey: string, nonce: string, signedAt: number, now: number) {
       const window = windowOf(nodeKey);
       dropOld(window, { tooOld: tooOldAt(now), latest: now + toleranceMs, full: sizes.full });
       append(window, fingerprintOf(nonce), signedAt);
     },
-    clockSetBack(now) {
+    /** Call when the clock was set back to `now`: later floors must not refuse current requests. */
+    clockSetBack(now: number) {
       // As after a crash, requests accepted earlier are then refused because they were signed before `now`.
       for (const window of windows.values()) {
         if (window.floor > now + toleranceMs) window.floor = now;
       }
     },
-    forgetIdle(now) {
+    /** Examines the next few windows and drops those that contain only expired entries. */
+    forgetIdle(now: number) {
       for (let i = 0; i < LOOKED_AT; i += 1) {
         const next = lookedAt.next();
         if (next.done === true) {
@@ -98,6 +91,7 @@ export function createNonceWindows(
         if (isIdle(next.value[1], tooOldAt(now))) windows.delete(next.value[0]);
       }
     },
+    /** The number of nodes that have a window. */
     count: () => windows.size,
   };
 }

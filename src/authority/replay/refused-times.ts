@@ -6,22 +6,19 @@ import type { TimeRange } from '../../store/store.ts';
 
 const AT_MOST = 16;
 
-export interface RefusedTimes {
-  has(signedAt: number): boolean;
-  add(range: TimeRange, now: number): void;
-  /** Sorted and disjoint. */
-  all(): readonly TimeRange[];
-}
+export type RefusedTimes = ReturnType<typeof createRefusedTimes>;
 
-export function createRefusedTimes(stored: readonly TimeRange[]): RefusedTimes {
+export function createRefusedTimes(stored: readonly TimeRange[]) {
   let ranges = stored;
   return {
-    has: (signedAt) => ranges.some(([after, until]) => signedAt > after && signedAt <= until),
-    add(range, now) {
+    has: (signedAt: number) =>
+      ranges.some(([after, until]) => signedAt > after && signedAt <= until),
+    add(range: TimeRange, now: number) {
       const joined = joinTouching([...ranges, range].sort(([a], [b]) => a - b));
       ranges = joined.length > AT_MOST ? joinNearest(joined, now) : joined;
     },
-    all: () => ranges,
+    /** Sorted and disjoint. */
+    all: (): readonly TimeRange[] => ranges,
   };
 }
 
@@ -56,17 +53,7 @@ function joinNearest(ranges: readonly TimeRange[], now: number): readonly TimeRa
  * immediately; for any other heartbeat, the nonce must be durable first. After a crash, everything signed within the
  * range is refused, no matter how the clock was set in the meantime.
  */
-export interface UnstoredTimes {
-  /** Whether a heartbeat signed at this time may be acknowledged before it is stored. */
-  covers(signedAt: number): boolean;
-  /** Notes the signing time of an accepted heartbeat. Call this first with the time of the start. */
-  noteAccepted(signedAt: number): void;
-  /** Whether a heartbeat signed at this time is not covered only because the range was stored too long ago. */
-  isBeyondStoredRange(signedAt: number, now: number): boolean;
-  /** The ranges to store with a flush that begins now. Call `stored` once they are on disk. */
-  next(now: number): readonly TimeRange[];
-  stored(): void;
-}
+export type UnstoredTimes = ReturnType<typeof createUnstoredTimes>;
 
 export interface UnstoredTimesOptions {
   readonly toleranceMs: number;
@@ -76,7 +63,7 @@ export interface UnstoredTimesOptions {
   readonly lostTimes: () => readonly TimeRange[];
 }
 
-export function createUnstoredTimes(options: UnstoredTimesOptions): UnstoredTimes {
+export function createUnstoredTimes(options: UnstoredTimesOptions) {
   const { toleranceMs, reserveMs, lostTimes } = options;
   /** Nothing is covered before the first range is stored. */
   let after = Infinity;
@@ -85,13 +72,17 @@ export function createUnstoredTimes(options: UnstoredTimesOptions): UnstoredTime
   let newest = -Infinity;
 
   return {
-    covers: (signedAt) => signedAt > after && signedAt <= until,
-    noteAccepted(signedAt) {
+    /** Whether a heartbeat signed at this time may be acknowledged before it is stored. */
+    covers: (signedAt: number) => signedAt > after && signedAt <= until,
+    /** Notes the signing time of an accepted heartbeat. Call this first with the time of the start. */
+    noteAccepted(signedAt: number) {
       if (signedAt > newest) newest = signedAt;
     },
+    /** Whether a heartbeat signed at this time is not covered only because the range was stored too long ago. */
     // Heartbeats signed ahead of the clock wait for the disk in any case.
-    isBeyondStoredRange: (signedAt, now) => signedAt > until && signedAt <= now,
-    next(now) {
+    isBeyondStoredRange: (signedAt: number, now: number) => signedAt > until && signedAt <= now,
+    /** The ranges to store with a flush that begins now. Call `stored` once they are on disk. */
+    next(now: number): readonly TimeRange[] {
       // A node whose clock is ahead must not extend the range so far that other nodes are refused after a crash.
       newest = Math.min(newest, now);
       coming = [now - toleranceMs - 1, newest + reserveMs];

@@ -65,62 +65,7 @@ export interface SentRequest extends SignedRequest {
 }
 
 /** Call the methods up to `begin` at startup, in this order; nothing is accepted before. */
-export interface Replay {
-  /** Loads stored data; also called for each change that another process stores. */
-  restore(stored: Pick<StoreReading, 'nonces' | 'answers' | 'forgottenTimes'>): Promise<void>;
-  /**
-   * Call if the previous process crashed; it had stored these ranges for that case. Returns how many milliseconds to
-   * wait before `begin`, so that requests signed from then on are not within a range.
-   */
-  afterCrash(unstoredTimes: readonly TimeRange[]): number;
-  /** Call in its place if the previous process stored everything. */
-  afterStop(unstoredTimes: readonly TimeRange[]): void;
-  /** Starts accepting requests. `lastContactAt` is when a node last contacted an earlier process. */
-  begin(startedAt: number, lastContactAt: number): void;
-
-  /**
-   * Checks whether a request may be accepted, without spending its nonce. Throws `restored_recently` for a genuine
-   * request that is refused because of a restore, so that the sender learns why, and for how long.
-   */
-  check(
-    rule: ReplayRule,
-    signer: string,
-    request: SignedRequest,
-    isGenuine: boolean,
-  ): WindowVerdict;
-  /**
-   * Whether a heartbeat of a session may be accepted; `newest` is the newest instant of its certificate. Throws
-   * `restored_recently` like `check`.
-   */
-  isNewInstant(rule: ReplayRule, beat: SessionBeat, newest: number): boolean;
-  /** Adds the instant of a heartbeat of a session to the unit if it must be stored. */
-  spendInstant(unit: UnitOfWork, rule: ReplayRule, beat: SessionBeat): void;
-  /** Spends the nonce of a genuine request, and adds it to the unit if it must be stored. */
-  spend(unit: UnitOfWork, rule: ReplayRule, signer: string, request: SentRequest): void;
-  /** The first answer to a genuine request that is sent again; null if none is known. */
-  answerTo(rule: ReplayRule, signer: string, request: SentRequest): FoundAnswer | null;
-  /** Keeps the answer to a request that has spent its nonce, and returns the row to store. */
-  keepAnswer(request: SpentRequest, answer: Answer, form: KeptForm | null): KeptAnswer;
-
-  /** Whether a heartbeat must wait for the disk only because the range was stored too long ago. */
-  isBeyondStoredRange(signedAt: number, now: number): boolean;
-  /** The ranges to store with contacts. Call `rangesStored` once they are on disk, before the next call. */
-  rangesToStore(now: number): readonly TimeRange[];
-  rangesStored(): void;
-
-  /** Forgets expired data; returns the instant before which the store may also forget nonces and answers. */
-  forget(now: number): number;
-  /** The signing times of requests whose nonces were forgotten; store them when the store forgets the nonces. */
-  forgottenTimes(): readonly TimeRange[];
-  /** Call when the clock was set back to `now`: requests signed under the old time must not block current ones. */
-  clockSetBack(now: number): void;
-  /** When the refusal of requests signed now because of a restore ends; null if they are not refused. */
-  refusedUntil(now: number): number | null;
-  /** Whether requests lost in a crash can still be replayed; the next start must then treat this stop as a crash. */
-  mustStartAsCrashed(): boolean;
-  /** The number of nodes that have a window. */
-  windowCount(): number;
-}
+export type Replay = ReturnType<typeof createReplay>;
 
 export interface ReplayOptions {
   /** How far in the past or future the signing time of a request may be, in milliseconds. */
@@ -138,7 +83,7 @@ const SLOWEST_FLUSH_MS = 1000;
 /** The longest that a start after a crash is delayed. */
 const LONGEST_WAIT_MS = 2000;
 
-export function createReplay(options: ReplayOptions): Replay {
+export function createReplay(options: ReplayOptions) {
   const { toleranceMs, now, elapsed } = options;
   /** How far ahead of the clock a heartbeat may be signed and answered before it is stored. */
   const reserveMs = options.flushIntervalMs + SLOWEST_FLUSH_MS;
@@ -160,24 +105,42 @@ export function createReplay(options: ReplayOptions): Replay {
   }
 
   return {
-    async restore(stored) {
+    /** Loads stored data; also called for each change that another process stores. */
+    async restore(
+      stored: Pick<StoreReading, 'nonces' | 'answers' | 'forgottenTimes'>,
+    ): Promise<void> {
       ledger.restoreForgotten(stored.forgottenTimes);
       for await (const batch of stored.nonces) for (const nonce of batch) ledger.restore(nonce);
       for await (const batch of stored.answers) for (const answer of batch) answers.keep(answer);
     },
-    afterCrash(unstoredTimes) {
+    /**
+     * Call if the previous process crashed; it had stored these ranges for that case. Returns how many milliseconds to
+     * wait before `begin`, so that requests signed from then on are not within a range.
+     */
+    afterCrash(unstoredTimes: readonly TimeRange[]): number {
       earlier.afterCrash(unstoredTimes);
       const ahead = unstoredTimes.map(([, until]) => until - now());
       const moment = Math.min(reserveMs, LONGEST_WAIT_MS);
       return Math.max(0, ...ahead.filter((wait) => wait <= moment));
     },
+    /** Call in its place if the previous process stored everything. */
     afterStop: earlier.afterStop,
-    begin(startedAt, lastContactAt) {
+    /** Starts accepting requests. `lastContactAt` is when a node last contacted an earlier process. */
+    begin(startedAt: number, lastContactAt: number) {
       earlier.begin(startedAt, lastContactAt);
       unstored.noteAccepted(startedAt);
     },
+    /**
+     * Checks whether a request may be accepted, without spending its nonce. Throws `restored_recently` for a genuine
+     * request that is refused because of a restore, so that the sender learns why, and for how long.
+     */
 
-    check(rule, signer, { nonce, signedAt }, isGenuine) {
+    check(
+      rule: ReplayRule,
+      signer: string,
+      { nonce, signedAt }: SignedRequest,
+      isGenuine: boolean,
+    ): WindowVerdict {
       if (isGenuine) refuseRestored(signedAt);
       if (rule.window) {
         const found = windows.check(signer, nonce, signedAt);
@@ -188,7 +151,11 @@ export function createReplay(options: ReplayOptions): Replay {
       if (ledger.isForgotten(signedAt)) return 'stale_timestamp';
       return ledger.isSpent(scopeOf(rule, signer), nonce) ? 'nonce_replay' : 'fresh';
     },
-    isNewInstant(rule, beat, newest) {
+    /**
+     * Whether a heartbeat of a session may be accepted; `newest` is the newest instant of its certificate. Throws
+     * `restored_recently` like `check`.
+     */
+    isNewInstant(rule: ReplayRule, beat: SessionBeat, newest: number): boolean {
       const { publicKey, signedAt } = beat.node;
       refuseRestored(signedAt);
       if (signedAt <= Math.max(newest, earlier.crashFloor())) return false;
@@ -196,14 +163,21 @@ export function createReplay(options: ReplayOptions): Replay {
       if (!ledger.isInDoubt(signedAt)) return true;
       return !ledger.isSpent(scopeOf(rule, publicKey), instantNonce(beat));
     },
-    spendInstant(unit, rule, beat) {
+    /** Adds the instant of a heartbeat of a session to the unit if it must be stored. */
+    spendInstant(unit: UnitOfWork, rule: ReplayRule, beat: SessionBeat) {
       const { publicKey, signedAt } = beat.node;
       unstored.noteAccepted(signedAt);
       if (unstored.covers(signedAt)) return;
       const scope = scopeOf(rule, publicKey);
       unit.spend(ledger.spend(scope, instantNonce(beat), signedAt), null);
     },
-    spend(unit, rule, signer, { nonce, signedAt, sending }) {
+    /** Spends the nonce of a genuine request, and adds it to the unit if it must be stored. */
+    spend(
+      unit: UnitOfWork,
+      rule: ReplayRule,
+      signer: string,
+      { nonce, signedAt, sending }: SentRequest,
+    ) {
       if (rule.window) {
         unstored.noteAccepted(signedAt);
         windows.claim(signer, nonce, signedAt, unit.at);
@@ -211,37 +185,51 @@ export function createReplay(options: ReplayOptions): Replay {
       if (!rule.durable && unstored.covers(signedAt)) return;
       unit.spend(ledger.spend(scopeOf(rule, signer), nonce, signedAt), sending);
     },
-    answerTo(rule, signer, { nonce, sending }) {
+    /** The first answer to a genuine request that is sent again; null if none is known. */
+    answerTo(
+      rule: ReplayRule,
+      signer: string,
+      { nonce, sending }: SentRequest,
+    ): FoundAnswer | null {
       if (sending?.isRepeat !== true) return null;
       const text = answers.find(nonceDigest(scopeOf(rule, signer), nonce), sending.request);
       return text === undefined ? null : foundAnswer(text);
     },
-    keepAnswer(request, answer, form) {
+    /** Keeps the answer to a request that has spent its nonce, and returns the row to store. */
+    keepAnswer(request: SpentRequest, answer: Answer, form: KeptForm | null): KeptAnswer {
       const kept = { ...request, answer: keptText(answer, form) };
       answers.keep(kept);
       return kept;
     },
+    /** Whether a heartbeat must wait for the disk only because the range was stored too long ago. */
 
     isBeyondStoredRange: unstored.isBeyondStoredRange,
+    /** The ranges to store with contacts. Call `rangesStored` once they are on disk, before the next call. */
     rangesToStore: unstored.next,
     rangesStored: unstored.stored,
+    /** Forgets expired data; returns the instant before which the store may also forget nonces and answers. */
 
-    forget(at) {
+    forget(at: number): number {
       const before = ledger.forget(at);
       answers.forget(before);
       windows.forgetIdle(at);
       return before;
     },
+    /** The signing times of requests whose nonces were forgotten; store them when the store forgets the nonces. */
     forgottenTimes: ledger.forgottenTimes,
-    clockSetBack(at) {
+    /** Call when the clock was set back to `now`: requests signed under the old time must not block current ones. */
+    clockSetBack(at: number) {
       earlier.clockSetBack(at);
       windows.clockSetBack(at);
     },
-    refusedUntil(at) {
+    /** When the refusal of requests signed now because of a restore ends; null if they are not refused. */
+    refusedUntil(at: number): number | null {
       const until = earlier.restoredUntil();
       return until !== null && at <= until ? until : null;
     },
+    /** Whether requests lost in a crash can still be replayed; the next start must then treat this stop as a crash. */
     mustStartAsCrashed: earlier.mustStartAsCrashed,
+    /** The number of nodes that have a window. */
     windowCount: windows.count,
   };
 }

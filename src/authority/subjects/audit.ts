@@ -17,15 +17,13 @@ export interface AuditDraft {
   readonly actorKeyId: string | null;
 }
 
-export interface AuditChain {
-  /** Creates the next entries of the chain, which must be stored in the order in which they were created. */
-  extend(drafts: readonly AuditDraft[], at: number): SealedEntry[];
-}
+export type AuditChain = ReturnType<typeof createAuditChain>;
 
-export function createAuditChain(head: string, runtime: Runtime): AuditChain {
+export function createAuditChain(head: string, runtime: Runtime) {
   let last = head;
   return {
-    extend(drafts, at) {
+    /** Creates the next entries of the chain, which must be stored in the order in which they were created. */
+    extend(drafts: readonly AuditDraft[], at: number): SealedEntry[] {
       return drafts.map(({ type, details, actorKeyId }) => {
         const entry = {
           event_id: runtime.uuid(),
@@ -82,18 +80,14 @@ export type ChainVerdict =
   | { readonly valid: false; readonly position: number; readonly reason: string };
 
 /** Checks a chain entry by entry. */
-export interface ChainCheck {
-  /** Null if the entry continues the chain; otherwise the reason why it breaks it. */
-  add(entry: AuditEntry): 'broken_link' | 'altered_entry' | null;
-  readonly length: number;
-  readonly head: string;
-}
+export type ChainCheck = ReturnType<typeof createChainCheck>;
 
-export function createChainCheck(genesisHash: string): ChainCheck {
+export function createChainCheck(genesisHash: string) {
   let head = genesisHash;
   let length = 0;
   return {
-    add({ hash, ...entry }) {
+    /** Null if the entry continues the chain; otherwise the reason why it breaks it. */
+    add({ hash, ...entry }: AuditEntry): 'broken_link' | 'altered_entry' | null {
       if (entry.prev_hash !== head) return 'broken_link';
       if (sha256Hex(canonicalJson(entry)) !== hash) return 'altered_entry';
       head = hash;

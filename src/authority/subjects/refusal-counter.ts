@@ -34,22 +34,14 @@ export interface RefusalSummary {
   readonly count: number;
 }
 
-export interface RefusalAudit {
-  /** Returns true if the refusal gets its own entry; otherwise counts it. */
-  isSingle(event: RefusalEvent, details: RefusalDetails): boolean;
-  /** Returns and clears the summaries of a finished window or, if `all` is set, of the current one. */
-  takeSummaries(all: boolean): readonly RefusalSummary[];
-}
+export type RefusalAudit = ReturnType<typeof createRefusalAudit>;
 
 /** The most sources counted separately in one window; refusals of all others are summarized together. */
 const MAX_SOURCES = 100;
 const OTHER_SOURCES = 'other';
 
 /** `elapsed` is a monotonic clock. Without a limit, every refusal gets its own entry. */
-export function createRefusalAudit(
-  limit: SingleRefusals | null,
-  elapsed: () => number,
-): RefusalAudit {
+export function createRefusalAudit(limit: SingleRefusals | null, elapsed: () => number) {
   let began = elapsed();
   const singles = new Map<string, number>();
   const counted = new Map<string, RefusalSummary>();
@@ -67,7 +59,8 @@ export function createRefusalAudit(
   }
 
   return {
-    isSingle(event, { reason, remote_addr }) {
+    /** Returns true if the refusal gets its own entry; otherwise counts it. */
+    isSingle(event: RefusalEvent, { reason, remote_addr }: RefusalDetails): boolean {
       if (limit === null) return true;
       const remoteAddr = sourceOf(remote_addr);
       const before = singles.get(remoteAddr) ?? 0;
@@ -80,7 +73,8 @@ export function createRefusalAudit(
       counted.set(key, { event, reason, remoteAddr, count });
       return false;
     },
-    takeSummaries(all) {
+    /** Returns and clears the summaries of a finished window or, if `all` is set, of the current one. */
+    takeSummaries(all: boolean): readonly RefusalSummary[] {
       return limit !== null && (all || elapsed() - began >= limit.windowMs) ? take() : [];
     },
   };

@@ -20,16 +20,14 @@ const MOST_WAITING = 64;
  * Runs sliced queries one after another, one slice per turn of the event loop, so that all of them together delay other
  * calls by only one slice per turn.
  */
-export interface SliceQueue {
-  run(sliced: Sliced): Promise<Writable>;
-}
+export type SliceQueue = ReturnType<typeof createSliceQueue>;
 
-export function createSliceQueue(): SliceQueue {
+export function createSliceQueue() {
   const turns = createTurns();
   let waiting = 0;
 
   return {
-    run({ work }) {
+    run({ work }: Sliced): Promise<Writable> {
       if (waiting >= MOST_WAITING) throw new Refusal('rate_limit_exceeded');
       waiting += 1;
       return turns

@@ -4,14 +4,7 @@
  * numbers are compared in place, while texts are scattered across memory.
  */
 
-export interface SortedTexts {
-  /** Does nothing if the text is already present. */
-  add(text: string): void;
-  remove(text: string): void;
-  size(): number;
-  /** The texts after this one, which need not be present. Read them before any text is added or removed. */
-  after(text: string): Iterable<string>;
-}
+export type SortedTexts = ReturnType<typeof createSortedTexts>;
 
 /** Both lists are sorted and have the same length. */
 interface Block {
@@ -24,7 +17,7 @@ const MOST_IN_BLOCK = 512;
 const CHARACTERS_IN_BEGINNING = 6;
 const LARGEST_BYTE = 0xff;
 
-export function createSortedTexts(mostInBlock = MOST_IN_BLOCK): SortedTexts {
+export function createSortedTexts(mostInBlock = MOST_IN_BLOCK) {
   /** The blocks in order; none is empty. */
   const blocks: Block[] = [];
   /** The first beginning and the first text of each block. */
@@ -57,7 +50,8 @@ export function createSortedTexts(mostInBlock = MOST_IN_BLOCK): SortedTexts {
   }
 
   return {
-    add(text) {
+    /** Does nothing if the text is already present. */
+    add(text: string) {
       const beginning = beginningOf(text);
       const index = blockFor(beginning, text);
       const block = blocks[index];
@@ -74,7 +68,7 @@ export function createSortedTexts(mostInBlock = MOST_IN_BLOCK): SortedTexts {
       if (place === 0) noteFirst(index, block);
       if (block.texts.length > mostInBlock) split(index, block, place);
     },
-    remove(text) {
+    remove(text: string) {
       const beginning = beginningOf(text);
       const index = blockFor(beginning, text);
       const block = blocks[index];
@@ -91,7 +85,8 @@ export function createSortedTexts(mostInBlock = MOST_IN_BLOCK): SortedTexts {
       for (const list of [blocks, firsts.beginnings, firsts.texts]) list.splice(index, 1);
     },
     size: () => size,
-    *after(text) {
+    /** The texts after this one, which need not be present. Read them before any text is added or removed. */
+    *after(text: string): Iterable<string> {
       const beginning = beginningOf(text);
       const first = blockFor(beginning, text);
       for (let index = first; index < blocks.length; index += 1) {

@@ -2,17 +2,7 @@
  * Finds numbered items by one of their texts. The texts are stored only with the items; the index is a hash table of
  * numbers. A million keys take 42 MB here, compared to 113 MB in a map, and half as much time.
  */
-export interface TextIndex {
-  /** The number that was last stored for the text, or `NONE`. */
-  find(text: string): number;
-  /** Replaces the number stored for the text, and returns the old one. */
-  put(text: string, number: number): number;
-  /**
-   * Removes the number stored for the text, and returns it. Call while all numbers in the index, including this one,
-   * still have their texts.
-   */
-  remove(text: string): number;
-}
+export type TextIndex = ReturnType<typeof createTextIndex>;
 
 /** Marks an empty slot: items are numbered from 1. */
 export const NONE = 0;
@@ -27,7 +17,7 @@ export function createTextIndex(
   textOf: (number: number) => string,
   seed: number,
   firstSlots = FIRST_SLOTS,
-): TextIndex {
+) {
   /** The number and hash of each slot, side by side. Uses open addressing and is at most half full. */
   let slots = new Int32Array(2 * firstSlots);
   let taken = 0;
@@ -83,8 +73,10 @@ export function createTextIndex(
   }
 
   return {
-    find: (text) => slots[placeOf(text)] ?? NONE,
-    put(text, number) {
+    /** The number that was last stored for the text, or `NONE`. */
+    find: (text: string) => slots[placeOf(text)] ?? NONE,
+    /** Replaces the number stored for the text, and returns the old one. */
+    put(text: string, number: number): number {
       const place = placeOf(text);
       const before = slots[place] ?? NONE;
       slots[place] = number;
@@ -93,7 +85,11 @@ export function createTextIndex(
       if (4 * taken > slots.length) grow();
       return before;
     },
-    remove(text) {
+    /**
+     * Removes the number stored for the text, and returns it. Call while all numbers in the index, including this one,
+     * still have their texts.
+     */
+    remove(text: string): number {
       const place = placeOf(text);
       const number = slots[place] ?? NONE;
       if (number === NONE) return NONE;

@@ -3,7 +3,7 @@
  * the same value of a label, or with names, host names or addresses that begin alike.
  */
 import { formatInstant } from '../../base/timestamp.ts';
-import type { ContactBin, ContactCounts, Contacts } from '../../protocol/rows/contacts.ts';
+import type { ContactBin, ContactCounts } from '../../protocol/rows/contacts.ts';
 import type { Described } from '../../protocol/rows/description-filter.ts';
 import type { LastContact } from '../liveness/last-contact.ts';
 
@@ -17,13 +17,10 @@ const LONGEST_BEGINNING = 63;
 
 type Contact = Pick<LastContact, 'lastSeen' | 'isActive' | 'remoteAddr'>;
 
-export interface ContactBins {
-  add(contact: Contact, described: Described | undefined): void;
-  counted(): Contacts;
-}
+export type ContactBins = ReturnType<typeof createContactBins>;
 
 /** `label` is the key of a label, or null. `now` is in milliseconds since the epoch. */
-export function createContactBins(label: string | null, now: number): ContactBins {
+export function createContactBins(label: string | null, now: number) {
   const total = new Tally();
   const labels = new Map<string, Tally>();
   const unlabeled = new Tally();
@@ -42,7 +39,7 @@ export function createContactBins(label: string | null, now: number): ContactBin
   }
 
   return {
-    add(contact, { name, hostname, labels: texts } = {}) {
+    add(contact: Contact, { name, hostname, labels: texts }: Described | undefined = {}) {
       total.add(contact, now);
       if (label !== null) {
         const text = texts?.find((each) => each.startsWith(label) && each[label.length] === '=');

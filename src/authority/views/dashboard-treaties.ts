@@ -11,12 +11,7 @@ import { nextLifecycleChange } from './lifecycle.ts';
 import { edgeRow } from './recognition-graph.ts';
 import type { Edge } from './recognition-index.ts';
 
-export interface DashboardTreaties {
-  /** Renders missing and outdated rows, yielding after each slice. */
-  prepare(edges: readonly Edge[], now: number): Generator<void, void>;
-  /** All rows as a JSON list, with their counts. Fast if the rows were prepared. */
-  list(edges: readonly Edge[], now: number): ListedTreaties;
-}
+export type DashboardTreaties = ReturnType<typeof createDashboardTreaties>;
 
 export interface ListedTreaties {
   readonly treaties: JsonText;
@@ -38,7 +33,7 @@ interface Row {
 const ROWS_PER_SLICE = 100;
 const RISK_ORDER = ['high', 'expired', 'medium', 'low', 'none'];
 
-export function createDashboardTreaties(): DashboardTreaties {
+export function createDashboardTreaties() {
   const rows = new WeakMap<Treaty, Row>();
 
   function current(edge: Edge, now: number): Row | null {
@@ -53,7 +48,8 @@ export function createDashboardTreaties(): DashboardTreaties {
   }
 
   return {
-    *prepare(edges, now) {
+    /** Renders missing and outdated rows, yielding after each slice. */
+    *prepare(edges: readonly Edge[], now: number): Generator<void, void> {
       let rendered = 0;
       for (const edge of edges) {
         if (current(edge, now) !== null) continue;
@@ -62,7 +58,8 @@ export function createDashboardTreaties(): DashboardTreaties {
         if (rendered % ROWS_PER_SLICE === 0) yield;
       }
     },
-    list(edges, now) {
+    /** All rows as a JSON list, with their counts. Fast if the rows were prepared. */
+    list(edges: readonly Edge[], now: number): ListedTreaties {
       const listed = edges.map((edge) => current(edge, now) ?? render(edge, now));
       listed.sort((a, b) => a.rank - b.rank || a.expiresAt - b.expiresAt);
       const treaties = new JsonText(`[${listed.map(({ json }) => json).join(',')}]`);

@@ -33,32 +33,7 @@ interface GrowingEdge extends Edge {
   treaty: Treaty;
 }
 
-export interface RecognitionIndex {
-  putTreaty(treatyId: string, treaty: Treaty): void;
-  /** Begins an import; none of its ids count as revoked until it ends. */
-  beginImport(about: ImportedBy): ImportLayer;
-  absorb(layer: ImportLayer, rows: readonly (readonly [string, string | null])[]): void;
-  endImport(layer: ImportLayer): void;
-  sovereign(id: string): Sovereign | undefined;
-  /** Every sovereign that is the issuer or the subject of a treaty, sorted by id. */
-  sovereigns(): readonly Sovereign[];
-  sovereignCount(): number;
-  /** Every treaty, oldest first. */
-  edges(): readonly Edge[];
-  /** Every treaty, sorted by issuer, subject and treaty id. */
-  edgesByParties(): readonly Edge[];
-  edge(treatyId: string): Edge | undefined;
-  /** Whether an imported feed of the issuer has revoked the attestation. */
-  isRevoked(issuer: string, attestationId: string): boolean;
-  /** The imported revocations of an issuer, sorted by attestation id. */
-  revokedBy(issuer: string): readonly RevokedRow[];
-  /** Issuers of imported feeds, sorted. */
-  revokingIssuers(): readonly string[];
-  /** The number of imported revocations. */
-  revocationCount(): number;
-  /** Increases with every change. */
-  version(): number;
-}
+export type RecognitionIndex = ReturnType<typeof createRecognitionIndex>;
 
 /** The state of one import. */
 export interface ImportedBy {
@@ -95,7 +70,7 @@ interface IssuerRevocations {
   sorted: readonly RevokedRow[] | null;
 }
 
-export function createRecognitionIndex(): RecognitionIndex {
+export function createRecognitionIndex() {
   const sovereigns = new Map<string, GrowingSovereign>();
   const byTreaty = new Map<string, GrowingEdge>();
   const imported = new Map<string, IssuerRevocations>();
@@ -160,14 +135,20 @@ export function createRecognitionIndex(): RecognitionIndex {
   }
 
   return {
+    /** Begins an import; none of its ids count as revoked until it ends. */
     beginImport,
     absorb,
     endImport,
+    /** The imported revocations of an issuer, sorted by attestation id. */
     revokedBy,
-    isRevoked: (issuer, id) => imported.get(issuer)?.rows.get(id)?.since.isVisible ?? false,
-    revokingIssuers: () => sortedKeys(imported),
+    /** Whether an imported feed of the issuer has revoked the attestation. */
+    isRevoked: (issuer: string, id: string) =>
+      imported.get(issuer)?.rows.get(id)?.since.isVisible ?? false,
+    /** Issuers of imported feeds, sorted. */
+    revokingIssuers: (): readonly string[] => sortedKeys(imported),
+    /** The number of imported revocations. */
     revocationCount: () => revocationCount,
-    putTreaty(treatyId, treaty) {
+    putTreaty(treatyId: string, treaty: Treaty) {
       version += 1;
       const known = byTreaty.get(treatyId);
       if (known !== undefined) {
@@ -183,12 +164,16 @@ export function createRecognitionIndex(): RecognitionIndex {
       insertInOrder(byAge, edge, compareAge);
       insertInOrder(byParties, edge, compareEdges);
     },
-    sovereign: (id) => sovereigns.get(id),
-    sovereigns: () => sovereignsById,
+    sovereign: (id: string): Sovereign | undefined => sovereigns.get(id),
+    /** Every sovereign that is the issuer or the subject of a treaty, sorted by id. */
+    sovereigns: (): readonly Sovereign[] => sovereignsById,
     sovereignCount: () => sovereigns.size,
-    edges: () => byAge,
-    edgesByParties: () => byParties,
-    edge: (treatyId) => byTreaty.get(treatyId),
+    /** Every treaty, oldest first. */
+    edges: (): readonly Edge[] => byAge,
+    /** Every treaty, sorted by issuer, subject and treaty id. */
+    edgesByParties: (): readonly Edge[] => byParties,
+    edge: (treatyId: string): Edge | undefined => byTreaty.get(treatyId),
+    /** Increases with every change. */
     version: () => version,
   };
 }
