@@ -127,6 +127,7 @@ for (const [name, owners] of [
   ['prom-client', ['src/edge/metrics.ts', 'src/server/metrics']],
   ['ipaddr.js', ['src/edge/request/request-head.ts', 'src/server/webhooks/address.ts']],
   ['fresh', ['src/edge/reply.ts']],
+  ['sorted-btree', ['src/authority/tables/sorted-texts.ts']],
   ['hdr-histogram-js', ['bench/load/latency.ts']],
   ['negotiator', ['src/edge/reply.ts']],
   ['age-encryption', ['src/maintenance/backup/encryption.ts']],

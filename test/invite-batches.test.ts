@@ -9,7 +9,7 @@ import { listInvites, withdrawInviteBatch } from '../src/authority/enrollment/in
 import { createSubjects } from '../src/authority/subjects/subjects.ts';
 import { UnitOfWork } from '../src/authority/subjects/unit-of-work.ts';
 import { createCertificateNumbers } from '../src/authority/tables/certificate-numbers.ts';
-import { createSortedTexts } from '../src/authority/tables/sorted-texts.ts';
+import { SortedTexts } from '../src/authority/tables/sorted-texts.ts';
 import { sha256Hex } from '../src/base/crypto/digest.ts';
 import type { JsonObject, JsonValue } from '../src/base/json/value.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
@@ -299,7 +299,7 @@ test('pages of a batch contain each of its invites once, also by status', async 
 function invitesInMemory() {
   const subjects = createSubjects(createCertificateNumbers());
   const inviteBatches = createInviteBatches();
-  const inviteIds = createSortedTexts();
+  const inviteIds = new SortedTexts();
   subjects.follow({
     decided: inviteBatches.follow,
     removed: inviteBatches.followRemovals,
@@ -389,7 +389,7 @@ test('batches match their invites, whatever is decided, removed and read again',
           [...(found?.unused.after('') ?? [])],
           unused.map(([id]) => id),
         );
-        assert.equal(found?.unused.size() ?? 0, unused.length);
+        assert.equal(found?.unused.size ?? 0, unused.length);
         assert.equal(found === undefined, ids.length === 0);
       }
     }),

@@ -28,7 +28,7 @@ import { createLiveness } from './liveness/last-contact.ts';
 import { createReplay } from './replay/replay.ts';
 import { createSubjects } from './subjects/subjects.ts';
 import { createCertificateNumbers } from './tables/certificate-numbers.ts';
-import { createSortedTexts } from './tables/sorted-texts.ts';
+import { SortedTexts } from './tables/sorted-texts.ts';
 import { createRecognitionIndex } from './views/recognition-index.ts';
 
 export interface StateOptions {
@@ -92,8 +92,8 @@ export function createAuthorityState(options: StateOptions) {
     numbers,
     seed: runtime.randomBytes(4).readInt32LE(),
   });
-  const certificateIds = createSortedTexts();
-  const inviteIds = createSortedTexts();
+  const certificateIds = new SortedTexts();
+  const inviteIds = new SortedTexts();
   const inviteBatches = createInviteBatches();
   const policies = createPolicyIndex();
   const agents = createAgentIndex();
@@ -150,9 +150,9 @@ export function createAuthorityState(options: StateOptions) {
       inviteBatches.followRemovals(kind, id, subject);
       authorityKeys.followRemovals(kind, id);
       if (kind === 'certificate') {
-        certificateIds.remove(id);
+        certificateIds.delete(id);
         liveness.remove(id);
-      } else if (kind === 'invite') inviteIds.remove(id);
+      } else if (kind === 'invite') inviteIds.delete(id);
     },
   });
 

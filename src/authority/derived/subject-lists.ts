@@ -2,7 +2,7 @@
 
 import type { Invite } from '../../../machines/invite.ts';
 import type { Subject, SubjectKind } from '../subjects/kinds.ts';
-import { createSortedTexts, type SortedTexts } from '../tables/sorted-texts.ts';
+import { SortedTexts } from '../tables/sorted-texts.ts';
 
 /** The active policy version, including decisions that are not committed yet. */
 export type PolicyIndex = ReturnType<typeof createPolicyIndex>;
@@ -38,7 +38,7 @@ export function createInviteBatches() {
   const batches = new Map<string, Held>();
 
   function heldAs(batch: string): Held {
-    const held = batches.get(batch) ?? { ids: createSortedTexts(), unused: createSortedTexts() };
+    const held = batches.get(batch) ?? { ids: new SortedTexts(), unused: new SortedTexts() };
     batches.set(batch, held);
     return held;
   }
@@ -50,15 +50,15 @@ export function createInviteBatches() {
       const { ids, unused } = heldAs(batch);
       ids.add(id);
       if (value === 'unused') unused.add(id);
-      else unused.remove(id);
+      else unused.delete(id);
     },
     followRemovals(kind: SubjectKind, id: string, { context }: Subject) {
       const batch = kind === 'invite' ? (context as Invite).batch : undefined;
       const held = batch === undefined ? undefined : batches.get(batch);
       if (batch === undefined || held === undefined) return;
-      held.ids.remove(id);
-      held.unused.remove(id);
-      if (held.ids.size() === 0) batches.delete(batch);
+      held.ids.delete(id);
+      held.unused.delete(id);
+      if (held.ids.size === 0) batches.delete(batch);
     },
     /** Undefined if no invite belongs to the batch. */
     find: (batch: string): InviteBatch | undefined => batches.get(batch),

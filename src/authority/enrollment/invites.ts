@@ -161,7 +161,7 @@ export const withdrawInviteBatch: Handler<'withdrawInviteBatch'> = (
     auditWithdrawal(unit, fingerprintOf(id), operator);
     withdrawn += 1;
   }
-  return { batch, withdrawn, remaining: found.unused.size() - withdrawn };
+  return { batch, withdrawn, remaining: found.unused.size - withdrawn };
 };
 
 function auditWithdrawal(
