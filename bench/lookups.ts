@@ -2,15 +2,15 @@
 import { performance } from 'node:perf_hooks';
 import type { AgentRegistration } from '../machines/agent-registration.ts';
 import type { Treaty } from '../machines/recognition-treaty.ts';
-import { createAgentIndex } from '../src/authority/derived/agent-index.ts';
-import { connectomeText } from '../src/authority/views/recognition-graph.ts';
+import { createAgentIndex } from '../src/authority/agents/agent-index.ts';
+import { connectomeText } from '../src/authority/recognition/recognition-graph.ts';
 import {
   createRecognitionIndex,
   type RecognitionIndex,
-} from '../src/authority/views/recognition-index.ts';
-import { explainTrust } from '../src/authority/views/trust-explanation.ts';
-import { copyGraph } from '../src/authority/views/trust-graph.ts';
-import { findTrustPath, presentView } from '../src/authority/views/trust-path.ts';
+} from '../src/authority/recognition/recognition-index.ts';
+import { explainTrust } from '../src/authority/recognition/trust-explanation.ts';
+import { copyGraph } from '../src/authority/recognition/trust-graph.ts';
+import { findTrustPath, presentView } from '../src/authority/recognition/trust-path.ts';
 import { readGraph } from '../src/pages/document-reading.ts';
 import { drawnGraph } from '../src/pages/graph-drawing.ts';
 import { graphModel } from '../src/pages/graph-model.ts';

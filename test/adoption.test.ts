@@ -1,8 +1,8 @@
 /** Which nodes have followed a change of the authority key [authority-keys-11]. */
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
-import { type FollowedStatement, standingOf } from '../src/authority/derived/adoption.ts';
-import { createKnownChains, NOT_HEARD } from '../src/authority/liveness/known-chains.ts';
+import { createKnownChains, NOT_HEARD } from '../src/authority/certificates/known-chains.ts';
+import { type FollowedStatement, standingOf } from '../src/authority/succession/adoption-census.ts';
 import { sha256Hex } from '../src/base/crypto/digest.ts';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { canonicalJson } from '../src/base/json/write.ts';

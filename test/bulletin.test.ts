@@ -6,7 +6,7 @@ import {
   createHeartbeatInterval,
   noticesOf,
   renewAfter,
-} from '../src/authority/liveness/beat-advice.ts';
+} from '../src/authority/certificates/beat-advice.ts';
 import { sha256Hex } from '../src/base/crypto/digest.ts';
 import { canonicalJson } from '../src/base/json/write.ts';
 import { keyFromSeed, signText, verifyText } from '../src/client/keys.ts';

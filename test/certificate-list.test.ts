@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { beginningWith, SortedTexts } from '../src/authority/tables/sorted-texts.ts';
+import { beginningWith, SortedTexts } from '../src/authority/subjects/sorted-texts.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE } from './support/clock.ts';

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { verifyAuditChain } from '../src/authority/subjects/audit.ts';
+import { verifyAuditChain } from '../src/authority/audit/audit.ts';
 import { verifySignature } from '../src/base/crypto/ed25519.ts';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { followChain } from '../src/protocol/records/authority-chain.ts';

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { createHash, randomInt } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { test } from 'node:test';
-import { verifyAuditChain } from '../src/authority/subjects/audit.ts';
+import { verifyAuditChain } from '../src/authority/audit/audit.ts';
 import { readAuditEntries } from '../src/store/lmdb/source.ts';
 import { type AuditEntry, GENESIS_HASH } from '../src/store/store.ts';
 import type { TestAuthority, TestOperator } from './support/authority.ts';

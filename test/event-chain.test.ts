@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { eventText } from '../src/authority/derived/audit-tail.ts';
+import { eventText } from '../src/authority/audit/audit-tail.ts';
 import { AuthorityError } from '../src/client/authority-error.ts';
 import {
   BEFORE_FIRST,

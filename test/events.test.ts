@@ -1,7 +1,7 @@
 /** Events [events-1]: the audit log in real time, for any number of readers, without gaps. */
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
-import { verifyAuditChain } from '../src/authority/subjects/audit.ts';
+import { verifyAuditChain } from '../src/authority/audit/audit.ts';
 import { httpFetch } from '../src/cli/connection/server.ts';
 import { type LoggedEvent, nextEvent } from '../src/client/event-chain.ts';
 import { createOperatorClient } from '../src/client/operator-client.ts';

@@ -1,8 +1,8 @@
 /** Imports of long feeds: bounded, indexed in slices, stored in full, and unchanged by a restart. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createImportedFeeds } from '../src/authority/derived/imported-feeds.ts';
-import { createRecognitionIndex } from '../src/authority/views/recognition-index.ts';
+import { createImportedFeeds } from '../src/authority/recognition/imported-feeds.ts';
+import { createRecognitionIndex } from '../src/authority/recognition/recognition-index.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { get, outcome } from './support/requests.ts';
 import { loadAll } from './support/stored.ts';

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Certificate, UNTOUCHED } from '../machines/certificate.ts';
-import { createCertificateIndex } from '../src/authority/derived/certificate-index.ts';
-import { createFleetCounts } from '../src/authority/derived/fleet-counts.ts';
-import { createLiveness } from '../src/authority/liveness/last-contact.ts';
+import { createCertificateIndex } from '../src/authority/certificates/certificate-index.ts';
+import { createFleetCounts } from '../src/authority/certificates/fleet-counts.ts';
+import { createLiveness } from '../src/authority/certificates/last-contact.ts';
+import { createCertificateNumbers } from '../src/authority/subjects/certificate-numbers.ts';
 import { createSubjects } from '../src/authority/subjects/subjects.ts';
-import { createCertificateNumbers } from '../src/authority/tables/certificate-numbers.ts';
 import { HOUR } from './support/clock.ts';
 
 /** Every node is a client, every fourth is an anchor, and each pair of nodes has its own role, listed twice. */

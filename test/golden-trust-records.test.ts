@@ -1,8 +1,8 @@
 /** Records of the trust protocol, and values derived from them, against the golden vectors [trust-2], [trust-3]. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { recognitionGraph } from '../src/authority/views/recognition-graph.ts';
-import { createRecognitionIndex } from '../src/authority/views/recognition-index.ts';
+import { recognitionGraph } from '../src/authority/recognition/recognition-graph.ts';
+import { createRecognitionIndex } from '../src/authority/recognition/recognition-index.ts';
 import { SHA256, sha256Hex } from '../src/base/crypto/digest.ts';
 import { verifySignature } from '../src/base/crypto/ed25519.ts';
 import { parseJson } from '../src/base/json/parse.ts';

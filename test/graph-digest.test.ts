@@ -1,8 +1,8 @@
 /** The digest of the recognition graph is not computed in one step if it was already built in slices. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createGraphDigest } from '../src/authority/derived/graph-caches.ts';
-import { createRecognitionIndex } from '../src/authority/views/recognition-index.ts';
+import { createGraphDigest } from '../src/authority/recognition/graph-caches.ts';
+import { createRecognitionIndex } from '../src/authority/recognition/recognition-index.ts';
 import { noteImport } from './support/trust.ts';
 
 test('the digest of a graph is cached until a treaty or the clock changes the graph', () => {

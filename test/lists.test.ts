@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { changesDashboard, createDashboardPace } from '../src/authority/derived/dashboard-pace.ts';
+import { changesDashboard } from '../src/authority/audit/recent-changes.ts';
+import { createDashboardPace } from '../src/authority/dashboard/dashboard-pace.ts';
 import { pageOf } from '../src/authority/engine/page.ts';
 import { createOrderedList } from '../src/base/ordered-list.ts';
 import { sortedInSlices, withoutPause } from '../src/base/slices.ts';

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { createCertificateIndex } from '../src/authority/derived/certificate-index.ts';
-import { createContactWriter } from '../src/authority/liveness/contact-writer.ts';
-import { createLiveness } from '../src/authority/liveness/last-contact.ts';
-import type { ContactView } from '../src/authority/liveness/rosters.ts';
+import { createCertificateIndex } from '../src/authority/certificates/certificate-index.ts';
+import { createContactWriter } from '../src/authority/certificates/contact-writer.ts';
+import { createLiveness } from '../src/authority/certificates/last-contact.ts';
+import type { ContactView } from '../src/authority/certificates/rosters.ts';
 import { createNonceWindows } from '../src/authority/replay/nonce-window.ts';
+import { createCertificateNumbers } from '../src/authority/subjects/certificate-numbers.ts';
 import { createSubjects } from '../src/authority/subjects/subjects.ts';
-import { createCertificateNumbers } from '../src/authority/tables/certificate-numbers.ts';
 import type { TimeRange } from '../src/store/store.ts';
 
 const WINDOW = 1000;

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { test } from 'node:test';
-import { verifyAuditChain } from '../src/authority/subjects/audit.ts';
+import { verifyAuditChain } from '../src/authority/audit/audit.ts';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { GENESIS_HASH } from '../src/store/store.ts';
 import type { TestAuthority } from './support/authority.ts';

@@ -1,13 +1,13 @@
 /** Which problems the dashboard reports, and that it does. */
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
+import type { FleetFacts } from '../src/authority/certificates/fleet-counts.ts';
 import {
-  type FleetFacts,
   judgePosture,
   POSTURE_RULES,
   type PostureFacts,
   type SuccessionFacts,
-} from '../src/authority/views/posture.ts';
+} from '../src/authority/dashboard/posture.ts';
 import { commandReference } from '../src/cli/command-reference.ts';
 import { buildProgram } from '../src/cli/program.ts';
 import { ROUTES } from '../src/edge/routes/table.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 import fc from 'fast-check';
-import { createRecordLists } from '../src/authority/derived/record-lists.ts';
+import { createRecordLists } from '../src/authority/recognition/record-lists.ts';
 import { listReply } from '../src/edge/operations/listing.ts';
 import { isPiecewise } from '../src/edge/reply.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';

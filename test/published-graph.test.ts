@@ -4,12 +4,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { createDashboardTreaties } from '../src/authority/views/dashboard-treaties.ts';
-import { connectomeText } from '../src/authority/views/recognition-graph.ts';
+import { createDashboardTreaties } from '../src/authority/dashboard/dashboard-treaties.ts';
+import { connectomeText } from '../src/authority/recognition/recognition-graph.ts';
 import {
   createRecognitionIndex,
   type RecognitionIndex,
-} from '../src/authority/views/recognition-index.ts';
+} from '../src/authority/recognition/recognition-index.ts';
 import { parseJson } from '../src/base/json/parse.ts';
 import { JsonText, jsonText } from '../src/base/json/write.ts';
 import { withoutPause } from '../src/base/slices.ts';

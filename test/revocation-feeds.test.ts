@@ -1,7 +1,7 @@
 /** Revocation feeds, both our own and imported ones [service-states-imported-feed], [core-4-14], [core-5-10]. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { verifyAuditChain } from '../src/authority/subjects/audit.ts';
+import { verifyAuditChain } from '../src/authority/audit/audit.ts';
 import { parseJson } from '../src/base/json/parse.ts';
 import { JsonFloat, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
 import { formatInstant } from '../src/base/timestamp.ts';

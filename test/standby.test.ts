@@ -1,7 +1,7 @@
 /** Instances that wait for their turn on one PostgreSQL, as real processes that are stopped, killed and suspended. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { fingerprintOf, inviteId } from '../src/authority/enrollment/invites.ts';
+import { fingerprintOf, inviteId } from '../src/authority/invites.ts';
 import { NO_LIMITS, runProgram } from './support/child-server.ts';
 import { placeOf, testInstances, until } from './support/instances.ts';
 import { startCluster } from './support/postgresql.ts';

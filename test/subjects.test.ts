@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Certificate, UNTOUCHED } from '../machines/certificate.ts';
-import { restoreSubjects } from '../src/authority/engine/restore.ts';
-import { createLiveness } from '../src/authority/liveness/last-contact.ts';
+import { createLiveness } from '../src/authority/certificates/last-contact.ts';
+import { restoreSubjects } from '../src/authority/restore.ts';
+import { createCertificateNumbers } from '../src/authority/subjects/certificate-numbers.ts';
 import type { Subject } from '../src/authority/subjects/kinds.ts';
 import { createSubjects, toSubject } from '../src/authority/subjects/subjects.ts';
-import { createCertificateNumbers } from '../src/authority/tables/certificate-numbers.ts';
-import { createTextIndex, NONE } from '../src/authority/tables/text-index.ts';
+import { createTextIndex, NONE } from '../src/authority/subjects/text-index.ts';
 import type { StoredLiveness, StoredSubject, SubjectWrite } from '../src/store/store.ts';
 import { inOneBatch } from './support/stored.ts';
 

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Treaty } from '../machines/recognition-treaty.ts';
-import { createRecognitionIndex } from '../src/authority/views/recognition-index.ts';
-import { findTrustPath } from '../src/authority/views/trust-path.ts';
+import { createRecognitionIndex } from '../src/authority/recognition/recognition-index.ts';
+import { findTrustPath } from '../src/authority/recognition/trust-path.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 
 const NOW = Date.UTC(2026, 2, 1, 10);

@@ -9,15 +9,19 @@ import type { Treaty } from '../machines/recognition-treaty.ts';
 import {
   createRecognitionIndex,
   type RecognitionIndex,
-} from '../src/authority/views/recognition-index.ts';
+} from '../src/authority/recognition/recognition-index.ts';
 import {
   type ExplanationText,
   explainTrust,
   MAX_CANDIDATES,
   MAX_CUT,
-} from '../src/authority/views/trust-explanation.ts';
-import { copyGraph } from '../src/authority/views/trust-graph.ts';
-import { findTrustPath, findTrustPathIn, trustView } from '../src/authority/views/trust-path.ts';
+} from '../src/authority/recognition/trust-explanation.ts';
+import { copyGraph } from '../src/authority/recognition/trust-graph.ts';
+import {
+  findTrustPath,
+  findTrustPathIn,
+  trustView,
+} from '../src/authority/recognition/trust-path.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 
 const START = Date.UTC(2026, 0, 1);

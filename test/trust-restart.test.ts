@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { verifyAuditChain } from '../src/authority/subjects/audit.ts';
+import { verifyAuditChain } from '../src/authority/audit/audit.ts';
 import { parseJson } from '../src/base/json/parse.ts';
 import type { JsonObject, JsonValue } from '../src/base/json/value.ts';
 import { jsonText } from '../src/base/json/write.ts';

@@ -1,5 +1,5 @@
 /** The role of an instance: it waits for its turn (`waiting.ts`) or is the writer (`writer.ts`). */
-import type { HostStatus } from '../authority/derived/host-status.ts';
+import type { HostStatus } from '../authority/host-status.ts';
 import type { OpenAuthority } from '../authority/open.ts';
 import type { Call } from '../protocol/contract/calls.ts';
 

@@ -1,6 +1,6 @@
 /** The periodic work of every instance, whether it is the writer or not: clock, disk, TLS pair and live pages. */
 
-import { type HostStatus, hasRoom } from '../authority/derived/host-status.ts';
+import { type HostStatus, hasRoom } from '../authority/host-status.ts';
 import type { Clock } from '../base/clock.ts';
 import { messageOf } from '../base/error-message.ts';
 import type { Logger } from '../base/log/logger.ts';

@@ -1,6 +1,6 @@
 /** An instance that waits for its turn: it keeps a standby copy of the database's state in memory. */
 
-import { formerKeys, genesisInForce, type KeyChain } from '../authority/derived/authority-keys.ts';
+import { formerKeys, genesisInForce, type KeyChain } from '../authority/authority-keys.ts';
 import type { SeenList, SeenState } from '../authority/open.ts';
 import { type AuthorityState, createAuthorityState } from '../authority/state.ts';
 import { createSuccessor, type Successor } from '../authority/successor.ts';

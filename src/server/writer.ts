@@ -1,6 +1,6 @@
 /** What the writer runs in addition to its edges: the authority on its store, and periodic work. */
 
-import type { HostStatus } from '../authority/derived/host-status.ts';
+import type { HostStatus } from '../authority/host-status.ts';
 import { LIST_THREAD_FROM } from '../authority/lists/list-rendering.ts';
 import {
   type AuthorityOptions,

@@ -3,7 +3,7 @@
  * everything that an authority acknowledges, one operation after the other, and record what was acknowledged.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { fingerprintOf, inviteId } from '../../src/authority/enrollment/invites.ts';
+import { fingerprintOf, inviteId } from '../../src/authority/invites.ts';
 import type { JsonObject } from '../../src/base/json/value.ts';
 import type { TestAuthority } from '../support/authority.ts';
 import {

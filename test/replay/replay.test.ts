@@ -7,9 +7,9 @@ import {
   type ReplayRule,
   refusedAfterRestore,
 } from '../../src/authority/replay/replay.ts';
+import { createCertificateNumbers } from '../../src/authority/subjects/certificate-numbers.ts';
 import { createSubjects } from '../../src/authority/subjects/subjects.ts';
 import { UnitOfWork } from '../../src/authority/subjects/unit-of-work.ts';
-import { createCertificateNumbers } from '../../src/authority/tables/certificate-numbers.ts';
 import { Refusal } from '../../src/protocol/refusals.ts';
 import type { SpentNonce } from '../../src/store/store.ts';
 import { inOneBatch } from '../support/stored.ts';

@@ -7,7 +7,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { verifyAuditChain } from '../../src/authority/subjects/audit.ts';
+import { verifyAuditChain } from '../../src/authority/audit/audit.ts';
 import { sha256Hex } from '../../src/base/crypto/digest.ts';
 import { signerFromSeed, verifySignature } from '../../src/base/crypto/ed25519.ts';
 import type { Signer } from '../../src/base/crypto/primitives.ts';

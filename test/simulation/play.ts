@@ -1,6 +1,6 @@
 /** Plays one history against the authority and the model, and compares the two after each step. */
 
-import { verifyAuditChain } from '../../src/authority/subjects/audit.ts';
+import { verifyAuditChain } from '../../src/authority/audit/audit.ts';
 import type { JsonObject } from '../../src/base/json/value.ts';
 import { GENESIS_HASH } from '../../src/store/store.ts';
 import { call, DEFAULT_POLICY } from './authority-calls.ts';

@@ -1,7 +1,10 @@
 /** Trust between sovereigns: another sovereign with its own key, the records that it signs, and requests with them. */
 
 import { readFileSync } from 'node:fs';
-import type { ImportedBy, RecognitionIndex } from '../../src/authority/views/recognition-index.ts';
+import type {
+  ImportedBy,
+  RecognitionIndex,
+} from '../../src/authority/recognition/recognition-index.ts';
 import { verifySignature } from '../../src/base/crypto/ed25519.ts';
 import type { Signer } from '../../src/base/crypto/primitives.ts';
 import { parseJson } from '../../src/base/json/parse.ts';

@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Certificate, UNTOUCHED } from '../../machines/certificate.ts';
-import { createCertificateIndex } from '../../src/authority/derived/certificate-index.ts';
+import { createCertificateIndex } from '../../src/authority/certificates/certificate-index.ts';
+import { createCertificateNumbers } from '../../src/authority/subjects/certificate-numbers.ts';
 import { createCertificateTable } from '../../src/authority/subjects/certificate-table.ts';
 import type { Subject } from '../../src/authority/subjects/kinds.ts';
 import { createSubjects } from '../../src/authority/subjects/subjects.ts';
-import { createCertificateNumbers } from '../../src/authority/tables/certificate-numbers.ts';
-import { createTextIndex, NONE } from '../../src/authority/tables/text-index.ts';
+import { createTextIndex, NONE } from '../../src/authority/subjects/text-index.ts';
 import type { SubjectRemoval, SubjectWrite } from '../../src/store/store.ts';
 
 const RUNS = { numRuns: 300 };

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { createLiveness } from '../../src/authority/liveness/last-contact.ts';
-import type { RosterWalk } from '../../src/authority/liveness/rosters.ts';
-import { createCertificateNumbers } from '../../src/authority/tables/certificate-numbers.ts';
-import { NONE } from '../../src/authority/tables/text-index.ts';
+import { createLiveness } from '../../src/authority/certificates/last-contact.ts';
+import type { RosterWalk } from '../../src/authority/certificates/rosters.ts';
+import { createCertificateNumbers } from '../../src/authority/subjects/certificate-numbers.ts';
+import { NONE } from '../../src/authority/subjects/text-index.ts';
 
 const WINDOW = 100;
 

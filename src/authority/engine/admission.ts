@@ -21,9 +21,9 @@ import type {
   Tier,
 } from '../../protocol/contract/claims.ts';
 import { Refusal } from '../../protocol/refusals.ts';
+import type { Authority } from '../authority.ts';
 import type { Sliced } from '../subjects/sliced.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
-import type { Authority } from './authority.ts';
 import type { AsyncResult, Run } from './execute.ts';
 import {
   NODE_PROOFS,

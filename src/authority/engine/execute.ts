@@ -9,10 +9,10 @@ import type { Answer } from '../../protocol/contract/answers.ts';
 import { GRAPH_DOCUMENTS, publishedDocument } from '../../protocol/contract/documents.ts';
 import { Refusal } from '../../protocol/refusals.ts';
 import type { KeptAnswer, SealedEntry, SubjectWrite } from '../../store/store.ts';
-import { changesDashboard } from '../derived/dashboard-pace.ts';
+import { changesDashboard } from '../audit/recent-changes.ts';
+import type { Authority } from '../authority.ts';
 import { Sliced } from '../subjects/sliced.ts';
 import { UnitOfWork } from '../subjects/unit-of-work.ts';
-import type { Authority } from './authority.ts';
 import { signedAgain } from './issuer.ts';
 import { Repeated } from './repeated-request.ts';
 

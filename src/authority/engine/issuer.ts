@@ -9,8 +9,8 @@ import { formatInstant } from '../../base/timestamp.ts';
 import type { BuildFailure, Issuer } from '../../protocol/records/issuer.ts';
 import { type SignedRecord, signRecord } from '../../protocol/records/signed-record.ts';
 import { isSignerUnavailable, Refusal, type RefusalName, refuse } from '../../protocol/refusals.ts';
+import type { Authority } from '../authority.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
-import type { Authority } from './authority.ts';
 
 export function issuerOf(
   { settings, signer, authorityKeys, runtime }: Authority,

@@ -2,7 +2,7 @@
 import { decodeBase64 } from '../../base/crypto/base64.ts';
 import { SEED_BYTES, signerFromSeed } from '../../base/crypto/ed25519.ts';
 import { Refusal } from '../../protocol/refusals.ts';
-import type { Authority } from './authority.ts';
+import type { Authority } from '../authority.ts';
 
 /** The most keys checked in one call, because each check derives a key. */
 const MOST_DERIVED = 256;

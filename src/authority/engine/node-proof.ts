@@ -7,9 +7,9 @@ import type { Writable } from '../../base/json/write.ts';
 import type { NodeCallName } from '../../protocol/contract/calls.ts';
 import type { NodeClaim, NodeProofVerdict } from '../../protocol/contract/claims.ts';
 import { Refusal, type RefusalName } from '../../protocol/refusals.ts';
+import type { Authority } from '../authority.ts';
 import { type ReplayRule, scopeOf } from '../replay/replay.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
-import type { Authority } from './authority.ts';
 import { auditRefusal } from './refusal-audit.ts';
 import { type Repeated, repeatedAnswer } from './repeated-request.ts';
 

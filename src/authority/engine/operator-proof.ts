@@ -3,10 +3,10 @@ import type { OperatorKeyRefusal } from '../../../machines/operator-key.ts';
 import type { Refused } from '../../../machines/refused.ts';
 import type { OperatorClaim, OperatorProofVerdict, Tier } from '../../protocol/contract/claims.ts';
 import { Refusal } from '../../protocol/refusals.ts';
+import type { Authority } from '../authority.ts';
 import type { ReplayRule } from '../replay/replay.ts';
 import { refusalIn } from '../subjects/kinds.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
-import type { Authority } from './authority.ts';
 import { auditRefusal } from './refusal-audit.ts';
 import { type Repeated, repeatedAnswer } from './repeated-request.ts';
 

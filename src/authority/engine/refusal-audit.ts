@@ -1,8 +1,8 @@
 /** Audits refusals of unauthenticated callers, within the limits of the refusal counter. */
 
-import type { RefusalDetails, RefusalEvent } from '../subjects/refusal-counter.ts';
+import type { RefusalDetails, RefusalEvent } from '../audit/refusal-counter.ts';
+import type { Authority } from '../authority.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
-import type { Authority } from './authority.ts';
 import type { Run } from './execute.ts';
 
 /** Counts a refusal, and audits it unless its source has exceeded the limit for single entries. */

@@ -2,9 +2,9 @@
 
 import { jsonText } from '../../base/json/write.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
+import type { Authority } from '../authority.ts';
 import type { ReplayRule, SentRequest } from '../replay/replay.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
-import type { Authority } from './authority.ts';
 import { storedCertificate } from './issuer.ts';
 
 /** The answer to a repeated request, for which nothing is decided. */

@@ -5,7 +5,7 @@
 import type { Crl } from '../../../machines/crl.ts';
 import type { SovereignFeed } from '../../../machines/sovereign-feed.ts';
 import type { StoredSubject } from '../../store/store.ts';
-import { createAuthorityKeys } from '../derived/authority-keys.ts';
+import { createAuthorityKeys } from '../authority-keys.ts';
 import { toSubject } from '../subjects/subjects.ts';
 import { CRL_DAMAGE, CRL_ID, revocationIn } from './crl.ts';
 import { createCrlDigest } from './crl-digest.ts';

@@ -11,14 +11,14 @@ import {
 import { signRecord } from '../../protocol/records/signed-record.ts';
 import { Refusal } from '../../protocol/refusals.ts';
 import type { AttestationRow } from '../../protocol/rows/attestation.ts';
-import { statusOf } from '../derived/record-lists.ts';
+import type { Authority } from '../authority.ts';
 import type { Handler } from '../engine/admission.ts';
-import type { Authority } from '../engine/authority.ts';
 import { assertOwnIssuer, costOf, issuerOf, textSignedAgain } from '../engine/issuer.ts';
 import { refusePrivateKeys } from '../engine/known-keys.ts';
 import { pageOf } from '../engine/page.ts';
 import { feedEntry } from '../lists/feed.ts';
 import { refusalIn } from '../subjects/kinds.ts';
+import { statusOf } from './record-lists.ts';
 
 type Terms = CallInput<'issueAttestation'>;
 

@@ -12,14 +12,14 @@ import {
 import { signRecord } from '../../protocol/records/signed-record.ts';
 import { Refusal } from '../../protocol/refusals.ts';
 import type { TreatyRow } from '../../protocol/rows/treaty.ts';
-import { statusOf } from '../derived/record-lists.ts';
+import type { Authority } from '../authority.ts';
 import type { Handler } from '../engine/admission.ts';
-import type { Authority } from '../engine/authority.ts';
 import { assertOwnIssuer, costOf, issuerOf, textSignedAgain } from '../engine/issuer.ts';
 import { refusePrivateKeys } from '../engine/known-keys.ts';
 import { pageOf } from '../engine/page.ts';
 import { refusalIn } from '../subjects/kinds.ts';
-import { isLifecycleActive, lifecycleOf } from '../views/lifecycle.ts';
+import { isLifecycleActive, lifecycleOf } from './lifecycle.ts';
+import { statusOf } from './record-lists.ts';
 
 type Terms = CallInput<'issueTreaty'>;
 

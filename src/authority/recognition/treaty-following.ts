@@ -13,14 +13,14 @@ import {
 import { signRecord } from '../../protocol/records/signed-record.ts';
 import { acceptedKeys, rootKeyIn, type TreatyPin } from '../../protocol/records/treaty-chain.ts';
 import { Refusal } from '../../protocol/refusals.ts';
+import type { Authority } from '../authority.ts';
 import type { Handler } from '../engine/admission.ts';
-import type { Authority } from '../engine/authority.ts';
 import type { Run } from '../engine/execute.ts';
 import { assertOwnIssuer, issuerOf } from '../engine/issuer.ts';
 import { refusePrivateKeys } from '../engine/known-keys.ts';
 import { refusalIn } from '../subjects/kinds.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
-import { isLifecycleActive } from '../views/lifecycle.ts';
+import { isLifecycleActive } from './lifecycle.ts';
 
 /** What the edge needs to follow a chain. */
 export const treatyPin: Handler<'treatyPin'> = (na, { treatyId }) => {

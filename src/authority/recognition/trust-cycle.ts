@@ -25,8 +25,8 @@ import {
   readRevocationFeed,
   type SovereignRevocationFeed,
 } from '../../protocol/records/revocation-feed.ts';
+import type { Authority } from '../authority.ts';
 import type { Handler } from '../engine/admission.ts';
-import type { Authority } from '../engine/authority.ts';
 import { issuerOf } from '../engine/issuer.ts';
 import { feedRecord, signFeed } from '../lists/feed.ts';
 import { refusalIn, transition } from '../subjects/kinds.ts';

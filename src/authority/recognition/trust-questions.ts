@@ -6,14 +6,14 @@ import type { RevocationKnowledge } from '../../protocol/api/verification.ts';
 import type { CallInput } from '../../protocol/contract/calls.ts';
 import { Refusal } from '../../protocol/refusals.ts';
 import type { ConsideredTrust } from '../../protocol/rows/graph.ts';
+import type { Authority } from '../authority.ts';
 import type { Handler } from '../engine/admission.ts';
-import type { Authority } from '../engine/authority.ts';
-import { publishGraph } from '../publication/graph.ts';
 import { Sliced } from '../subjects/sliced.ts';
-import { explainTrust } from '../views/trust-explanation.ts';
-import { findTrustPathIn, trustView } from '../views/trust-path.ts';
 import { isRevokedHere } from './attestations.ts';
+import { publishGraph } from './graph.ts';
 import { isTreatyRevoked, ownTreatyKeys } from './treaties.ts';
+import { explainTrust } from './trust-explanation.ts';
+import { findTrustPathIn, trustView } from './trust-path.ts';
 
 export const considerTrust: Handler<'considerTrust'> = (na, question, at) => {
   assertAnswerable(na, question, at);

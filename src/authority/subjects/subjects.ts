@@ -1,6 +1,6 @@
 import type { StoredSubject, SubjectRemoval, SubjectWrite } from '../../store/store.ts';
 import { NOT_STORED } from '../../store/units.ts';
-import type { CertificateNumbers } from '../tables/certificate-numbers.ts';
+import type { CertificateNumbers } from './certificate-numbers.ts';
 import { type AcceptedCertificate, createCertificateTable } from './certificate-table.ts';
 import { createInviteTable } from './invite-table.ts';
 import { addressOf, KINDS, type Subject, type SubjectKind, type SubjectTable } from './kinds.ts';

@@ -9,7 +9,7 @@ import type { JsonObject } from '../../base/json/value.ts';
 import type { RequestIdentity } from '../../protocol/contract/claims.ts';
 import type { AuditEvent } from '../../protocol/rows/audit-event.ts';
 import type { KeptAnswer, SpentNonce, SubjectRemoval, SubjectWrite } from '../../store/store.ts';
-import type { AuditDraft } from './audit.ts';
+import type { AuditDraft } from '../audit/audit.ts';
 import {
   addressOf,
   type Subject,

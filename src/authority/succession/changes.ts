@@ -4,12 +4,12 @@
  */
 import type { JsonObject } from '../../base/json/value.ts';
 import { Refusal } from '../../protocol/refusals.ts';
-import { laggardsIn } from '../derived/adoption.ts';
-import { formerKeys } from '../derived/authority-keys.ts';
+import type { Authority } from '../authority.ts';
+import { formerKeys } from '../authority-keys.ts';
 import type { Handler } from '../engine/admission.ts';
-import type { Authority } from '../engine/authority.ts';
 import { publishActivePolicy, type Run } from '../engine/execute.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
+import { laggardsIn } from './adoption-census.ts';
 import {
   answerOf,
   auditDetails,

@@ -19,14 +19,14 @@ import {
   successionProblem,
 } from '../../protocol/records/succession-request.ts';
 import { Refusal } from '../../protocol/refusals.ts';
+import type { Authority } from '../authority.ts';
 import {
   committedChain,
   genesisInForce,
   type KeyChain,
   type StagedKey,
-} from '../derived/authority-keys.ts';
+} from '../authority-keys.ts';
 import type { Handler } from '../engine/admission.ts';
-import type { Authority } from '../engine/authority.ts';
 import { refusalIn, type SubjectTypes } from '../subjects/kinds.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 

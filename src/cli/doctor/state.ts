@@ -1,7 +1,7 @@
 /** Checks of the state that a service would start from: its integrity, its network, and its heads. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { type KeyChain, storedChain, trustedKeys } from '../../authority/derived/authority-keys.ts';
+import { type KeyChain, storedChain, trustedKeys } from '../../authority/authority-keys.ts';
 import { MOST_BYTES } from '../../base/byte-bounds.ts';
 import { verifySignature } from '../../base/crypto/ed25519.ts';
 import { fromNow } from '../../base/duration.ts';

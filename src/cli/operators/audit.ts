@@ -1,7 +1,7 @@
 /** `mesh-na audit`: reads the audit log of a data folder or database, even while an authority is running on it. */
 
 import type { Command } from 'commander';
-import { verifyAuditChain } from '../../authority/subjects/audit.ts';
+import { verifyAuditChain } from '../../authority/audit/audit.ts';
 import { messageOf } from '../../base/error-message.ts';
 import { jsonText } from '../../base/json/write.ts';
 import type { StoreAddress } from '../../store/postgresql/address.ts';

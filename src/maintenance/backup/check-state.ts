@@ -4,9 +4,9 @@
  */
 import type { Attestation } from '../../../machines/attestation.ts';
 import type { Treaty } from '../../../machines/recognition-treaty.ts';
-import type { KeyChain } from '../../authority/derived/authority-keys.ts';
+import { createChainCheck } from '../../authority/audit/audit.ts';
+import type { KeyChain } from '../../authority/authority-keys.ts';
 import { createStoredLists, type StoredLists } from '../../authority/lists/stored-lists.ts';
-import { createChainCheck } from '../../authority/subjects/audit.ts';
 import { SHA256 } from '../../base/crypto/digest.ts';
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
 import { parseJson } from '../../base/json/parse.ts';

@@ -1,5 +1,5 @@
 /** Makes a backup while the service runs; checks the state while reading it, and the file after writing it. */
-import { genesisInForce } from '../../authority/derived/authority-keys.ts';
+import { genesisInForce } from '../../authority/authority-keys.ts';
 import type { RecordSigner, VerifySignature } from '../../base/crypto/primitives.ts';
 import type { SigningTerm } from '../../base/signer/authority-signer.ts';
 import { formatInstant } from '../../base/timestamp.ts';

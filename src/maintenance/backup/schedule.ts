@@ -2,7 +2,7 @@
  * Scheduled backups. They never affect the service: a failure is reported and retried, and older backups are removed
  * only after a newer one is verified.
  */
-import type { BackupFacts } from '../../authority/views/posture.ts';
+import type { BackupFacts } from '../../authority/host-status.ts';
 import type { KeptFiles } from './kept-files.ts';
 
 export interface BackupSettings {

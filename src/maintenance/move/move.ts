@@ -8,7 +8,7 @@
  * mean another folder on another machine.
  */
 
-import { createAuditChain } from '../../authority/subjects/audit.ts';
+import { createAuditChain } from '../../authority/audit/audit.ts';
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
 import type { Runtime } from '../../base/runtime.ts';
 import { auditLine, encodeEntries } from '../../store/audit-log.ts';

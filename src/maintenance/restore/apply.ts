@@ -2,12 +2,12 @@
 import type { Crl } from '../../../machines/crl.ts';
 import type { SovereignFeed } from '../../../machines/sovereign-feed.ts';
 import type { Resting } from '../../../machines/step.ts';
+import { type AuditDraft, createAuditChain } from '../../authority/audit/audit.ts';
 import { CRL_ID, crlEntry } from '../../authority/lists/crl.ts';
 import { feedEntry, feedSubjectId } from '../../authority/lists/feed.ts';
 import { LIST_PERIOD, type ListEntry } from '../../authority/lists/list-document.ts';
 import { crlDigest, feedDigest } from '../../authority/lists/stored-lists.ts';
 import { refusedAfterRestore } from '../../authority/replay/replay.ts';
-import { type AuditDraft, createAuditChain } from '../../authority/subjects/audit.ts';
 import { type SubjectKind, type SubjectTypes, transition } from '../../authority/subjects/kinds.ts';
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
 import { compareCodePoints } from '../../base/json/write.ts';

@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs';
 import { isIPv4 } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { join, resolve, sep } from 'node:path';
-import type { RetentionPeriods } from '../../authority/engine/retention.ts';
+import type { RetentionPeriods } from '../../authority/retention.ts';
 import { bareHost } from '../../base/bare-host.ts';
 import { exposedKeyFiles } from '../../base/keys/key-permissions.ts';
 import { readTlsPair, type TlsPair } from '../../base/tls/pair.ts';

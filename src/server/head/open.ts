@@ -1,5 +1,5 @@
 /** Opens the configured head files and checks the state against them. */
-import { storedChain, trustedKeys } from '../../authority/derived/authority-keys.ts';
+import { storedChain, trustedKeys } from '../../authority/authority-keys.ts';
 import { verifySignature } from '../../base/crypto/ed25519.ts';
 import { parseJson } from '../../base/json/parse.ts';
 import { isSignedByAny } from '../../protocol/records/signed-record.ts';

@@ -1,6 +1,6 @@
 /** Metrics counted from committed state, all set together when the metrics are read. */
 import { Gauge, type Registry } from 'prom-client';
-import { POSTURE_RULES } from '../../authority/views/posture.ts';
+import { POSTURE_RULES } from '../../authority/dashboard/posture.ts';
 import { KEY_STATES } from '../../protocol/records/authority-chain.ts';
 import type { PostureFinding, RoleCounts } from '../../protocol/rows/posture.ts';
 

@@ -3,7 +3,7 @@
  * does not accept are retried until it does; only the events after them wait.
  */
 import { setTimeout } from 'node:timers/promises';
-import type { WebhookFacts } from '../../authority/views/posture.ts';
+import type { WebhookFacts } from '../../authority/host-status.ts';
 import { sha256Hex } from '../../base/crypto/digest.ts';
 import type { RecordSigner } from '../../base/crypto/primitives.ts';
 import type { Logger } from '../../base/log/logger.ts';

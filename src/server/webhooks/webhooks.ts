@@ -1,5 +1,5 @@
 /** All webhooks of an authority. They read the stored log, and the authority never waits for them [events-5]. */
-import type { WebhookFacts } from '../../authority/views/posture.ts';
+import type { WebhookFacts } from '../../authority/host-status.ts';
 import { sha256Hex } from '../../base/crypto/digest.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import type { WebhookCursors } from '../../protocol/contract/inputs.ts';

@@ -1,10 +1,6 @@
 /** The process of an instance, wired as in the program, except for the machine, the network and the database. */
-import {
-  formerKeys,
-  genesisInForce,
-  storedChain,
-} from '../../../src/authority/derived/authority-keys.ts';
-import { NOTHING_KNOWN } from '../../../src/authority/derived/host-status.ts';
+import { formerKeys, genesisInForce, storedChain } from '../../../src/authority/authority-keys.ts';
+import { NOTHING_KNOWN } from '../../../src/authority/host-status.ts';
 import type { JsonObject } from '../../../src/base/json/value.ts';
 import { jsonText } from '../../../src/base/json/write.ts';
 import { createLogger } from '../../../src/base/log/logger.ts';

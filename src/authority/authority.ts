@@ -1,0 +1,138 @@
+/** The settings, state and services available to every command. */
+import type { Attestation } from '../../machines/attestation.ts';
+import type { Treaty } from '../../machines/recognition-treaty.ts';
+import type { Resting } from '../../machines/step.ts';
+import type { JsonObject } from '../base/json/value.ts';
+import type { Runtime } from '../base/runtime.ts';
+import type { AuthoritySigner } from '../base/signer/authority-signer.ts';
+import type { DocumentPublisher } from '../protocol/contract/publications.ts';
+import type { GenesisBlock } from '../protocol/records/genesis.ts';
+import type { PolicyManifest } from '../protocol/records/policy-manifest.ts';
+import type { Store } from '../store/store.ts';
+import type { AgentIndex } from './agents/agent-index.ts';
+import type { AuditChain } from './audit/audit.ts';
+import type { EventTail, RecentAudit } from './audit/audit-tail.ts';
+import type { RefusalAudit, RefusalEvent, SingleRefusals } from './audit/refusal-counter.ts';
+import type { AuthorityKeys } from './authority-keys.ts';
+import type { HeartbeatInterval } from './certificates/beat-advice.ts';
+import type { CertificateIndex } from './certificates/certificate-index.ts';
+import type { ContactWriter } from './certificates/contact-writer.ts';
+import type { FleetCounts } from './certificates/fleet-counts.ts';
+import type { KnownChains } from './certificates/known-chains.ts';
+import type { Liveness } from './certificates/last-contact.ts';
+import type { Rosters } from './certificates/rosters.ts';
+import type { Counts, FailureWindow } from './counts.ts';
+import type { DashboardPace } from './dashboard/dashboard-pace.ts';
+import type { DashboardTreaties } from './dashboard/dashboard-treaties.ts';
+import type { ExpiryCensus } from './dashboard/expiry-census.ts';
+import type { CountedFacts } from './dashboard/posture.ts';
+import type { KeptHistory } from './history/kept-history.ts';
+import type { HostStatus } from './host-status.ts';
+import type { InviteBatches } from './invites.ts';
+import type { BulletinIssuer } from './lists/bulletin.ts';
+import type { Revocations } from './lists/crl.ts';
+import type { Feeds } from './lists/feed.ts';
+import type { ListThreads } from './lists/list-rendering.ts';
+import type { OperatorRegistry } from './operators/operator-registry.ts';
+import type { PolicyIndex } from './policies.ts';
+import type { GraphCaches } from './recognition/graph-caches.ts';
+import type { ImportedFeeds } from './recognition/imported-feeds.ts';
+import type { RecognitionIndex } from './recognition/recognition-index.ts';
+import type { RecordLists } from './recognition/record-lists.ts';
+import type { Replay } from './replay/replay.ts';
+import type { SliceQueue } from './subjects/sliced.ts';
+import type { SortedTexts } from './subjects/sorted-texts.ts';
+import type { Subjects } from './subjects/subjects.ts';
+import type { AdoptionCensus } from './succession/adoption-census.ts';
+
+/** Durations are in milliseconds. */
+export interface AuthoritySettings {
+  readonly networkName: string;
+  readonly networkVersion: string;
+  readonly activeWindow: number;
+  /** How long a renewed certificate remains usable; null means until it expires. */
+  readonly renewalGrace: number | null;
+  /** Whether to refuse actions under another sovereign's name. */
+  readonly refuseForeignIssuers: boolean;
+  /** Whether a commitment may only contain capabilities from its agreement. */
+  readonly commitWithinAgreement: boolean;
+  /** How many refusals from one source are audited individually; null means all of them. */
+  readonly singleRefusals: SingleRefusals | null;
+  /** The genesis block in the configuration; the state may have a newer one. */
+  readonly genesis: GenesisBlock;
+  /** The unsigned policy whose digest is in the genesis block; null if there is none. */
+  readonly firstPolicy: PolicyManifest | null;
+}
+
+/** The stored state in memory; it can also follow the writes of another process. */
+export interface HeldState {
+  readonly subjects: Subjects;
+  readonly revocations: Revocations;
+  readonly feeds: Feeds;
+  readonly bulletin: BulletinIssuer;
+  /** Null if lists of any length are rendered on this thread. */
+  readonly listThreads: ListThreads | null;
+  readonly certificates: CertificateIndex;
+  readonly certificateIds: Pick<SortedTexts, 'after'>;
+  readonly inviteIds: Pick<SortedTexts, 'after'>;
+  readonly inviteBatches: InviteBatches;
+  readonly operatorRegistry: OperatorRegistry;
+  readonly policies: PolicyIndex;
+  readonly authorityKeys: AuthorityKeys;
+  readonly agents: AgentIndex;
+  readonly attestations: RecordLists<Attestation>;
+  readonly treaties: RecordLists<Treaty>;
+  readonly recognition: RecognitionIndex;
+  readonly importedFeeds: ImportedFeeds;
+  readonly recentAudit: RecentAudit;
+  readonly counts: Counts;
+  readonly replay: Replay;
+  readonly liveness: Liveness;
+}
+
+export interface Authority extends HeldState {
+  readonly settings: AuthoritySettings;
+  readonly signer: AuthoritySigner;
+  readonly runtime: Runtime;
+  readonly store: Store;
+  /** Resolves when every unit decided so far is on disk and its effects have run. */
+  lastCommit: Promise<unknown>;
+  /** While the keys that sign are changed: resolves when other calls may be decided again. */
+  exclusive: Promise<void> | null;
+  readonly audit: AuditChain;
+  readonly refusals: RefusalAudit;
+  readonly contactWriter: ContactWriter;
+  readonly rosters: Rosters;
+  readonly heartbeatInterval: HeartbeatInterval;
+  readonly eventTail: EventTail;
+  readonly history: KeptHistory;
+  readonly graph: GraphCaches;
+  readonly sliceQueue: SliceQueue;
+  /** The data-license policy, in memory only; undefined until one is created. */
+  readonly license: { policy: Resting | undefined };
+  readonly dashboardPace: DashboardPace;
+  readonly dashboardTreaties: DashboardTreaties;
+  readonly fleetCounts: FleetCounts;
+  readonly expiryCensus: ExpiryCensus;
+  readonly adoption: AdoptionCensus;
+  /** The chains of authority keys that were published, as heartbeats name them. */
+  readonly knownChains: KnownChains;
+  readonly failures: FailureWindow;
+  /** The latest of the times that were recorded before this process started, in milliseconds since the epoch. */
+  readonly recordedUntil: number;
+  /** Facts counted during the last build of the dashboard. */
+  readonly counted: { facts: CountedFacts };
+  hostStatus(): HostStatus;
+  /** Publishes documents; they change only after the state they show is on disk. */
+  readonly publisher: DocumentPublisher;
+  readonly log: (event: string, details: JsonObject) => void;
+  /** Counts a refusal, whether or not it gets its own audit entry. */
+  readonly countRefusal: (event: RefusalEvent, reason: string) => void;
+  /**
+   * Called when only the current key signs any more, and at each start after that: its genesis block and key file may be
+   * put in place. `former` are the keys that signed before.
+   */
+  readonly keysSettled: (genesis: GenesisBlock, former: readonly string[]) => Promise<void>;
+  /** Ends the process, because memory and disk no longer agree. `where` names what failed. */
+  readonly fatal: (where: string, cause: unknown) => void;
+}

@@ -1,0 +1,165 @@
+/** The dashboard: rebuilt on request if something it shows has changed. */
+import type { ImportedFeed } from '../../../machines/revocation-feed.ts';
+import { compareCodePoints, jsonText, type WithText } from '../../base/json/write.ts';
+import { inSlices } from '../../base/slices.ts';
+import { displayTime, formatInstant } from '../../base/timestamp.ts';
+import { publishedDocument } from '../../protocol/contract/documents.ts';
+import type {
+  Dashboard,
+  DashboardFeed,
+  DashboardSuccession,
+  FeedSummary,
+} from '../../protocol/rows/dashboard.ts';
+import type { HorizonSummary } from '../../protocol/rows/horizon.ts';
+import { recentChangeRow, trustCycleSummary } from '../audit/recent-changes.ts';
+import type { Authority } from '../authority.ts';
+import type { Handler } from '../engine/admission.ts';
+import { connectomeSummary, sequenceValue } from '../recognition/recognition-graph.ts';
+import { type TreatyBehind, treatiesBehind } from '../recognition/treaties-behind.ts';
+import { type Adoption, isUnderWay } from '../succession/adoption-census.ts';
+import { horizonSummary } from './end-tally.ts';
+import { currentPosture } from './health.ts';
+import { endsOf } from './horizon.ts';
+
+const HOUR = 3_600_000;
+const FRESH_HOURS = 24;
+const WATCH_HOURS = 72;
+
+const LINKS = {
+  dashboard_json: '/dashboard.json',
+  connectome: '/connectome',
+  connectome_json: '/connectome.json',
+  recognition_treaties: '/recognition-treaties',
+  recognition_graph: '/recognition-graph',
+  api_reference: '/api-reference',
+  cli_reference: '/cli-reference',
+};
+
+/** How long node counts may be out of date, in milliseconds; a relevant commit withdraws the document immediately. */
+const LAG = 500;
+
+/** Answers when the dashboard is current; concurrent readers share one build. */
+export const refreshDashboard: Handler<'refreshDashboard'> = (na, unit) => {
+  if (na.publisher.isCurrent('dashboard', unit.at)) return null;
+  unit.whenCommitted(() => na.dashboardPace.take(() => build(na)));
+  return null;
+};
+
+function build(na: Authority): Promise<undefined> | undefined {
+  const counting = na.fleetCounts.take(na.runtime.now());
+  if (isUnderWay(na.adoption.followed(), na.runtime.now())) na.adoption.refresh();
+  const rest = () => inSlices(publishDashboard(na));
+  return counting === undefined ? rest() : counting.then(rest);
+}
+
+/** Renders the rows in slices, then reads the published values without pausing, so that they are consistent. */
+function* publishDashboard(na: Authority): Generator<void, undefined> {
+  const { recognition, dashboardTreaties } = na;
+  if (na.publisher.isCurrent('dashboard', na.runtime.now())) return;
+  yield* dashboardTreaties.prepare(recognition.edges(), na.runtime.now());
+  const behind = yield* treatiesBehind(recognition.edges(), na.runtime.now());
+  const ends = yield* na.expiryCensus.take();
+  const now = na.runtime.now();
+  const model = dashboard(
+    na,
+    { horizon: horizonSummary(endsOf(na, ends), ends.asOf), behind },
+    now,
+  );
+  na.publisher.publish('dashboard', publishedDocument(jsonText(model), now + LAG));
+}
+
+/** The dashboard's model [core-6-5], derived only from committed state. */
+function dashboard(
+  na: Authority,
+  { horizon, behind }: { horizon: HorizonSummary; behind: readonly TreatyBehind[] },
+  now: number,
+): WithText<Dashboard, 'treaties'> {
+  const { recognition, counts } = na;
+  const { networkName: id, networkVersion: version } = na.settings;
+  const { treaties, summary } = na.dashboardTreaties.list(recognition.edges(), now);
+  const feedRows = [...na.subjects.allCommitted('revocation-feed')]
+    .map(([, { context }]) => context)
+    .toSorted((a, b) => compareCodePoints(a.issuer, b.issuer))
+    .map((feed) => feedRow(feed, now));
+  const feedSummary = summarizeFeeds(feedRows);
+  const trustCycle = trustCycleSummary(na.recentAudit.trustCycle(), now);
+  const { instances } = na.hostStatus();
+  na.counted.facts = {
+    treaties: summary,
+    treatiesBehind: {
+      count: behind.length,
+      acceptStolenKey: behind.filter(({ acceptsStolenKey }) => acceptsStolenKey).length,
+    },
+    staleFeeds: feedSummary.stale_count,
+    trustCycle,
+  };
+  const posture = currentPosture(na, now);
+  const succession = isUnderWay(na.adoption.followed(), now) ? na.adoption.latest() : null;
+  return {
+    sovereign: { id, version },
+    readiness: { status: na.store.health() === null ? 'ready' : 'not_ready' },
+    nodes: {
+      active: na.liveness.activeCount(now),
+      // Certificates that are not revoked.
+      tracked: counts.keptCertificates() - counts.revokedCertificates(),
+    },
+    fleet: fleetOf(na),
+    connectome_summary: connectomeSummary(recognition, now),
+    treaty_summary: summary,
+    treaties,
+    revocation_feed_summary: feedSummary,
+    revocation_feeds: feedRows,
+    trust_cycle_summary: trustCycle,
+    recent_changes: na.recentAudit.changes().map(recentChangeRow),
+    horizon_summary: horizon,
+    ...(succession !== null && { succession: successionRow(succession) }),
+    ...(instances === null ? {} : { instances: [...instances] }),
+    posture,
+    warnings: posture.findings.map(({ sentence }) => sentence),
+    links: LINKS,
+  };
+}
+
+/** Null only if the nodes could not be counted. */
+function fleetOf({ fleetCounts: { latest } }: Authority): Dashboard['fleet'] {
+  if (latest === null) return null;
+  const { silentKnownFrom: _, ...fleet } = latest;
+  return { ...fleet, roles: [...fleet.roles] };
+}
+
+function successionRow({ statement: { statement, state }, nodes }: Adoption): DashboardSuccession {
+  const { activates_at, overlap_until } = statement;
+  const { active, followed } = nodes;
+  return { state, activates_at, overlap_until, active, followed };
+}
+
+function feedRow(feed: ImportedFeed, now: number): DashboardFeed {
+  const age = Math.floor((now - feed.importedAt) / HOUR);
+  return {
+    feed_id: feed.feedId,
+    issuer_sovereign_id: feed.issuer,
+    sequence: sequenceValue(feed.sequence),
+    revoked_count: feed.revokedCount,
+    imported_at: formatInstant(feed.importedAt),
+    imported_at_display: displayTime(formatInstant(feed.importedAt)),
+    age_hours: age,
+    freshness: freshnessOf(age),
+  };
+}
+
+function freshnessOf(ageHours: number): DashboardFeed['freshness'] {
+  if (ageHours <= FRESH_HOURS) return 'fresh';
+  return ageHours <= WATCH_HOURS ? 'watch' : 'stale';
+}
+
+function summarizeFeeds(rows: readonly DashboardFeed[]): FeedSummary {
+  const stale = rows.filter(({ freshness }) => freshness === 'stale').length;
+  const watch = rows.filter(({ freshness }) => freshness === 'watch').length;
+  const worst = stale > 0 ? 'stale' : watch > 0 ? 'watch' : 'fresh';
+  return {
+    count: rows.length,
+    freshness: rows.length === 0 ? 'none' : worst,
+    stale_count: stale,
+    watch_count: watch,
+  };
+}

@@ -1,0 +1,69 @@
+/**
+ * Upcoming expirations of counted records, the delegation, the TLS certificate and the data-license policy, and the
+ * times of a succession [core-4-20].
+ */
+import type { LicensePolicy } from '../../../machines/data-license-policy.ts';
+import type { Writable } from '../../base/json/write.ts';
+import type { Authority } from '../authority.ts';
+import { committedChain } from '../authority-keys.ts';
+import type { Handler } from '../engine/admission.ts';
+import { Sliced } from '../subjects/sliced.ts';
+import { type EndTallies, EndTally, horizonOf } from './end-tally.ts';
+import type { CountedEnds } from './expiry-census.ts';
+
+export const readHorizon: Handler<'readHorizon'> = (na) => new Sliced(horizon(na));
+
+function* horizon(na: Authority): Generator<void, Writable> {
+  const counted = yield* na.expiryCensus.take();
+  return horizonOf(endsOf(na, counted), counted.asOf);
+}
+
+/** All expirations, as of the time of the count. */
+export function endsOf(na: Authority, { asOf, ...counted }: CountedEnds): EndTallies {
+  const { delegatedUntil, tlsNotAfter } = na.hostStatus();
+  const { activation, overlap } = successionEnds(na);
+  return {
+    delegation: single(delegatedUntil, asOf),
+    activation: single(activation, asOf),
+    overlap: single(overlap, asOf),
+    tls: single(tlsNotAfter, asOf),
+    ...counted,
+    policy: single(policyEnd(na), asOf),
+  };
+}
+
+/** The soonest expiration of each kind, in milliseconds since the epoch; counted kinds are as of the last count. */
+export function soonestEnds(na: Authority): { readonly [kind: string]: number } {
+  const { latest } = na.expiryCensus;
+  const { delegatedUntil, tlsNotAfter } = na.hostStatus();
+  const ends = {
+    delegation: delegatedUntil,
+    ...successionEnds(na),
+    tls: tlsNotAfter,
+    certificate: latest?.certificate.soonest ?? null,
+    treaty: latest?.treaty.soonest ?? null,
+    attestation: latest?.attestation.soonest ?? null,
+    policy: policyEnd(na),
+  };
+  return Object.fromEntries(
+    Object.entries(ends).filter((end): end is [string, number] => Number.isFinite(end[1])),
+  );
+}
+
+/** Singletons count even after they expire. */
+function single(end: number | null, asOf: number): EndTally {
+  const tally = new EndTally(asOf);
+  if (end !== null) tally.add(end);
+  return tally;
+}
+
+/** When the staged key takes over, and when the previous key stops signing; null if there is no such key. */
+function successionEnds(na: Authority) {
+  const { staged, previous } = committedChain(na);
+  return { activation: staged?.activatesAt ?? null, overlap: previous?.overlapUntil ?? null };
+}
+
+function policyEnd({ license }: Authority): number | null {
+  const policy = license.policy?.context as LicensePolicy | undefined;
+  return policy?.validUntil ?? null;
+}

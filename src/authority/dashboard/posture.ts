@@ -1,0 +1,304 @@
+/**
+ * Detects problems with a single table of rules over counts and times. The dashboard's banner, `/metrics`, alerts and
+ * `mesh-na doctor` all use it. Findings are public, so no rule names a node.
+ */
+import { formatInstant } from '../../base/timestamp.ts';
+import type { AdoptionState } from '../../protocol/rows/adoption.ts';
+import type { PostureFinding, PostureUnknown } from '../../protocol/rows/posture.ts';
+import type { FleetFacts } from '../certificates/fleet-counts.ts';
+import type { BackupFacts, WebhookFacts } from '../host-status.ts';
+
+/** Instants are in milliseconds since the epoch. */
+export interface PostureFacts {
+  readonly now: number;
+  /** Whether state can be read and written. */
+  readonly ready: boolean;
+  /** When the refusal of signed requests after a restore ends; null if they are not refused. */
+  readonly restoredUntil: number | null;
+  /** Null until nodes have been counted for the first time. */
+  readonly fleet: FleetFacts | null;
+  /** When the root key's delegation to the authority ends; null if unknown. */
+  readonly delegatedUntil: number | null;
+  /** When the TLS certificate expires; null if TLS is not used, or is handled by a proxy. */
+  readonly tlsNotAfter: number | null;
+  /** The latest of the times that are recorded: lists, feeds, and what was recorded before the start. */
+  readonly recordedUntil: number;
+  /** When the revocation list must be replaced. */
+  readonly listDueAt: number;
+  /** Free bytes on the disk that holds the state; null if unknown. */
+  readonly diskFree: number | null;
+  /** Enrollment stops when the disk has fewer free bytes than this; 0 if it never stops. */
+  readonly minFree: number;
+  /** The backup schedule; null if there is none. */
+  readonly backup: BackupFacts | null;
+  readonly webhooks: readonly WebhookFacts[];
+  /** Whether the authority's signer is available. */
+  readonly signs: boolean;
+  readonly operatorKeys: { readonly usable: number; readonly privileged: number };
+  /** Failed authentications within the last hour. */
+  readonly failures: { readonly operator: number; readonly node: number };
+  readonly treaties: { readonly expired: number; readonly expiring_soon: number };
+  readonly staleFeeds: number;
+  /** Treaties that have not followed their subject to another key, and those of them that accept a stolen key. */
+  readonly treatiesBehind: { readonly count: number; readonly acceptStolenKey: number };
+  /** The change of the authority key; null if there was none. */
+  readonly succession: SuccessionFacts | null;
+  readonly trustCycle: { readonly status: string; readonly freshness: string };
+}
+
+/** Instants are in milliseconds since the epoch. */
+export interface SuccessionFacts {
+  readonly state: AdoptionState;
+  readonly activatesAt: number;
+  readonly overlapUntil: number;
+  /** Nodes that reported within the active-node window, and how many of them have not followed; null until counted. */
+  readonly nodes: { readonly active: number; readonly laggards: number } | null;
+  /** When all nodes have had the time to report what they follow; null if they have. */
+  readonly knownFrom: number | null;
+}
+
+/** Facts that are counted while the dashboard is built. */
+export type CountedFacts = Pick<
+  PostureFacts,
+  'treaties' | 'treatiesBehind' | 'staleFeeds' | 'trustCycle'
+>;
+
+/** The facts before the first build of the dashboard. */
+export const NOTHING_COUNTED: CountedFacts = {
+  treaties: { expired: 0, expiring_soon: 0 },
+  treatiesBehind: { count: 0, acceptStolenKey: 0 },
+  staleFeeds: 0,
+  trustCycle: { status: 'not_observed', freshness: 'none' },
+};
+
+type Judged = Pick<PostureFinding, 'severity' | 'sentence'>;
+type NotKnown = Omit<PostureUnknown, 'rule'>;
+
+interface Rule {
+  readonly name: string;
+  /** Null if there is no problem. */
+  judge(facts: PostureFacts): Judged | NotKnown | null;
+}
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+/** The shortest time that a backup may be late without being reported, because a backup takes some time. */
+const LEAST_PATIENCE = HOUR / 4;
+const MEGABYTE = 1_048_576;
+const LOW_DISK = 1024 * MEGABYTE;
+const FULL_DISK = 256 * MEGABYTE;
+/** A staged key takes over within seconds of its time. */
+const ACTIVATION_PATIENCE = HOUR / 60;
+/** Clocks of instances, and of those who sign, may differ by as much. */
+const CLOCK_PATIENCE = HOUR / 12;
+/** More failures in an hour than a mistyped command or a node with a wrong clock would cause. */
+const MANY_FAILURES = { operator: 20, node: 200 };
+
+export const POSTURE_RULES: readonly Rule[] = [
+  rule('store', ({ ready }) => (ready ? null : action('The authority cannot reach its state.'))),
+  rule('clock', ({ recordedUntil, now }) =>
+    recordedUntil <= now + CLOCK_PATIENCE
+      ? null
+      : attention(
+          `The clock is before ${formatInstant(recordedUntil)}, which is recorded here: it is behind, or was ahead.`,
+        ),
+  ),
+  rule('restored', ({ restoredUntil }) =>
+    restoredUntil === null
+      ? null
+      : attention(
+          `The state was restored: requests signed before ${formatInstant(restoredUntil)} are refused.`,
+        ),
+  ),
+  rule('signer', ({ signs }) =>
+    signs ? null : action('The signer does not sign: nothing is issued, renewed or revoked.'),
+  ),
+  rule('disk', ({ diskFree, minFree }) => {
+    if (diskFree === null) return null;
+    const sentence = `Megabytes left on the disk of the state: ${Math.floor(diskFree / MEGABYTE)}.`;
+    if (diskFree < minFree) return action(`${sentence} Nothing new is enrolled.`);
+    if (diskFree < FULL_DISK) return action(sentence);
+    return diskFree < LOW_DISK ? attention(sentence) : null;
+  }),
+  rule('backup', ({ backup, now }) => {
+    if (backup === null) return null;
+    const { every, verifiedAt, since } = backup;
+    const late = now - (verifiedAt ?? since) - every;
+    const patience = Math.max(every / 2, LEAST_PATIENCE);
+    if (late <= patience) return null;
+    const sentence =
+      verifiedAt === null
+        ? 'No scheduled backup was made so far.'
+        : `Hours since the last verified backup: ${Math.floor((now - verifiedAt) / HOUR)}.`;
+    return late > 4 * patience ? action(sentence) : attention(sentence);
+  }),
+  rule('webhooks', ({ webhooks, now }) => {
+    const silences = webhooks.flatMap(({ failingSince }) =>
+      failingSince === null || now - failingSince < HOUR / 4 ? [] : [now - failingSince],
+    );
+    if (silences.length === 0) return null;
+    const sentence = `Webhooks that have taken no event for 15 minutes: ${silences.length} of ${webhooks.length}.`;
+    return Math.max(...silences) >= DAY ? action(sentence) : attention(sentence);
+  }),
+  fleetRule('nodes_silent', ({ expected, silent, silentKnownFrom }) => {
+    if (silent === null) return notKnown('Nodes that have fallen silent', silentKnownFrom);
+    if (silent === 0) return null;
+    const sentence = `Nodes that have fallen silent: ${silent} of ${expected}.`;
+    return silent * 2 >= expected ? action(sentence) : attention(sentence);
+  }),
+  fleetRule('nodes_unwell', ({ expected, unwell }) => {
+    if (unwell === 0) return null;
+    const sentence = `Nodes that do not report themselves healthy: ${unwell} of ${expected}.`;
+    return unwell * 2 >= expected ? action(sentence) : attention(sentence);
+  }),
+  fleetRule('certificates_lapsing', ({ lapsing }) =>
+    lapsing === 0
+      ? null
+      : attention(`Nodes whose certificate expires soon and has not been renewed: ${lapsing}.`),
+  ),
+  fleetRule('certificates_lapsed', ({ lapsed }) =>
+    lapsed === 0
+      ? null
+      : attention(`Nodes whose certificate has expired within thirty days: ${lapsed}.`),
+  ),
+  rule('delegation', ({ delegatedUntil, now }) =>
+    ending(delegatedUntil, now, 14, 3, {
+      ended: 'The delegation of the root key to the authority has ended.',
+      within: (days) => `The delegation of the root key to the authority ends within ${days}.`,
+    }),
+  ),
+  rule('succession_due', ({ succession, now }) =>
+    succession?.state !== 'staged' || now < succession.activatesAt + ACTIVATION_PATIENCE
+      ? null
+      : action('The staged authority key should have taken over, but has not.'),
+  ),
+  rule('succession_laggards', ({ succession, now }) => {
+    if (succession?.state !== 'overlap') return null;
+    const left = succession.overlapUntil - now;
+    if (left >= 3 * DAY) return null;
+    return left < DAY ? laggards(succession, 1, action) : laggards(succession, 3, attention);
+  }),
+  rule('tls', ({ tlsNotAfter, now }) =>
+    ending(tlsNotAfter, now, 14, 3, {
+      ended: 'The TLS certificate has expired.',
+      within: (days) => `The TLS certificate expires within ${days}.`,
+    }),
+  ),
+  rule('documents_late', ({ listDueAt, now }) =>
+    listDueAt > now
+      ? null
+      : action('The revocation list should have been replaced by a newer one.'),
+  ),
+  rule('operator_keys', ({ operatorKeys: { usable, privileged } }) => {
+    if (usable === 0) return action('No operator key is usable.');
+    return privileged === 0 ? action('No privileged operator key is usable.') : null;
+  }),
+  rule('authentication', ({ failures: { operator, node } }) => {
+    if (operator < MANY_FAILURES.operator && node < MANY_FAILURES.node) return null;
+    return attention(`Failed authentications within an hour: ${operator + node}.`);
+  }),
+  rule('treaties_expired', ({ treaties: { expired } }) =>
+    expired === 0 ? null : attention(`Treaties that have expired: ${expired}.`),
+  ),
+  rule('treaties_expiring', ({ treaties: { expiring_soon: soon } }) =>
+    soon === 0 ? null : attention(`Treaties that expire within three days: ${soon}.`),
+  ),
+  rule('treaties_behind', ({ treatiesBehind: { count, acceptStolenKey } }) => {
+    if (acceptStolenKey > 0) {
+      return action(`Treaties that accept a stolen key of their subject: ${acceptStolenKey}.`);
+    }
+    return count === 0
+      ? null
+      : attention(`Treaties that have not followed their subject to its new key: ${count}.`);
+  }),
+  rule('feeds_stale', ({ staleFeeds }) =>
+    staleFeeds === 0
+      ? null
+      : attention(`Imported revocation feeds older than three days: ${staleFeeds}.`),
+  ),
+  rule('trust_cycle', ({ trustCycle: { status, freshness } }) => {
+    if (status === 'failed') return action('The last trust cycle failed.');
+    return freshness === 'stale'
+      ? attention('The last trust cycle is more than two days old.')
+      : null;
+  }),
+];
+
+/** The findings, most serious first, and the rules that cannot be evaluated yet. */
+export function judgePosture(facts: PostureFacts) {
+  const findings: PostureFinding[] = [];
+  const unknown: PostureUnknown[] = [];
+  for (const { name, judge } of POSTURE_RULES) {
+    const found = judge(facts);
+    if (found === null) continue;
+    if ('known_from' in found) unknown.push({ rule: name, ...found });
+    else findings.push({ rule: name, ...found });
+  }
+  return { findings: findings.toSorted((a, b) => gravity(b) - gravity(a)), unknown };
+}
+
+function gravity({ severity }: PostureFinding): number {
+  return severity === 'action' ? 1 : 0;
+}
+
+function rule(name: string, judge: Rule['judge']): Rule {
+  return { name, judge };
+}
+
+/** A rule over counted nodes. */
+function fleetRule(name: string, judge: (fleet: FleetFacts) => ReturnType<Rule['judge']>): Rule {
+  return rule(name, ({ fleet }) => (fleet === null ? NODES_BEING_COUNTED : judge(fleet)));
+}
+
+const NODES_BEING_COUNTED: NotKnown = { sentence: 'Nodes are being counted.', known_from: null };
+
+function notKnown(what: string, from: number): NotKnown {
+  const known_from = formatInstant(from);
+  return { sentence: `${what}: not known before ${known_from.slice(11, 16)} UTC.`, known_from };
+}
+
+/** The overlap of two authority keys ends within `days`. */
+function laggards(
+  { nodes, knownFrom }: SuccessionFacts,
+  days: number,
+  judge: typeof attention | typeof action,
+): Judged | NotKnown | null {
+  if (nodes === null) return NODES_BEING_COUNTED;
+  if (knownFrom !== null) {
+    return notKnown('Nodes that have not followed the new authority key', knownFrom);
+  }
+  if (nodes.laggards === 0) return null;
+  const within = days === 1 ? 'a day' : `${days} days`;
+  return judge(
+    `The old authority key stops signing within ${within}, and nodes that have not followed the new one: ${nodes.laggards} of ${nodes.active}.`,
+  );
+}
+
+function attention(sentence: string) {
+  return { severity: 'attention', sentence } as const;
+}
+
+function action(sentence: string) {
+  return { severity: 'action', sentence } as const;
+}
+
+interface Ending {
+  readonly ended: string;
+  within(days: string): string;
+}
+
+/** An expiration needs attention `attentionDays` in advance, and action `actionDays` in advance. */
+function ending(
+  at: number | null,
+  now: number,
+  attentionDays: number,
+  actionDays: number,
+  words: Ending,
+) {
+  if (at === null) return null;
+  const leftMs = at - now;
+  if (leftMs <= 0) return action(words.ended);
+  if (leftMs < actionDays * DAY) return action(words.within(`${actionDays} days`));
+  if (leftMs < attentionDays * DAY) return attention(words.within(`${attentionDays} days`));
+  return null;
+}

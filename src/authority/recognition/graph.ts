@@ -1,0 +1,119 @@
+/** The graph documents: built on request, and cached until a treaty, a feed or the passage of time changes them. */
+
+import { createHash } from 'node:crypto';
+import { inSlices, withoutPause } from '../../base/slices.ts';
+import { GRAPH_DOCUMENTS, type PublishedDocument } from '../../protocol/contract/documents.ts';
+import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
+import type { Authority } from '../authority.ts';
+import type { Handler } from '../engine/admission.ts';
+import {
+  atlasText,
+  connectomeText,
+  nextGraphChange,
+  recognitionGraphText,
+} from './recognition-graph.ts';
+import { findTrustPath } from './trust-path.ts';
+
+export const refreshGraph: Handler<'refreshGraph'> = (na, unit) => {
+  const { at } = unit;
+  if (areCurrent(na.publisher, at)) return null;
+  unit.whenCommitted(() => na.graph.builds.share(() => inSlices(publishGraph(na))));
+  return null;
+};
+
+/** Publishes all three documents together, built for the same instant, so that they are consistent. */
+export function* publishGraph(na: Authority): Generator<void, undefined> {
+  const { recognition: index, publisher } = na;
+  const { now } = na.runtime;
+  for (let attempt = 1; !areCurrent(publisher, now()); attempt += 1) {
+    const at = now();
+    const version = index.version();
+    const freshUntil = nextGraphChange(index, at);
+    // If the graph changes during the build, the build mixes two states and is discarded.
+    const isStale = attempt === LAST_ATTEMPT ? null : () => index.version() !== version;
+    const graph = yield* whole(buildDocument(recognitionGraphText(index, at), freshUntil), isStale);
+    if (graph === null) continue;
+    na.graph.digest.note({ version, from: at, until: freshUntil, digest: graph.digest });
+    const connectome = yield* whole(buildDocument(connectomeText(index, at), freshUntil), isStale);
+    if (connectome === null) continue;
+    const atlas = yield* whole(
+      buildDocument(atlasText(index, at, graph.digest), freshUntil),
+      isStale,
+    );
+    if (atlas === null) continue;
+    publisher.publish('recognition_graph', graph.document);
+    publisher.publish('connectome', connectome.document);
+    publisher.publish('atlas', atlas.document);
+    return;
+  }
+}
+
+/** If the graph changes faster than it can be built in slices, build it without a pause. */
+const LAST_ATTEMPT = 4;
+
+/** The result of the work, or null as soon as it is stale. If `isStale` is null, the work runs without a pause. */
+function* whole<T>(
+  work: Generator<void, T>,
+  isStale: (() => boolean) | null,
+): Generator<void, T | null> {
+  if (isStale === null) return withoutPause(work);
+  for (;;) {
+    const { done, value } = work.next();
+    if (done === true) return value;
+    yield;
+    if (isStale()) return null;
+  }
+}
+
+/** The characters rendered per slice, which takes the authority a few milliseconds. */
+const CHARACTERS_PER_SLICE = 128 * 1024;
+
+/** The bytes copied per slice; copying is much cheaper than rendering. */
+const COPIED_PER_SLICE = 4 * 1024 * 1024;
+
+interface BuiltDocument {
+  readonly document: PublishedDocument;
+  /** Hex SHA-256 of its bytes. */
+  readonly digest: string;
+}
+
+/** Builds a document from pieces of its text, yielding after each slice. */
+function* buildDocument(
+  pieces: Iterable<string>,
+  freshUntil: number,
+): Generator<void, BuiltDocument> {
+  const hash = createHash('sha256');
+  const parts: Buffer[] = [];
+  let length = 0;
+  let inSlice = 0;
+  for (const piece of pieces) {
+    const part = Buffer.from(piece, 'utf8');
+    hash.update(part);
+    parts.push(part);
+    length += part.length;
+    inSlice += part.length;
+    if (inSlice < CHARACTERS_PER_SLICE) continue;
+    inSlice = 0;
+    yield;
+  }
+  const bytes = Buffer.from(new SharedArrayBuffer(length));
+  let at = 0;
+  let copied = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+    copied += part.length;
+    if (copied < COPIED_PER_SLICE) continue;
+    copied = 0;
+    yield;
+  }
+  const digest = hash.digest('hex');
+  return { document: { bytes, etag: `"${digest.slice(0, 32)}"`, freshUntil }, digest };
+}
+
+function areCurrent(publisher: DocumentPublisher, now: number): boolean {
+  return GRAPH_DOCUMENTS.every((name) => publisher.isCurrent(name, now));
+}
+
+export const trustPath: Handler<'trustPath'> = (na, { from, to }, at) =>
+  findTrustPath(na.recognition, from, to, at);

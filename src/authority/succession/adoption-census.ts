@@ -1,0 +1,250 @@
+/**
+ * Counts which nodes have followed a change of the authority key. Because every certificate is visited, the count runs
+ * in slices; the result for a large fleet is reused for a pause that limits counting to a twentieth of the time.
+ */
+import type { Runtime } from '../../base/runtime.ts';
+import { inRestingSlices } from '../../base/slices.ts';
+import { createPauses, createSharedWork } from '../../base/work.ts';
+import type { AuthoritySuccession } from '../../protocol/records/authority-succession.ts';
+import { instantOf } from '../../protocol/records/record.ts';
+import type { AdoptionState } from '../../protocol/rows/adoption.ts';
+import { committedChain, type KeyChain } from '../authority-keys.ts';
+import { createNodeReports, type NodeReportsOptions } from '../certificates/fleet-counts.ts';
+import type { KnownChains } from '../certificates/known-chains.ts';
+import type { Subjects } from '../subjects/subjects.ts';
+
+/** The statement that nodes have to follow, by knowing it and by holding a certificate of the key that it leads to. */
+export interface FollowedStatement {
+  readonly statement: AuthoritySuccession;
+  readonly state: AdoptionState;
+  /** Since when certificates are signed by the key that it leads to, in milliseconds since the epoch; null if staged. */
+  readonly certifiedFrom: number | null;
+}
+
+export interface NodeTally {
+  /** Nodes that reported within the active-node window. */
+  active: number;
+  /** Active nodes with a certificate of the key. */
+  certified: number;
+  /** Active nodes that know the statement. */
+  informed: number;
+  /** Active nodes that do not lag behind. */
+  followed: number;
+  /** Active nodes that have not sent a heartbeat to this process, so what they know is not known. */
+  notHeard: number;
+  /** Nodes that did not report within the window. */
+  silent: number;
+}
+
+export interface Laggard {
+  readonly certId: string;
+  readonly issuedAt: number;
+}
+
+export interface Adoption {
+  readonly statement: FollowedStatement;
+  /** Milliseconds since the epoch. */
+  readonly asOf: number;
+  /** Until then, nodes that could not yet report to this process count as laggards; null if there are none. */
+  readonly knownFrom: number | null;
+  readonly nodes: NodeTally;
+  readonly byRole: ReadonlyMap<string, NodeTally>;
+  /** The laggards with the oldest certificates. */
+  readonly slowest: readonly Laggard[];
+}
+
+export type AdoptionCensus = ReturnType<typeof createAdoptionCensus>;
+
+export interface AdoptionOptions extends NodeReportsOptions {
+  readonly subjects: Subjects;
+  readonly knownChains: KnownChains;
+  /** How long a node may stay silent, in milliseconds. */
+  readonly activeWindow: number;
+  readonly now: Runtime['now'];
+  readonly elapsed: Runtime['elapsed'];
+}
+
+const PAUSE_PER_COUNT = 20;
+const CERTIFICATES_PER_SLICE = 250;
+const MOST_LAGGARDS = 50;
+
+export function createAdoptionCensus(options: AdoptionOptions) {
+  const { subjects, liveness, knownChains, activeWindow } = options;
+  const { now, elapsed } = options;
+  const reports = createNodeReports(options);
+  /** By the monotonic clock, because the wall clock may be set. */
+  const knownAfter = elapsed() + activeWindow;
+  const pauses = createPauses(elapsed, { perWork: PAUSE_PER_COUNT });
+  const counting = createSharedWork();
+  let last: Adoption | null = null;
+
+  function followed(): FollowedStatement | null {
+    return followedStatement(committedChain(options));
+  }
+
+  function latest(): Adoption | null {
+    const statement = followed();
+    return statement !== null && last !== null && isSame(last.statement, statement) ? last : null;
+  }
+
+  function* count(statement: FollowedStatement): Generator<void, Adoption> {
+    const asOf = now();
+    const knownFrom = asOf + Math.ceil(knownAfter - elapsed());
+    const isKnown = asOf >= knownFrom;
+    const nodes = newTally();
+    const byRole = new Map<string, NodeTally>();
+    const slowest: Laggard[] = [];
+    let seen = 0;
+    for (const [certId, certificate] of subjects.allCommitted('certificate')) {
+      seen += 1;
+      if (seen % CERTIFICATES_PER_SLICE === 0) yield;
+      if (reports.of(certId, certificate, asOf) === null) continue;
+      const { issuedAt, roles } = certificate.context;
+      const isSilent = isKnown && asOf - liveness.lastSeen(certId) >= activeWindow;
+      const length = knownChains.lengthOf(liveness.chainOf(certId));
+      const standing = isSilent ? null : standingOf(statement, { issuedAt, length });
+      add(nodes, standing);
+      for (const role of new Set(roles)) add(tallyOf(byRole, role), standing);
+      if (standing?.hasFollowed === false) keepSlowest(slowest, { certId, issuedAt });
+    }
+    const isOpen = !isKnown && nodes.notHeard > 0;
+    return {
+      statement,
+      asOf,
+      knownFrom: isOpen ? knownFrom : null,
+      nodes,
+      byRole,
+      slowest,
+    };
+  }
+
+  function* take(): Generator<void, Adoption | null> {
+    const started = elapsed();
+    const statement = followed();
+    if (statement === null) return null;
+    const young = pauses.left() > 0 ? latest() : null;
+    if (young !== null) return young;
+    const counted = yield* count(statement);
+    last = counted;
+    // A small fleet is always counted anew, so that a number is right when an operator names it.
+    if (subjects.countCommitted('certificate') > CERTIFICATES_PER_SLICE) pauses.after(started);
+    return counted;
+  }
+
+  return {
+    /** Counts again if the last count is too old, yielding after each slice; null if there is nothing to follow. */
+    take,
+    /** The same in the background: a small fleet is counted at once, a large one with rests in between. */
+    refresh() {
+      void counting.share(() => {
+        const counted = inRestingSlices(take(), elapsed);
+        return counted instanceof Promise ? counted.then(() => undefined) : undefined;
+      });
+    },
+    /** The last count; null before the first one of the current statement. */
+    latest,
+    /** Null if there is nothing to follow. */
+    followed,
+  };
+}
+
+export function laggardsIn({ active, followed }: NodeTally): number {
+  return active - followed;
+}
+
+/** While two keys sign, nodes follow to the current one, even if the next one is staged already. */
+export function followedStatement({
+  staged,
+  previous,
+  inForce,
+  current,
+}: KeyChain): FollowedStatement | null {
+  const last = inForce.at(-1);
+  if (last !== undefined && (previous !== null || staged === null)) {
+    return {
+      statement: last,
+      state: previous === null ? 'finished' : 'overlap',
+      // The first key signed all certificates before.
+      certifiedFrom: current?.since ?? 0,
+    };
+  }
+  if (staged === null) return null;
+  return { statement: staged.statement, state: 'staged', certifiedFrom: null };
+}
+
+const WEEK = 604_800_000;
+
+/**
+ * Whether people should watch the nodes follow. After a stolen key was replaced, there is no overlap, and most
+ * certificates live for a week.
+ */
+export function isUnderWay(followed: FollowedStatement | null, now: number): boolean {
+  if (followed === null) return false;
+  const { state, statement } = followed;
+  if (state !== 'finished') return true;
+  return statement.kind === 'compromise' && now < instantOf(statement.activates_at) + WEEK;
+}
+
+function isSame(a: FollowedStatement, b: FollowedStatement): boolean {
+  return a.statement.succession_id === b.statement.succession_id && a.state === b.state;
+}
+
+function newTally(): NodeTally {
+  return { active: 0, certified: 0, informed: 0, followed: 0, notHeard: 0, silent: 0 };
+}
+
+function tallyOf(byRole: Map<string, NodeTally>, role: string): NodeTally {
+  const tally = byRole.get(role) ?? newTally();
+  byRole.set(role, tally);
+  return tally;
+}
+
+interface NodeFacts {
+  readonly issuedAt: number;
+  /** How many statements the node knows; null if it has not sent a heartbeat to this process. */
+  readonly length: number | null;
+}
+
+interface Standing {
+  readonly isCertified: boolean;
+  /** Null if not known. */
+  readonly isInformed: boolean | null;
+  readonly hasFollowed: boolean;
+}
+
+export function standingOf(
+  { statement, certifiedFrom }: FollowedStatement,
+  { issuedAt, length }: NodeFacts,
+): Standing {
+  const isCertified = certifiedFrom !== null && issuedAt >= certifiedFrom;
+  const isInformed = length === null ? null : knows(length, statement);
+  // The key of a staged statement has not signed any certificates yet.
+  const hasFollowed = isInformed === true && (isCertified || certifiedFrom === null);
+  return { isCertified, isInformed, hasFollowed };
+}
+
+/** A node that never heard of a rolled-back statement still trusts the right key. */
+function knows(length: number, { sequence, kind }: AuthoritySuccession): boolean {
+  return length >= sequence || (kind === 'roll_back' && length < sequence - 1);
+}
+
+/** `standing` is null if the node is silent. */
+function add(tally: NodeTally, standing: Standing | null): void {
+  if (standing === null) {
+    tally.silent += 1;
+    return;
+  }
+  tally.active += 1;
+  if (standing.isCertified) tally.certified += 1;
+  if (standing.isInformed === null) tally.notHeard += 1;
+  if (standing.isInformed === true) tally.informed += 1;
+  if (standing.hasFollowed) tally.followed += 1;
+}
+
+function keepSlowest(slowest: Laggard[], laggard: Laggard): void {
+  const isFull = slowest.length === MOST_LAGGARDS;
+  if (isFull && laggard.issuedAt >= (slowest.at(-1)?.issuedAt ?? 0)) return;
+  if (isFull) slowest.pop();
+  const place = slowest.findIndex(({ issuedAt }) => issuedAt > laggard.issuedAt);
+  slowest.splice(place === -1 ? slowest.length : place, 0, laggard);
+}
