@@ -2,7 +2,7 @@
 import { performance } from 'node:perf_hooks';
 import type { AgentRegistration } from '../machines/agent-registration.ts';
 import type { Treaty } from '../machines/recognition-treaty.ts';
-import { createAgentIndex } from '../src/authority/agents/agent-index.ts';
+import { createAgentIndex } from '../src/authority/agents.ts';
 import { connectomeText } from '../src/authority/recognition/recognition-graph.ts';
 import {
   createRecognitionIndex,

@@ -1,7 +1,7 @@
 /** The agent registry [service-states-agent-registration], [core-3-2], [core-3-3], [core-4-6], [core-5-6]. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createAgentIndex } from '../src/authority/agents/agent-index.ts';
+import { createAgentIndex } from '../src/authority/agents.ts';
 import { parseJson } from '../src/base/json/parse.ts';
 import { JsonFloat, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
 import { jsonText } from '../src/base/json/write.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { createContactBins } from '../src/authority/certificates/contact-bins.ts';
+import { createContactBins } from '../src/authority/certificates/contact-counts.ts';
 import type { Context } from '../src/console/context.ts';
 import { CONTACTS } from '../src/console/pages/contacts.ts';
 import { PAGES } from '../src/console/registry.ts';

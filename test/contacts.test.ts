@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import Value from 'typebox/value';
-import { createContactBins } from '../src/authority/certificates/contact-bins.ts';
+import { createContactBins } from '../src/authority/certificates/contact-counts.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { type ContactBin, Contacts } from '../src/protocol/rows/contacts.ts';
 import { descriptionTest } from '../src/protocol/rows/description-filter.ts';

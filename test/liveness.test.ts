@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { createCertificateIndex } from '../src/authority/certificates/certificate-index.ts';
 import { createContactWriter } from '../src/authority/certificates/contact-writer.ts';
 import { createLiveness } from '../src/authority/certificates/last-contact.ts';
-import type { ContactView } from '../src/authority/certificates/rosters.ts';
+import type { ContactView } from '../src/authority/certificates/roster.ts';
 import { createNonceWindows } from '../src/authority/replay/nonce-window.ts';
 import { createCertificateNumbers } from '../src/authority/subjects/certificate-numbers.ts';
 import { createSubjects } from '../src/authority/subjects/subjects.ts';

@@ -7,7 +7,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { after, before, beforeEach, test } from 'node:test';
 import { type Certificate, UNTOUCHED } from '../machines/certificate.ts';
-import { createRosters, type RosterWalk } from '../src/authority/certificates/rosters.ts';
+import { createRosters, type RosterWalk } from '../src/authority/certificates/roster.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, SECOND, testClock } from './support/clock.ts';

@@ -3,7 +3,7 @@
  * call each of them.
  */
 import { CALLS } from '../protocol/contract/calls.ts';
-import * as agents from './agents/agents.ts';
+import * as agents from './agents.ts';
 import * as certificateList from './certificates/certificate-list.ts';
 import * as certificates from './certificates/certificates.ts';
 import * as contactCounts from './certificates/contact-counts.ts';
@@ -17,7 +17,7 @@ import * as events from './events.ts';
 import * as invites from './invites.ts';
 import * as signedLists from './lists/signed-lists.ts';
 import * as nodeDescriptions from './node-descriptions.ts';
-import * as operatorKeys from './operators/operator-keys.ts';
+import * as operatorKeys from './operator-keys.ts';
 import * as policies from './policies.ts';
 import * as agreements from './recognition/agreements.ts';
 import * as attestations from './recognition/attestations.ts';

@@ -3,7 +3,7 @@ import type { Certificate } from '../../machines/certificate.ts';
 import type { StoreChanges, StoreContents, StoredLiveness, StoredSubject } from '../store/store.ts';
 import type { StoredContact } from './certificates/contact-columns.ts';
 import type { Liveness } from './certificates/last-contact.ts';
-import type { OperatorRegistry } from './operators/operator-registry.ts';
+import type { OperatorRegistry } from './operator-keys.ts';
 import type { Subject, SubjectKind } from './subjects/kinds.ts';
 import { type Subjects, toSubject } from './subjects/subjects.ts';
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { createLiveness } from '../../src/authority/certificates/last-contact.ts';
-import type { RosterWalk } from '../../src/authority/certificates/rosters.ts';
+import type { RosterWalk } from '../../src/authority/certificates/roster.ts';
 import { createCertificateNumbers } from '../../src/authority/subjects/certificate-numbers.ts';
 import { NONE } from '../../src/authority/subjects/text-index.ts';
 

@@ -9,12 +9,7 @@ import type { CertificateNumbers } from '../subjects/certificate-numbers.ts';
 import { NONE } from '../subjects/text-index.ts';
 import { createContactColumns, type StoredContact } from './contact-columns.ts';
 import { NOT_HEARD } from './known-chains.ts';
-import {
-  type ContactList,
-  type ContactView,
-  createRosterWalk,
-  type RosterWalk,
-} from './rosters.ts';
+import { type ContactList, type ContactView, createRosterWalk, type RosterWalk } from './roster.ts';
 
 export interface Contact {
   readonly at: number;
