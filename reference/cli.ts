@@ -1,12 +1,12 @@
-/** `docs/cli.md`: every command, from its help. */
+/** `docs/cli.md`: the commands, from their help. */
 import { commandReference } from '../src/cli/command-reference.ts';
 import { buildProgram } from '../src/cli/program.ts';
-import type { CommandEntry, Term } from '../src/pages/reference/command-reference.ts';
+import type { Term } from '../src/pages/reference/command-reference.ts';
 import { code, escaped, page, sentence, table } from './markdown.ts';
 
-const INTRODUCTION = `From a checkout \`npm run -s mesh-na -- <command>\`, installed \`mesh-na <command>\`. \`--help\` behind any command shows
-what is written here. With \`--json\` a command prints exactly one JSON object, also when it fails. A shell completes commands and
-options with what [\`mesh-na completion\`](#mesh-na-completion) prints.
+const INTRODUCTION = `From a checkout \`npm run -s mesh-na -- <command>\`, installed \`mesh-na <command>\`. \`--help\` behind any command shows its
+arguments, options and examples; so does \`/cli-reference\` of every authority. With \`--json\` a command prints exactly one JSON
+object, also when it fails. A shell completes commands and options with what \`mesh-na completion\` prints.
 
 On a terminal, lists show ids and keys by the first characters that distinguish them, which commands accept in their place, and times
 relative to now. A table that is wider than the terminal leaves out columns, then cuts cells, but never the first column, names, ids or times;
@@ -19,57 +19,33 @@ option of that name, \`max_validity_hours\` is \`--max-validity-hours\`; text is
 repeating the option. \`--body\` names a file with members of the body, which options replace. A member that is called like an option of the
 connection begins with \`target-\`: \`--target-key-id\` names a key, \`--key-id\` the one that signs.`;
 
+/** An option of so many commands is described here. */
+const COMMON = 5;
+
 export function cliPage(): string {
   const { commands: all, notes } = commandReference(buildProgram());
-  const isOperation = ({ path }: CommandEntry) => path.startsWith('call ');
-  const commands = all.filter((command) => !isOperation(command));
+  const commands = all.filter(({ path }) => !path.startsWith('call '));
+  const uses = new Map<string, Term[]>();
+  for (const option of commands.flatMap(({ options }) => options)) {
+    const key = `${option.term}\n${option.description}`;
+    uses.set(key, [...(uses.get(key) ?? []), option]);
+  }
+  const common = [...uses.values()].flatMap((same) =>
+    same.length < COMMON ? [] : same.slice(0, 1),
+  );
   return page(
     'Command line',
     INTRODUCTION,
-    `## In general\n\n${block(notes)}`,
+    `\`\`\`text\n${notes}\n\`\`\``,
     '## Commands',
     table(
       ['Command', 'What it does'],
-      commands.map(({ path, description }) => [
-        `[${code(path)}](#${anchorOf(path)})`,
-        escaped(sentence(description)),
-      ]),
+      commands.map(({ path, description }) => [code(path), escaped(sentence(description))]),
     ),
-    ...commands.map(sectionOf),
-    '## Operations',
-    'Each is a command below `mesh-na call`, whose `--help` shows the options, and is described at `/api-reference`.',
+    '## Options of many commands',
     table(
-      ['Command', 'What it does'],
-      all
-        .filter(isOperation)
-        .map(({ path, description }) => [code(path), escaped(sentence(description))]),
+      ['Option', 'Meaning'],
+      common.map(({ term, description }) => [code(term), escaped(sentence(description))]),
     ),
   );
-}
-
-function sectionOf({ path, description, usage, arguments: given, options, notes }: CommandEntry) {
-  const shown = options.filter(({ term }) => term !== '-h, --help');
-  return [
-    `### mesh-na ${path}`,
-    escaped(sentence(description)),
-    block(usage),
-    ...(given.length === 0 ? [] : [termTable('Argument', given)]),
-    ...(shown.length === 0 ? [] : [termTable('Option', shown)]),
-    ...(notes === '' ? [] : [block(notes)]),
-  ].join('\n\n');
-}
-
-function anchorOf(path: string): string {
-  return `mesh-na-${path.replaceAll(' ', '-').toLowerCase()}`;
-}
-
-function termTable(head: string, terms: readonly Term[]): string {
-  return table(
-    [head, 'Meaning'],
-    terms.map(({ term, description }) => [code(term), escaped(sentence(description))]),
-  );
-}
-
-function block(text: string): string {
-  return `\`\`\`text\n${text}\n\`\`\``;
 }
