@@ -1,6 +1,5 @@
 /** The result of a benchmark: medians over its rounds, as one JSON value and as an aligned table. */
-import type { Measured } from './contest.ts';
-import { rateOf } from './contest.ts';
+import { type Measured, rateOf } from './contest.ts';
 import type { RoundResult } from './round.ts';
 
 export type Line = {

@@ -8,8 +8,7 @@ import { connect } from 'node:tls';
 import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
 import { systemRuntime } from '../src/base/runtime.ts';
 import { createRateLimits } from '../src/edge/limits/rate-limit.ts';
-import type { CallInput } from '../src/protocol/contract/calls.ts';
-import { type Call, UNAVAILABLE } from '../src/protocol/contract/calls.ts';
+import { type Call, type CallInput, UNAVAILABLE } from '../src/protocol/contract/calls.ts';
 import { documentText, publishedDocument } from '../src/protocol/contract/documents.ts';
 import {
   createDocumentCache,

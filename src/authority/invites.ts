@@ -17,8 +17,7 @@ import { refusePrivateKeys } from './engine/known-keys.ts';
 import { pageFrom } from './engine/page.ts';
 import { assertRoom } from './host-status.ts';
 import { descriptionRow, lengthOfDescription } from './node-descriptions.ts';
-import type { SubjectKind } from './subjects/kinds.ts';
-import { refusalIn, type Subject } from './subjects/kinds.ts';
+import { refusalIn, type Subject, type SubjectKind } from './subjects/kinds.ts';
 import { beginningWith, SortedTexts } from './subjects/sorted-texts.ts';
 import type { UnitOfWork } from './subjects/unit-of-work.ts';
 

@@ -10,8 +10,7 @@ import type { Authority } from './authority.ts';
 import type { Handler } from './engine/admission.ts';
 import { costOf, signedAgain } from './engine/issuer.ts';
 import { pageOf } from './engine/page.ts';
-import type { Subject, SubjectKind } from './subjects/kinds.ts';
-import { refusalIn } from './subjects/kinds.ts';
+import { refusalIn, type Subject, type SubjectKind } from './subjects/kinds.ts';
 import type { UnitOfWork } from './subjects/unit-of-work.ts';
 
 /** The active policy version, including decisions that are not committed yet. */

@@ -20,8 +20,7 @@ import type { AuthoritySuccession } from '../protocol/records/authority-successi
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import { instantOf, recordReader } from '../protocol/records/record.ts';
 import { verifyText } from './keys.ts';
-import type { VerifierOptions } from './offline.ts';
-import { CLOCK_TOLERANCE_MS } from './offline.ts';
+import { CLOCK_TOLERANCE_MS, type VerifierOptions } from './offline.ts';
 import { parsed, type Received } from './received.ts';
 import { portableSha256 } from './sha256.ts';
 

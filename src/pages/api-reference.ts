@@ -10,8 +10,7 @@ import {
 } from '../protocol/route-description.ts';
 import { ADDRESS_PLACE, addressNote } from './address.ts';
 import { browserScript } from './browser-script.ts';
-import type { HtmlPage } from './frame.ts';
-import { renderPage } from './frame.ts';
+import { type HtmlPage, renderPage } from './frame.ts';
 import { type Html, html, NO_HTML } from './html.ts';
 import { type CurlContext, curlCommand, signingSetup } from './reference/curl.ts';
 import { answerExample, bodyExample } from './reference/example.ts';

@@ -1,8 +1,7 @@
 /** `/cli-reference`: the command tree, for people. */
 
 import { browserScript } from './browser-script.ts';
-import type { HtmlPage } from './frame.ts';
-import { renderPage } from './frame.ts';
+import { type HtmlPage, renderPage } from './frame.ts';
 import { type Html, html } from './html.ts';
 import type { CommandEntry, CommandReference } from './reference/command-reference.ts';
 import { fieldList, nothingFits, referenceContents } from './reference-contents.ts';

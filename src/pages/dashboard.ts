@@ -19,8 +19,7 @@ import { DASHBOARD_STYLE } from './dashboard-style.ts';
 import { section } from './details-page.ts';
 import { emptyState, TO_IMPORT, TO_ISSUE } from './empty-state.ts';
 import { fleetSection } from './fleet-section.ts';
-import type { HtmlPage } from './frame.ts';
-import { renderPage } from './frame.ts';
+import { type HtmlPage, renderPage } from './frame.ts';
 
 import { nameInCell } from './graph-names.ts';
 import { badge, stateBadge } from './graph-tables.ts';

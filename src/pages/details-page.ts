@@ -1,8 +1,7 @@
 /** Shared parts of the pages of single treaties, sovereigns, attestations and capabilities. */
 
 import { browserScript } from './browser-script.ts';
-import type { HtmlPage } from './frame.ts';
-import { type PageParts, renderPage } from './frame.ts';
+import { type HtmlPage, type PageParts, renderPage } from './frame.ts';
 import { type Content, type Html, html } from './html.ts';
 import { inlineStyle } from './inline-code.ts';
 import { ADDED_STYLE, FACTS_STYLE, FORM_STYLE } from './style.ts';

@@ -3,8 +3,7 @@
  * allows nothing else to load. Links are relative, so that pages also work behind a proxy with a path prefix; for that,
  * all routed pages are one segment deep.
  */
-import type { PublishedDocument } from '../protocol/contract/documents.ts';
-import { ownDocument } from '../protocol/contract/documents.ts';
+import { ownDocument, type PublishedDocument } from '../protocol/contract/documents.ts';
 import { browserScript } from './browser-script.ts';
 import { Html, html, NO_HTML } from './html.ts';
 import type { InlineCode } from './inline-code.ts';

@@ -1,7 +1,6 @@
 /** The page for a path that does not exist. */
 
-import type { HtmlPage } from './frame.ts';
-import { renderPage } from './frame.ts';
+import { type HtmlPage, renderPage } from './frame.ts';
 import { html } from './html.ts';
 import { inlineStyle } from './inline-code.ts';
 import { FORM_STYLE } from './style.ts';

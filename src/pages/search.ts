@@ -5,8 +5,7 @@
 import type { RouteDescription } from '../protocol/route-description.ts';
 import { browserScript } from './browser-script.ts';
 import { counted, shownCount } from './counts.ts';
-import type { HtmlPage } from './frame.ts';
-import { renderPage } from './frame.ts';
+import { type HtmlPage, renderPage } from './frame.ts';
 import type { GraphModel } from './graph-model.ts';
 import { nameInCell, nameInLink } from './graph-names.ts';
 import { type Content, type Html, html, NO_HTML } from './html.ts';

@@ -11,8 +11,7 @@ import type {
   TrustExplanation,
 } from '../protocol/rows/graph.ts';
 import { counted } from './counts.ts';
-import type { HtmlPage } from './frame.ts';
-import { renderPage } from './frame.ts';
+import { type HtmlPage, renderPage } from './frame.ts';
 import { nameInCell } from './graph-names.ts';
 import { badge, stateBadge } from './graph-tables.ts';
 import { type Html, html, NO_HTML } from './html.ts';

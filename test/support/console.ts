@@ -6,8 +6,7 @@ import { checkRemote } from '../../src/cli/doctor/remote.ts';
 import { problemSentence } from '../../src/cli/operators/console.ts';
 import { createOperatorClient } from '../../src/client/operator-client.ts';
 import { createPublicClient } from '../../src/client/public-client.ts';
-import type { RunningConsole } from '../../src/console/server.ts';
-import { startConsole } from '../../src/console/server.ts';
+import { type RunningConsole, startConsole } from '../../src/console/server.ts';
 import type { TestAuthority, TestOperator } from './authority.ts';
 import { asKey } from './signing.ts';
 

@@ -17,8 +17,7 @@ import type {
 import { OPERATOR, type OperatorOptions, operatorClient } from '../connection/operator.ts';
 import { serverOf } from '../connection/server.ts';
 import { define, type OptionsIn, option, WIDE } from '../kernel/command.ts';
-import type { Line } from '../kernel/output.ts';
-import { asJson, printResult } from '../kernel/output.ts';
+import { asJson, type Line, printResult } from '../kernel/output.ts';
 import { column, idColumn, type TableOptions, tableOf, timeColumn } from '../kernel/table.ts';
 import { descriptionColumns } from '../nodes/descriptions.ts';
 import { stopSignal } from '../service/stop-request.ts';

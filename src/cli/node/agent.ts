@@ -10,8 +10,7 @@ import { REACH, type Reach, serverOf } from '../connection/server.ts';
 import { define, type OptionsIn, option, WIDE } from '../kernel/command.ts';
 import { onLocalFiles, usageFailure } from '../kernel/errors.ts';
 import { HIGHEST_PORT, jsonObject, wholeNumber } from '../kernel/options.ts';
-import type { Line } from '../kernel/output.ts';
-import { printResult } from '../kernel/output.ts';
+import { type Line, printResult } from '../kernel/output.ts';
 import {
   type Column,
   column,

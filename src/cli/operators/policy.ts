@@ -21,8 +21,7 @@ import {
 import { usageFailure } from '../kernel/errors.ts';
 import { readJsonFile } from '../kernel/files.ts';
 import { HIGHEST_PORT, wholeNumber } from '../kernel/options.ts';
-import type { Line } from '../kernel/output.ts';
-import { asJson, printResult } from '../kernel/output.ts';
+import { asJson, type Line, printResult } from '../kernel/output.ts';
 import { type Column, column, type TableOptions, tableOf, timeColumn } from '../kernel/table.ts';
 import { assertConfirmed } from '../kernel/terminal.ts';
 

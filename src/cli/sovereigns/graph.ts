@@ -15,8 +15,7 @@ import { define, type OptionsIn, option, WIDE } from '../kernel/command.ts';
 import { documentOf } from '../kernel/deliver.ts';
 import { EXIT, failure } from '../kernel/errors.ts';
 import { timeAgo } from '../kernel/options.ts';
-import type { Line } from '../kernel/output.ts';
-import { printResult } from '../kernel/output.ts';
+import { type Line, printResult } from '../kernel/output.ts';
 import {
   type Column,
   column,
