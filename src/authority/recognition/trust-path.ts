@@ -1,6 +1,11 @@
 /**
  * Finds the trust path between two sovereigns [core-6-3], defined as the result of a breadth-first search that tries
  * edges in (from, to, treaty_id) order and visits each sovereign once.
+ *
+ * Of all shortest paths, this search finds the first one when paths are compared hop by hop. It is therefore enough to
+ * determine how far sovereigns are from the target, and then to walk from the source, always following the first edge
+ * that leads one step closer. The distances come from two searches that meet in the middle, and therefore visit only a
+ * small part of a large graph.
  */
 
 import type { Treaty } from '../../../machines/recognition-treaty.ts';
@@ -53,34 +58,136 @@ function rowIn(view: TrustView, edge: Edge): EdgeRow {
   return edgeRow({ ...edge, treaty: view.treatyOf(edge) }, view.at);
 }
 
+/** Searches run one after another, so they can share these. */
+const fromSource = createDistances();
+const toTarget = createDistances();
+
 function shortestPath(
   index: RecognitionIndex,
   source: Sovereign,
   target: Sovereign,
   view: TrustView,
 ): Edge[] | null {
-  /** The treaty by which the search arrived at each sovereign, by number. */
-  const arrivals = new Array<Edge | undefined>(index.sovereignCount()).fill(undefined);
-  const queue = [source];
-  // The queue grows meanwhile.
-  for (const from of queue) {
-    for (const edge of from.outgoing) {
-      const { to } = edge;
-      if (to === source || arrivals[to.number] !== undefined || !view.isInForce(edge)) continue;
-      arrivals[to.number] = edge;
-      if (to === target) return pathTo(target, arrivals);
-      queue.push(to);
+  fromSource.begin(index.sovereignCount());
+  toTarget.begin(index.sovereignCount());
+  fromSource.note(source.number, 0);
+  toTarget.note(target.number, 0);
+  const met = meet(source, target, view);
+  if (met === null) return null;
+  noteShortestPaths(met, view);
+  const path: Edge[] = [];
+  for (let at = source, left = met.length - 1; at !== target; left -= 1) {
+    const edge = at.outgoing.find(
+      (candidate) => toTarget.of(candidate.to.number) === left && view.isInForce(candidate),
+    );
+    if (edge === undefined) throw new Error('A shortest path was measured but cannot be walked');
+    path.push(edge);
+    at = edge.to;
+  }
+  return path;
+}
+
+interface Meeting {
+  readonly length: number;
+  /** The depth of the search from the source, and the sovereigns where it met the other search. */
+  readonly reach: number;
+  readonly middle: readonly Sovereign[];
+}
+
+/** Searches from both ends until the searches meet, always advancing the smaller side by one complete step. */
+function meet(source: Sovereign, target: Sovereign, view: TrustView): Meeting | null {
+  let forward = [source];
+  let backward = [target];
+  let reach = 0;
+  let back = 0;
+  while (forward.length > 0 && backward.length > 0) {
+    if (forward.length <= backward.length) {
+      reach += 1;
+      forward = stepForward(forward, reach, view);
+    } else {
+      back += 1;
+      backward = stepBackward(backward, back, view);
     }
+    const middle =
+      forward.length <= backward.length
+        ? forward.filter((each) => toTarget.of(each.number) === back)
+        : backward.filter((each) => fromSource.of(each.number) === reach);
+    if (middle.length > 0) return { length: reach + back, reach, middle };
   }
   return null;
 }
 
-function pathTo(target: Sovereign, arrivals: readonly (Edge | undefined)[]): Edge[] {
-  const path: Edge[] = [];
-  for (let edge = arrivals[target.number]; edge !== undefined; edge = arrivals[edge.from.number]) {
-    path.push(edge);
+function stepForward(from: Sovereign[], distance: number, view: TrustView) {
+  const next: Sovereign[] = [];
+  for (const { outgoing } of from) {
+    for (const edge of outgoing) {
+      const { to } = edge;
+      if (fromSource.of(to.number) !== -1 || !view.isInForce(edge)) continue;
+      fromSource.note(to.number, distance);
+      next.push(to);
+    }
   }
-  return path.reverse();
+  return next;
+}
+
+function stepBackward(from: Sovereign[], distance: number, view: TrustView) {
+  const next: Sovereign[] = [];
+  for (const { incoming } of from) {
+    for (const edge of incoming) {
+      const { from: before } = edge;
+      if (toTarget.of(before.number) !== -1 || !view.isInForce(edge)) continue;
+      toTarget.note(before.number, distance);
+      next.push(before);
+    }
+  }
+  return next;
+}
+
+/** Records the distance of every sovereign between source and middle that lies on a shortest path. */
+function noteShortestPaths({ length, reach, middle }: Meeting, view: TrustView): void {
+  let layer = middle;
+  for (let distance = reach - 1; distance >= 0; distance -= 1) {
+    const before: Sovereign[] = [];
+    for (const { incoming } of layer) {
+      for (const edge of incoming) {
+        const { from } = edge;
+        if (fromSource.of(from.number) !== distance) continue;
+        if (toTarget.of(from.number) !== -1 || !view.isInForce(edge)) continue;
+        toTarget.note(from.number, length - distance);
+        before.push(from);
+      }
+    }
+    layer = before;
+  }
+}
+
+/** Distances of numbered items from the start of a search. */
+interface Distances {
+  /** Clears all distances; the numbers of items are below `count` from now on. */
+  begin(count: number): void;
+  note(thing: number, distance: number): void;
+  /** -1 if no distance is recorded. */
+  of(thing: number): number;
+}
+
+/** Reusable for consecutive searches: beginning a search does not clear the array, and usually allocates nothing. */
+function createDistances(): Distances {
+  /** Distances are stored as `base` plus the distance; values from earlier searches are smaller than `base`. */
+  let stored = new Float64Array(0);
+  let base = 1;
+  return {
+    begin(count) {
+      base += stored.length;
+      if (count > stored.length) stored = new Float64Array(2 * count);
+    },
+    note(thing, distance) {
+      stored[thing] = base + distance;
+    },
+    of(thing) {
+      const distance = (stored[thing] ?? 0) - base;
+      return distance < 0 ? -1 : distance;
+    },
+  };
 }
 
 /** A treaty in the index, such as an `Edge`. */
