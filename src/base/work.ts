@@ -18,8 +18,6 @@ export function createTurns() {
 }
 
 /** Work that concurrent callers share. */
-export type SharedWork = ReturnType<typeof createSharedWork>;
-
 export function createSharedWork() {
   let underWay: Promise<void> | null = null;
   return {

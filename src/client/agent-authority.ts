@@ -31,8 +31,6 @@ export interface AgentAuthorityOptions {
   onSuccession(statement: AuthoritySuccession, isInForce: boolean): void;
 }
 
-export type AgentAuthority = Awaited<ReturnType<typeof openAgentAuthority>>;
-
 export async function openAgentAuthority(options: AgentAuthorityOptions) {
   const { client, storage, rootKey, verify, now, onRefused } = options;
   const stored = await storage.read('genesis');

@@ -31,8 +31,6 @@ export interface AgentNetworkOptions extends AgentAuthorityOptions {
   onRefused(what: NetworkRecord | 'bulletin' | 'delta', problem: string): void;
 }
 
-export type AgentNetwork = Awaited<ReturnType<typeof openAgentNetwork>>;
-
 export async function openAgentNetwork(options: AgentNetworkOptions) {
   const { client, storage, verify, now, onRefused } = options;
   const verifier = createVerifier({ verify, now });

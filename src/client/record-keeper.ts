@@ -8,8 +8,6 @@ export interface RecordKeeperOptions {
   changed(problem: string | null): void;
 }
 
-export type RecordKeeper = ReturnType<typeof createRecordKeeper>;
-
 export function createRecordKeeper({ storage, stored, changed }: RecordKeeperOptions) {
   const held = new Map<AgentRecord, string>();
   let problem: string | null = null;

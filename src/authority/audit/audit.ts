@@ -80,8 +80,6 @@ export type ChainVerdict =
   | { readonly valid: false; readonly position: number; readonly reason: string };
 
 /** Checks a chain entry by entry. */
-export type ChainCheck = ReturnType<typeof createChainCheck>;
-
 export function createChainCheck(genesisHash: string) {
   let head = genesisHash;
   let length = 0;

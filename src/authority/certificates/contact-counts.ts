@@ -20,8 +20,6 @@ const LONGEST_BEGINNING = 63;
 
 type Contact = Pick<LastContact, 'lastSeen' | 'isActive' | 'remoteAddr'>;
 
-export type ContactBins = ReturnType<typeof createContactBins>;
-
 /**
  * Counts when nodes were last heard from, in bins of nodes that probably stand or fall together [core-4-23]: those with
  * the same value of a label, or with names, host names or addresses that begin alike.

@@ -159,9 +159,6 @@ function addNode(tally: Tally, { isSilent, isUnwell, isLapsing }: CountedNode): 
   if (isLapsing) tally.lapsing += 1;
 }
 
-/** Which certificates stand for a node that reports: each such node counts once, however many certificates it has. */
-export type NodeReports = ReturnType<typeof createNodeReports>;
-
 export interface NodeReportsOptions {
   readonly certificates: CertificateIndex;
   readonly liveness: Liveness;
@@ -170,6 +167,7 @@ export interface NodeReportsOptions {
 /** Placeholder statuses that are kept until a node sends its first report. */
 const NOT_REPORTED = new Set(['joined', 'renewed']);
 
+/** Which certificates stand for a node that reports: each such node counts once, however many certificates it has. */
 export function createNodeReports({ certificates, liveness }: NodeReportsOptions) {
   function reportOf(id: string, renewedFrom: string | null): string | null {
     const own = liveness.statusOf(id);

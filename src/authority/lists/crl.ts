@@ -165,8 +165,6 @@ export function crlEntry(
 }
 
 /** Records where each version of the list ends, to serve what one version added to another [core-5-5-1]. */
-export type RevisionLog = ReturnType<typeof createRevisionLog>;
-
 export function createRevisionLog(ends: RevisionEnds) {
   /** Entries appended since the newest issued version. */
   let later: NumberedEntry[] = [];

@@ -26,8 +26,6 @@ export interface DigestedGraph {
 }
 
 /** Digest of the graph as served at a given time; evidence and offers use it to identify their graph. */
-export type GraphDigest = ReturnType<typeof createGraphDigest>;
-
 export function createGraphDigest(index: RecognitionIndex) {
   let newest: DigestedGraph = { digest: '', version: -1, from: 0, until: 0 };
 
@@ -59,13 +57,11 @@ export function createGraphDigest(index: RecognitionIndex) {
   };
 }
 
-/** A copy of the treaties for long searches, created on demand. */
-export type TrustGraphCopy = ReturnType<typeof createTrustGraphCopy>;
-
 /** If treaties change faster than they can be copied in slices, copy them without a pause. */
 const LAST_ATTEMPT = 4;
 
-export function createTrustGraphCopy(index: RecognitionIndex) {
+/** A copy of the treaties for long searches, created on demand. */
+function createTrustGraphCopy(index: RecognitionIndex) {
   let newest: TrustGraph | null = null;
   return {
     /** Returns a copy that matches the treaties at the moment it returns. */

@@ -7,8 +7,6 @@
 import type { TimeRange } from '../../store/store.ts';
 import { createRefusedTimes } from './refused-times.ts';
 
-export type EarlierRequests = ReturnType<typeof createEarlierRequests>;
-
 export interface EarlierRequestsOptions {
   /** How far ahead of the clock heartbeats with non-durable nonces may have been signed. */
   readonly reserveMs: number;

@@ -11,8 +11,6 @@ import type { RefusalName } from '../../protocol/refusals.ts';
 import type { KeptAnswer } from '../../store/store.ts';
 import type { KeptForm } from '../subjects/unit-of-work.ts';
 
-export type KeptAnswers = ReturnType<typeof createKeptAnswers>;
-
 /** The maximum size of all answers in memory, in characters plus overhead. Beyond it, the oldest are forgotten. */
 const MOST_KEPT = 64 * 1024 * 1024;
 /**

@@ -8,8 +8,6 @@ import { createRefusedTimes } from './refused-times.ts';
 
 const BUCKET_MS = 60_000;
 
-export type NonceLedger = ReturnType<typeof createNonceLedger>;
-
 interface Bucket {
   readonly digests: Set<string>;
   /** When the last of the nonces can no longer be replayed, according to the monotonic clock. */

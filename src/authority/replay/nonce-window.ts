@@ -9,8 +9,6 @@ const MARGIN_MS = 60_000;
 
 export type WindowVerdict = 'fresh' | 'nonce_replay' | 'stale_timestamp';
 
-export type NonceWindows = ReturnType<typeof createNonceWindows>;
-
 /** The number of windows that one call to `forgetIdle` examines, which takes about half a millisecond. */
 const LOOKED_AT = 5000;
 

@@ -6,8 +6,6 @@ import type { TimeRange } from '../../store/store.ts';
 
 const AT_MOST = 16;
 
-export type RefusedTimes = ReturnType<typeof createRefusedTimes>;
-
 export function createRefusedTimes(stored: readonly TimeRange[]) {
   let ranges = stored;
   return {
@@ -47,14 +45,6 @@ function joinNearest(ranges: readonly TimeRange[], now: number): readonly TimeRa
   );
 }
 
-/**
- * Heartbeats are acknowledged before they are stored, so a crash loses the nonces of the last ones. Therefore, the
- * range of their signing times is stored with each flush. A heartbeat signed within that range is acknowledged
- * immediately; for any other heartbeat, the nonce must be durable first. After a crash, everything signed within the
- * range is refused, no matter how the clock was set in the meantime.
- */
-export type UnstoredTimes = ReturnType<typeof createUnstoredTimes>;
-
 export interface UnstoredTimesOptions {
   readonly toleranceMs: number;
   /** How far ahead of the authority's clock a heartbeat may be signed without being durable first. */
@@ -63,6 +53,12 @@ export interface UnstoredTimesOptions {
   readonly lostTimes: () => readonly TimeRange[];
 }
 
+/**
+ * Heartbeats are acknowledged before they are stored, so a crash loses the nonces of the last ones. Therefore, the
+ * range of their signing times is stored with each flush. A heartbeat signed within that range is acknowledged
+ * immediately; for any other heartbeat, the nonce must be durable first. After a crash, everything signed within the
+ * range is refused, no matter how the clock was set in the meantime.
+ */
 export function createUnstoredTimes(options: UnstoredTimesOptions) {
   const { toleranceMs, reserveMs, lostTimes } = options;
   /** Nothing is covered before the first range is stored. */

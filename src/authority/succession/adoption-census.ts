@@ -153,7 +153,7 @@ export function laggardsIn({ active, followed }: NodeTally): number {
 }
 
 /** While two keys sign, nodes follow to the current one, even if the next one is staged already. */
-export function followedStatement({
+function followedStatement({
   staged,
   previous,
   inForce,

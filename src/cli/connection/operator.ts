@@ -28,7 +28,7 @@ import {
 import { REACH, serverOf } from './server.ts';
 import { agentKey } from './ssh-agent.ts';
 
-export const KEY_ID_OPTION = option('--key-id <id>', 'id of the operator key to sign with', {
+const KEY_ID_OPTION = option('--key-id <id>', 'id of the operator key to sign with', {
   env: 'MESH_OPERATOR_KEY_ID',
   fallback: FIRST_OPERATORS[0].key_id as string,
 });

@@ -275,7 +275,7 @@ const PATIENCE_MS = 60_000;
 const PLACE =
   'Copy the file that mesh-na authority-key prepare wrote next to the key of the authority, or give it to the signer as --next-key';
 
-export function checkSuccession(
+function checkSuccession(
   { staged, previous, has }: KeyChain,
   { held, named, isServing, now }: KeysHere,
 ): Finding {

@@ -143,7 +143,7 @@ function systemOutcome(error: NodeJS.ErrnoException): Outcome {
 const LINK = /\[([^\]]+)\]\(([^)]+)\)/g;
 
 /** Returns what to do about an error, as plain text; null for an unknown code. */
-export function cureOf({ status, wireCode, message }: AuthorityError): string | null {
+function cureOf({ status, wireCode, message }: AuthorityError): string | null {
   const known = Object.values(REFUSALS).filter(
     (refusal) => refusal.status === status && refusal.code === wireCode,
   );
@@ -174,7 +174,7 @@ const SILENCE: { readonly [code: string]: string } = {
 };
 
 /** Returns what to do when no answer arrived, or an answer that is not from an authority. */
-export function cureOfSilence({ code, cause }: AuthorityError): string | null {
+function cureOfSilence({ code, cause }: AuthorityError): string | null {
   if (code === 'unreadable_answer') {
     return 'Another server answers there: correct the address, or check the proxy in front of the authority.';
   }
@@ -196,14 +196,14 @@ const SYSTEM: { readonly [code: string]: string } = {
   EROFS: 'The file system is read-only: choose another place.',
 };
 
-export function cureOfSystemError(code: string): string | null {
+function cureOfSystemError(code: string): string | null {
   return SYSTEM[code] ?? null;
 }
 
 /** Differences beyond this are reported; authorities tolerate a few minutes. */
 const ODD_MS = 60_000;
 
-export function wrongClock(error: AuthorityError, now: number): string | null {
+function wrongClock(error: AuthorityError, now: number): string | null {
   if (error.status !== 401 || error.answeredAt === null) return null;
   const ahead = now - error.answeredAt;
   if (Math.abs(ahead) < ODD_MS) return null;
@@ -227,7 +227,7 @@ export function noteSignature(signature: OperatorSignature): void {
   used = signature;
 }
 
-export function wrongOperatorKey({ code, message }: AuthorityError): string | null {
+function wrongOperatorKey({ code, message }: AuthorityError): string | null {
   if (code !== 'admin_auth_failed' || used === null) return null;
   const { keyId, publicKey, keyFile, dataDir } = used;
   const list = 'run mesh-na operator-key list with another key to see the usable ones';

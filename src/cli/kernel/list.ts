@@ -11,22 +11,15 @@ import { asJson, type OutputOptions, printJsonList, printText } from './output.t
 import { type Column, openTable, type TableOptions } from './table.ts';
 import { countedParts } from './terminal.ts';
 
-/** Yields one value per row, for searching a whole list, and shows progress. */
-export async function* eachOf<Row, Value>(
-  what: string,
-  pages: AsyncIterable<readonly Row[]>,
-  pick: (row: Row) => Value,
-): AsyncGenerator<Value, void> {
-  for await (const rows of countedParts(`${what} read:`, pages)) yield* rows.map(pick);
-}
-
-/** All rows of a list, for who needs them at once. */
+/** All rows of a list, for who needs them at once; shows progress. */
 export async function rowsOf<Row>(
   what: string,
   pages: AsyncIterable<readonly Row[]>,
 ): Promise<Row[]> {
   const rows: Row[] = [];
-  for await (const row of eachOf(what, pages, (each) => each)) rows.push(row);
+  for await (const page of countedParts(`${what} read:`, pages)) {
+    for (const row of page) rows.push(row);
+  }
   return rows;
 }
 

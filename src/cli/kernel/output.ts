@@ -143,7 +143,7 @@ export interface StyledLine {
 
 export type Line = string | StyledLine;
 
-export function shownLine(line: Line): string {
+function shownLine(line: Line): string {
   return typeof line === 'string' ? printable(line) : line.styled;
 }
 

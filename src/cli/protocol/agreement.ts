@@ -1,4 +1,4 @@
-/** `mesh-na agreement`: agreements on capabilities between two sovereigns. */
+/** `mesh-na agreement` and `boundary`: agreements on capabilities, and decisions on requests under them. */
 
 import type { Command, Option } from 'commander';
 import { isJsonObject, type JsonObject } from '../../base/json/value.ts';
@@ -193,7 +193,7 @@ const DEFAULT_HOURS = 168;
 /** Ten years, as for certificates and treaties. */
 const MOST_HOURS = 87_600;
 
-export type WindowOptions = OptionsIn<ReturnType<typeof windowOptions>>;
+type WindowOptions = OptionsIn<ReturnType<typeof windowOptions>>;
 
 export interface ValidityWindow {
   readonly valid_from: string;
@@ -227,7 +227,7 @@ export function windowOf(
   return { valid_from, valid_until };
 }
 
-export function hoursFromNow(hours: number): string {
+function hoursFromNow(hours: number): string {
   return formatInstant(systemRuntime.now() + hours * HOUR_MS);
 }
 

@@ -1,4 +1,4 @@
-/** `mesh-na evidence`: signed statements about trust decisions of one sovereign on another. */
+/** `mesh-na evidence`, `disclosure` and `consensus`: proofs of a trust decision, of one capability, and of enough votes. */
 
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
 import { areTexts, isJsonObject, isList, type JsonObject } from '../../base/json/value.ts';

@@ -182,7 +182,7 @@ function isEmpty(roles: unknown): boolean {
   return roles === null || (Array.isArray(roles) && roles.length === 0);
 }
 
-export function treatyPages(client: PublicClient, filters: Sent<'listTreaties'>) {
+function treatyPages(client: PublicClient, filters: Sent<'listTreaties'>) {
   return pagesOf(
     (page) => client.listTreaties({ ...filters, ...page }),
     ({ recognition_treaties }) => recognition_treaties,
