@@ -110,6 +110,7 @@ for (const [name, owners] of [
       'src/edge/http/listener.ts',
       'src/edge/request/request-head.ts',
       'src/edge/http/response.ts',
+      'src/edge/http/passing.ts',
       'src/edge/http/send-reply.ts',
       'src/edge/http/server.ts',
       'src/edge/http/uploads.ts',

@@ -19,7 +19,7 @@ import { createAuthorityMetrics } from '../src/server/metrics/authority.ts';
 import { cellsIn } from '../src/server/metrics/history-cells.ts';
 import type { Store, StoredHistory } from '../src/store/store.ts';
 import { MINUTE } from './support/clock.ts';
-import { keptLog } from './support/link.ts';
+import { keptLog } from './support/kept-log.ts';
 
 const START = Date.parse('2027-06-02T12:00:00Z');
 const DONE: Answer = { ok: true, json: 'null' };

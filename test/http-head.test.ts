@@ -170,6 +170,7 @@ function headWith(name: string, value: string, target: { path?: string; query?: 
     header: (asked: string) => (has(asked) ? value : ''),
     headerLines: (asked: string) => (has(asked) ? [value] : []),
     peerAddress: () => '192.0.2.1',
+    isForwarded: false,
     ...target,
   };
 }

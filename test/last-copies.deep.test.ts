@@ -7,15 +7,16 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { createLogger } from '../src/base/log/logger.ts';
 import { ROUTES } from '../src/edge/routes/table.ts';
 import {
   createInstanceStatusMemory,
   instanceStatusIn,
+  noteAnswer,
 } from '../src/protocol/contract/instance-status.ts';
-import { createLastCopies } from '../src/server/link/last-copies.ts';
+import { createVacancy } from '../src/server/forward/vacancy.ts';
 import { assertEnded, invite } from './support/broken-disk.ts';
 import { cuttableProxy, placeOf, testInstances, until } from './support/instances.ts';
+import { keptLog } from './support/kept-log.ts';
 import { startCluster } from './support/postgresql.ts';
 import { get, joinedNode, operate, outcome, type Received, send } from './support/requests.ts';
 import { smallDisk } from './support/small-disk.ts';
@@ -31,48 +32,35 @@ test('the description of the routes says which have last copies', () => {
   assert.deepEqual(described.sort(), COPIED);
 });
 
-test('copies are stale only when neither database nor writer can be reached for the length of a lease', () => {
+test('nobody is active only when neither database nor active instance was reached for the length of a lease', () => {
   let at = 10_000;
-  let isLinked = false;
-  let completeUntil: number | null = null;
   const memory = createInstanceStatusMemory();
   const instanceStatus = instanceStatusIn(memory);
-  const lines: string[] = [];
-  const copies = createLastCopies({
-    client: { isLinked: () => isLinked, completeUntil: () => completeUntil },
-    memory,
-    leaseMs: 1500,
-    logger: createLogger({
-      level: 'INFO',
-      format: 'text',
-      destination: { write: (text) => lines.push(text) },
-      now: () => at,
-    }),
-    elapsed: () => at,
-    now: () => 1_700_000_000_000 + at,
-  });
-  function missedAfter(milliseconds: number): number | null {
+  const { logger, text } = keptLog();
+  const vacancy = createVacancy({ memory, leaseMs: 1500, logger, elapsed: () => at });
+  function missedAfter(milliseconds: number): boolean {
     at += milliseconds;
-    copies.missed();
-    return instanceStatus.staleSince();
+    vacancy.missed();
+    return instanceStatus.isVacant();
   }
 
-  assert.equal(missedAfter(5000), null, 'there are no copies');
-  completeUntil = at;
-  isLinked = true;
-  assert.equal(missedAfter(5000), null, 'the writer is reached');
-  completeUntil = at;
-  isLinked = false;
-  assert.equal(missedAfter(1499), null, 'the writer may still have the right to write');
-  copies.reached();
-  assert.equal(missedAfter(1499), null, 'another may have it since');
-  assert.equal(missedAfter(1), 1_700_000_000_000 + 20_000, 'in whole seconds, and never too late');
-  assert.equal(missedAfter(100), 1_700_000_000_000 + 20_000);
-  copies.reached();
-  assert.equal(instanceStatus.staleSince(), null);
+  assert.equal(missedAfter(1499), false, 'the last one may still have the right to write');
+  noteAnswer(memory);
+  assert.equal(missedAfter(5000), false, 'the active instance has answered');
+  assert.equal(missedAfter(1499), false);
+  vacancy.reached();
+  assert.equal(missedAfter(1499), false, 'another may have the right since');
+  assert.equal(missedAfter(1), true);
+  assert.equal(missedAfter(100), true);
+  noteAnswer(memory);
+  assert.equal(missedAfter(100), false);
+  assert.equal(missedAfter(1500), true);
+  vacancy.reached();
+  assert.equal(instanceStatus.isVacant(), false);
+  const levels = text().trim().split('\n');
   assert.deepEqual(
-    lines.map((line) => line.split(' ')[1]),
-    ['WARNING', 'INFO'],
+    levels.map((line) => line.split(' ')[1]),
+    ['WARNING', 'INFO', 'WARNING', 'INFO'],
     'each is said once',
   );
 });
@@ -150,6 +138,8 @@ test('while the disk of the database is full, only its writer ends, followers se
   const node = await joinedNode(writer.na);
   assert.equal(outcome(await operate(writer.na, '/admin/revoke', { cert_id: node.certId })), '200');
 
+  // Each has the answers that it has passed on.
+  for (const { na } of followers) assert.equal(outcome(await get(na, '/crl')), '200');
   disk.fill();
   await invite(writer);
   await assertEnded(writer, /No space left on device/);

@@ -25,7 +25,7 @@ test('the service keeps its state in the database that --store names, through st
   assert.deepEqual((ready.body as { database: unknown }).database, {
     backend: 'postgresql',
     writable: true,
-    schema_version: 6,
+    schema_version: 7,
   });
   assert.equal(outcome(await operate(first.na, '/admin/invite')), '200');
   const stopped = await first.end('SIGTERM');

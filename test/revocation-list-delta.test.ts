@@ -11,11 +11,7 @@ import { portableSha256 } from '../src/client/sha256.ts';
 import {
   createRevisionEnds,
   endOf,
-  endsAfter,
   KEPT_REVISIONS,
-  newestSequence,
-  noteEnd,
-  takeEnds,
 } from '../src/protocol/contract/revision-ends.ts';
 import type { CertificateRevocationList } from '../src/protocol/records/revocation-list.ts';
 import {
@@ -149,28 +145,6 @@ test('can start at any of the last 10,000 versions, and at none before them', ()
   for (let sequence = 30_000 - KEPT_REVISIONS; sequence <= 30_000; sequence += 1) {
     assert.equal(endOf(ends, sequence), 4 * sequence - 1);
   }
-});
-
-test('another process knows the ends of the last 10,000 versions, however often it takes over new ones', () => {
-  const ends = createRevisionEnds();
-  const copy = createRevisionEnds();
-  let taken = -1;
-  let sequence = 0;
-  for (const count of [1, 1, 3, 20_000, 2]) {
-    for (let issued = 0; issued < count; issued += 1) {
-      sequence += 1;
-      noteEnd(ends, sequence, 7 * sequence);
-    }
-    const noted = endsAfter(ends, taken);
-    assert.ok(noted.length <= 2 * (KEPT_REVISIONS + 1), `${noted.length}`);
-    takeEnds(copy, noted);
-    taken = newestSequence(ends);
-    assert.equal(taken, sequence);
-    for (let kept = Math.max(0, sequence - KEPT_REVISIONS); kept <= sequence; kept += 1) {
-      assert.equal(endOf(copy, kept), 7 * kept);
-    }
-  }
-  assert.deepEqual(endsAfter(ends, taken), []);
 });
 
 test('the vectors of a delta are valid', async () => {

@@ -54,6 +54,8 @@ export interface EdgeOptions {
 
 export interface EdgeConfig extends EdgeOptions {
   readonly instance: Instance;
+  /** How long a request is held while no instance is active, in milliseconds. */
+  readonly holdMs: number;
   /** The most connections that one edge holds open. */
   readonly maxConnections: number;
   /** The most readers of the event stream on one edge. */

@@ -14,10 +14,20 @@ import type { NamedRoute } from '../protocol/route-description.ts';
 import type { HeartbeatSessions } from './auth/session.ts';
 import type { EdgeSettings } from './edge-config.ts';
 import type { EventReaders } from './events/event-readers.ts';
+import type { Forwarder } from './forward/forwarder.ts';
 import type { RateLimits } from './limits/rate-limit.ts';
 import type { RequestQueue } from './limits/request-queue.ts';
 import type { UnprovenBodies } from './limits/unproven-bodies.ts';
 import type { EdgeMetrics } from './metrics.ts';
+import type { Conditions, Reply } from './reply.ts';
+
+/** A request that a copy may answer while nobody is active. */
+export interface CopyRequest extends Conditions {
+  readonly path: string;
+  readonly method: string;
+  readonly rawQuery: string;
+  readonly baseUrl: string;
+}
 
 /** Functions that render documents as the content of live pages. */
 export type LiveRenderers = Readonly<
@@ -47,8 +57,12 @@ export interface Edge {
   exposition(): Promise<string>;
   /** Whether the authority's thread hangs. */
   isAuthoritySilent(): boolean;
-  /** Null if no other instance can write, so that local copies are always current. */
+  /** Null if no other instance can become active, so that local copies are always current. */
   readonly instanceStatus: InstanceStatus | null;
+  /** Null if no other instance can become active. */
+  readonly forwarder: Forwarder | null;
+  /** The answer while nobody is active; null if there is none, or if an instance may be active. */
+  lastCopy(request: CopyRequest): Reply | Promise<Reply> | null;
   /** Milliseconds on the monotonic clock. */
   readonly startedAt: number;
   /** All routes, for the pages and documents that describe them. */

@@ -1,6 +1,6 @@
 /** The metrics of one edge about the requests it serves ([core-4-15] and more). */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { REQUEST_SECONDS } from '../protocol/contract/history-cells.ts';
+import { REQUEST_SECONDS, STORE_SECONDS } from '../protocol/contract/history-cells.ts';
 import type { RateBucket } from '../protocol/route-description.ts';
 
 /** The metrics of an edge so far, as plain values. */
@@ -70,6 +70,18 @@ export function createEdgeMetrics() {
     registers,
   });
 
+  const passed = new Counter({
+    name: 'mesh_na_forwarded_requests_total',
+    help: 'Requests that the active instance has answered for this standby',
+    registers,
+  });
+  const linkAnswers = new Histogram({
+    name: 'mesh_na_link_round_trip_seconds',
+    help: 'Time the active instance took to answer when this standby asked whether it is there',
+    buckets: STORE_SECONDS,
+    registers,
+  });
+
   const routes = new Map<string, RouteTally>();
   const acceptances = new Map<string, Tally>();
   const rejections = new Map<string, Tally>();
@@ -88,6 +100,8 @@ export function createEdgeMetrics() {
       tally.pending += 1;
       count(ofRoute, seconds);
     },
+    /** Counts a request that another instance has answered. */
+    passed: () => passed.inc(),
     rateLimited: (bucket: LimitName) => limited.inc({ bucket }),
     /** Counts a request that was refused because it had waited too long. */
     shed: () => shed.inc(),
@@ -109,6 +123,8 @@ export function createEdgeMetrics() {
     eventReaders: (difference: 1 | -1) => eventReaders.inc(difference),
     /** Counts an event reader that was ended because it stalled. */
     eventReaderCut: () => eventReadersCut.inc(),
+    /** The active instance has answered this one after this many milliseconds. */
+    answered: (milliseconds: number) => linkAnswers.observe(milliseconds / 1000),
     async report(): Promise<MetricsReport> {
       for (const { answers } of routes.values()) {
         for (const tallies of answers.values()) report(tallies.values());

@@ -54,12 +54,14 @@ export interface RouteDescription {
   readonly growsWithNetwork?: true;
   /** The answer has an `ETag`, and a client that sends it back gets a 304. */
   readonly hasEtag?: true;
-  /** While no writer is known, its last answer is repeated, marked as possibly outdated [link-6]. */
+  /** While no instance is active, its last answer is repeated, marked as possibly outdated [link-6]. */
   readonly hasLastCopy?: true;
   /** The answer depends on the URL under which the client reached this service. */
   readonly usesBaseUrl?: true;
   /** Whether the service lives or is ready: answered before everything that waits. */
   readonly isProbe?: true;
+  /** Every instance answers it, whether it is active or not [link-3]. */
+  readonly isOwn?: true;
   /** The answer continues until either side ends it. */
   readonly isStream?: true;
   readonly summary: string;

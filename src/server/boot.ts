@@ -13,7 +13,11 @@ import { createRequestQueue } from '../edge/limits/request-queue.ts';
 import type { MetricsReport } from '../edge/metrics.ts';
 import type { CommandReference } from '../pages/reference/command-reference.ts';
 import { type Call, UNAVAILABLE } from '../protocol/contract/calls.ts';
-import { documentText, publishedDocument } from '../protocol/contract/documents.ts';
+import {
+  documentText,
+  type PublishedDocument,
+  publishedDocument,
+} from '../protocol/contract/documents.ts';
 import { createDocumentPublisher } from '../protocol/contract/publications.ts';
 import { instantOf } from '../protocol/records/record.ts';
 import type { RefusalName } from '../protocol/refusals.ts';
@@ -26,7 +30,6 @@ import { createBackground } from './lifecycle/background.ts';
 import { createFatal, type Fatal } from './lifecycle/fatal.ts';
 import { createLifecycle, type StopPatience } from './lifecycle/lifecycle.ts';
 import { freeSpace } from './lifecycle/system-limits.ts';
-import { withdrawAll } from './link/client.ts';
 import { type AuthorityMetrics, createAuthorityMetrics } from './metrics/authority.ts';
 import type { AuthorityCounts } from './metrics/state.ts';
 import { type Role, STARTING } from './role.ts';
@@ -116,6 +119,8 @@ export async function startAuthority(
     end: onFatal,
   });
   let role: Role = STARTING;
+  /** The revocation list that was passed on last. */
+  let lastList: PublishedDocument | undefined;
   /** Each stops a component that could still answer. */
   const silencers: (() => void | Promise<void>)[] = [() => role.seal()];
   // Edges may already exist, but they cannot be called before the front is open.
@@ -145,16 +150,12 @@ export async function startAuthority(
   const joined = await joinInstances({
     config,
     instanceId,
-    program: version,
     signer,
     publisher,
-    queue,
-    limits,
     logger,
     metrics,
     runtime: options.runtime,
-    now: runtime.now,
-    edgesCaughtUp,
+    gateFailed: (cause) => fatal('gate thread', cause),
     lost: (problem) => fatal('ownership', new Error(problem)),
   }).catch(async (cause) => {
     await signer.close();
@@ -189,7 +190,7 @@ export async function startAuthority(
       return joined.rows();
     },
     instancesWithout: (publicKey: string) =>
-      joined.followers().filter(({ nextKey }) => nextKey !== publicKey).length,
+      joined.standbys().filter(({ nextKey }) => nextKey !== publicKey).length,
   };
   const ofState: StateContext = {
     config,
@@ -218,15 +219,12 @@ export async function startAuthority(
       'store',
       `${turn.holder} is the writer; this instance is waiting for its turn`,
     );
-    const waiting = waitForTurn(ofState, instanceStatus);
+    const waiting = waitForTurn(ofState, joined.looked, () => lastList);
     role = waiting;
     const opened = await turn.opening;
     if (lifecycle.state !== 'serving') return opened.store.abandon();
-    joined.unfollow();
     const ready = opened.tenure && (await waiting.take(opened.tenure.previousOwner));
     const seen = waiting.seen();
-    // The authority republishes them: those of the previous writer may be outdated.
-    withdrawAll(publisher);
     const writer = await write(opened, ready, seen);
     if (lifecycle.state !== 'serving') return;
     lead(writer, opened);
@@ -238,22 +236,26 @@ export async function startAuthority(
   try {
     const first = turn.opened && (await write(turn.opened, null, null));
     if (first !== null && turn.opened !== null) lead(first, turn.opened);
-    const here: Call = (instanceStatus === null && first?.call) || joined.callRouter.call;
+    const here: Call = (instanceStatus === null && first?.call) || joined.call;
     const host: EdgeHost = {
       call: here,
       queue,
-      relay: instanceStatus === null ? null : joined.callRouter.relay,
       publisher,
-      limits: instanceStatus === null ? limits : joined.callRouter.limits,
+      limits,
       viewers: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
       clock: clock.anchor,
       manualTime,
       beats,
       instanceStatus: instanceStatus?.memory ?? null,
+      socketFolder: joined.socketFolder,
+      copied(copy) {
+        if (copy.path === '/crl') lastList = copy.document;
+        void front.then((opened) => opened.keepCopy(copy));
+      },
       log: (lines) => destination.write(lines),
       exposition(reports) {
         if (instanceStatus !== null)
-          metrics.instanceStatus(instanceStatus, joined.followers(), joined.leaseRemaining());
+          metrics.instanceStatus(instanceStatus, joined.standbys(), joined.leaseRemaining());
         // Only the writer reports the counts, so that they appear once.
         return exposition(role.call ?? (() => UNAVAILABLE), metrics, reports);
       },
@@ -279,6 +281,7 @@ export async function startAuthority(
     silencers.push(serving.abandon);
     enders.push(serving.abandon);
     frontOpened(serving);
+    joined.follow(serving.forwardTo);
     if (config.heartbeatSession !== null) {
       const { genesis } = config;
       const use = serving.useSessionSecret;
@@ -328,9 +331,7 @@ export async function startAuthority(
         lifecycle.stop(
           {
             announce: serving.announce,
-            async drain() {
-              await Promise.all([serving.drain(), joined.halt()]);
-            },
+            drain: serving.drain,
             cut: serving.cut,
             async flush() {
               turn.giveUp();
@@ -345,7 +346,7 @@ export async function startAuthority(
               if (instanceStatus !== null) fatal('stop', new Error(OVERRUN));
             },
             async close() {
-              joined.close();
+              await joined.close();
               await serving.close();
               pulse.end();
               await Promise.all([watchdog.end(), signer.close()]);
@@ -359,7 +360,7 @@ export async function startAuthority(
       role.seal();
       role.endReaders();
       turn.giveUp();
-      joined.close();
+      await joined.close();
       for (const ender of enders) await ender();
       await role.abandon();
       await Promise.all([...threads.map((thread) => thread.end()), watchdog.end(), signer.close()]);

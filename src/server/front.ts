@@ -12,6 +12,7 @@ import {
   type Edges,
   type EdgeThread,
   serveOnThreads,
+  socketIn,
 } from './threads/edge-threads.ts';
 import { serveEdge } from './threads/serving-edge.ts';
 
@@ -59,6 +60,8 @@ function serveHere(
     // The thread that answers is that of the authority.
     isAuthoritySilent: () => false,
     instanceStatus,
+    socketPath: socketIn(host, 0),
+    share: host.copied,
     exposition: async (report) => host.exposition([await report()]),
   });
   return {
@@ -71,6 +74,8 @@ function serveHere(
     reports: async () => [await edge.report()],
     useTls: edge.useTls,
     useSessionSecret: edge.useSessionSecret,
+    forwardTo: edge.forwardTo,
+    keepCopy: edge.keepCopy,
     settle: () => Promise.resolve(),
     barrier: edge.barrier,
   };
@@ -86,7 +91,8 @@ function edgeConfigOf(config: Config, instance: Instance, commands: CommandRefer
     proxyHops: config.proxyHops,
     corsOrigins: config.corsOrigins,
     maxRequestBytes: config.maxRequestBytes,
-    maxConnections: connectionsPerThread(config.threads),
+    maxConnections: connectionsPerThread(config.threads, config.link !== null),
+    holdMs: config.link?.holdMs ?? 0,
     longestWaitMs: config.longestWaitMs,
     maxEventReaders: Math.ceil(config.eventReaders / config.threads),
     maxFeedEntries: config.maxFeedEntries,
@@ -107,9 +113,12 @@ function edgeConfigOf(config: Config, instance: Instance, commands: CommandRefer
 /** File descriptors reserved for everything other than connections: the store, the log, threads, event loops. */
 const RESERVED = 128;
 
-/** How many connections each of `threads` threads can hold within the process's limit on file descriptors. */
-export function connectionsPerThread(threads: number): number {
+/**
+ * How many connections each of `threads` threads can hold within the process's limit on file descriptors. If instances
+ * forward to each other, each connection may need another one.
+ */
+export function connectionsPerThread(threads: number, isLinked = false): number {
   const limit = openFileLimit('self') ?? Number.POSITIVE_INFINITY;
-  const available = Math.max(RESERVED, limit - RESERVED);
+  const available = Math.max(RESERVED, limit - RESERVED) / (isLinked ? 2 : 1);
   return Math.max(1, Math.floor(available / threads));
 }

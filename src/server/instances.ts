@@ -1,25 +1,28 @@
 /**
- * Coordinates this instance with the others that serve the same state: who writes, and the link between the writer and
- * its followers.
+ * Coordinates this instance with the others that serve the same state: which one is active, how the others reach it, and
+ * what it knows about them.
  */
 
-import { compareCodePoints } from '../base/json/write.ts';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Logger } from '../base/log/logger.ts';
 import type { Runtime } from '../base/runtime.ts';
 import type { AuthoritySigner } from '../base/signer/authority-signer.ts';
 import type { Instance } from '../edge/edge-config.ts';
-import type { LocalRateLimits } from '../edge/limits/rate-limit.ts';
-import type { RequestQueue } from '../edge/limits/request-queue.ts';
-import { type Call, onceConfirmed } from '../protocol/contract/calls.ts';
+import type { Active } from '../edge/forward/target.ts';
+import { type Call, onceConfirmed, UNAVAILABLE } from '../protocol/contract/calls.ts';
 import {
   createInstanceStatusMemory,
   type InstanceStatus,
   instanceStatusIn,
-  type LinkedFollower,
+  noteActive,
+  noteLag,
   noteMove,
-  noteWriter,
+  noteTerm,
 } from '../protocol/contract/instance-status.ts';
 import type { DocumentPublisher } from '../protocol/contract/publications.ts';
+import type { AuthorityKey } from '../protocol/records/authority-chain.ts';
 import type { DashboardInstance } from '../protocol/rows/dashboard.ts';
 import { networkOf } from '../store/network-identity.ts';
 import {
@@ -31,116 +34,140 @@ import {
   type Tenure,
 } from '../store/open.ts';
 import { clockSentence, MOST_CLOCK_DIFFERENCE_MS } from '../store/postgresql/clock-difference.ts';
+import { keepInstanceRow, type OwnRow, type SeenInstance } from '../store/postgresql/instances.ts';
+import type { SeenHolder } from '../store/postgresql/lease.ts';
+import { leaseClock, pauseOn } from '../store/postgresql/lease-clock.ts';
 import { agreedSettings } from './config/agreed-settings.ts';
 import type { Config } from './config/load.ts';
-import { type CallRouter, createCallRouter } from './link/call-router.ts';
-import { createLinkClient } from './link/client.ts';
-import { openLinkHost } from './link/host.ts';
-import { createLinkKeys } from './link/keys.ts';
-import { createLastCopies } from './link/last-copies.ts';
-import { tlsWires } from './link/tls-wires.ts';
+import { keysIn } from './derived-secret.ts';
+import { openGateThread } from './forward/gate-thread.ts';
+import { createForwardKeys } from './forward/keys.ts';
+import { createVacancy } from './forward/vacancy.ts';
 import type { AuthorityMetrics } from './metrics/authority.ts';
 
 export interface InstancesOptions extends Pick<StoreOptions, 'instanceId' | 'lost'> {
   readonly config: Config;
-  /** The program version; only instances with the same one link to each other. */
-  readonly program: string;
   readonly signer: AuthoritySigner;
   readonly publisher: DocumentPublisher;
-  /** The queue of this thread. */
-  readonly queue: RequestQueue;
-  /** The rate limit counts of this instance, which apply to all instances while it is the writer. */
-  readonly limits: LocalRateLimits;
   readonly logger: Logger;
-  readonly metrics: Pick<AuthorityMetrics, 'linkAnswered' | 'leaseConfirmed' | 'databaseClock'>;
+  readonly metrics: Pick<AuthorityMetrics, 'leaseConfirmed' | 'databaseClock'>;
   /** Its time is the system time. */
   readonly runtime: Runtime;
-  /** Milliseconds since the epoch, by the service's clock. */
-  now(): number;
-  /** Resolves once no edge can still be reading a document that was replaced before this call. */
-  edgesCaughtUp(): Promise<void>;
+  /** The thread at which other instances arrive has failed. */
+  gateFailed(cause: unknown): void;
+}
+
+/** The state that an instance keeps ready. */
+export interface StandbyState {
+  /** Null while there is none. */
+  readonly revision: number | null;
+  /** How many revisions it is behind; null while there is none. */
+  readonly lag: number | null;
+  /** The keys of the authority in it. */
+  readonly keys: readonly AuthorityKey[];
 }
 
 export interface Instances {
-  /** Null if no other instance can write. */
+  /** Null if no other instance can become active. */
   readonly instanceStatus: InstanceStatus | null;
   readonly turn: Turn;
-  /** Routes the calls of edges if another instance can write. */
-  readonly callRouter: CallRouter;
-  /** The followers linked to this instance. */
-  followers(): readonly LinkedFollower[];
-  /** If this instance is the writer: it and its followers; null if instances are not linked. */
+  /** The authority in this process; refuses everything while another instance is active. */
+  readonly call: Call;
+  /** Where edges take what other instances forward; null if they forward nothing. */
+  readonly socketFolder: string | null;
+  /** The other instances, while this one is active. */
+  standbys(): readonly SeenInstance[];
+  /** If this instance is active: it and the others; null if instances do not forward to each other. */
   rows(): readonly DashboardInstance[] | null;
-  /** Makes this instance answer as the writer from now on. */
+  /** Calls back with the active instance whenever that changes, and now. */
+  follow(listener: (active: Active) => void): void;
+  /** Notes how the state fares that this instance keeps ready. */
+  looked(state: StandbyState): void;
+  /** Makes this instance active. */
   lead(call: Call, tenure: Tenure): void;
-  /** Ends the link to the previous writer. */
-  unfollow(): void;
-  /** Stops followers from sending requests; resolves when those already sent are answered. */
-  halt(): Promise<void>;
-  /** How many milliseconds this instance may keep writing without renewing its lease; 0 while it is not the writer. */
+  /** How many milliseconds this instance may stay active without renewing its lease; 0 while it is not active. */
   leaseRemaining(): number;
-  close(): void;
+  close(): Promise<void>;
 }
 
 interface Turn {
-  /** Null while another instance is the writer. */
+  /** Null while another instance is active. */
   readonly opened: OpenedStore | null;
-  /** Resolves when this instance becomes the writer. */
+  /** Resolves when this instance may become active. */
   readonly opening: Promise<OpenedStore>;
-  /** The name of the writer. */
+  /** The name of the active instance. */
   readonly holder: string;
   /** Stops waiting. */
   giveUp(): void;
 }
 
-/** Resolves when this instance is the writer, or knows who is; rejects with a one-sentence error. */
+/** How often the keys of the authority are looked for. */
+const KEYS_MS = 1000;
+
+/** Resolves when this instance may become active, or knows who is; rejects with a one-sentence error. */
 export async function joinInstances(options: InstancesOptions): Promise<Instances> {
-  const { config, publisher, limits, logger, metrics, runtime } = options;
+  const { config, instanceId, publisher, logger, metrics, runtime } = options;
   const { elapsed } = runtime;
+  const clock = leaseClock(runtime);
   const instanceStatus =
     config.database === null ? null : instanceStatusIn(createInstanceStatusMemory());
+  const listeners: ((active: Active) => void)[] = [];
+  let active: Active = null;
+  let holder: SeenHolder | null = null;
+  let led: Call | null = null;
   let leaseRemaining = () => 0;
+  let standbyState: StandbyState = { revision: null, lag: null, keys: [] };
+  /** The smallest since the row was last written: what was stored a moment ago is no lag. */
+  let leastLag: number | null = null;
 
-  const link = config.link && linkSecrets(options);
-  const host =
-    config.link &&
-    link &&
-    (await openLinkHost({
-      ...link,
-      address: config.link,
-      publisher,
-      logger,
-      elapsed,
-    }));
-  const client =
-    link &&
+  const keys =
     instanceStatus &&
-    createLinkClient({
-      ...link,
-      publisher,
-      instanceStatus,
-      logger,
-      elapsed,
-      linked() {
-        lastCopies?.reached();
-        callRouter.resume();
-      },
-      edgesCaughtUp: options.edgesCaughtUp,
-      answered: metrics.linkAnswered,
-    });
-  const lastCopies =
-    client &&
+    createForwardKeys({ signer: options.signer, genesis: config.genesis, elapsed });
+  const gate = config.link && keys && (await openGate(config.link, keys.accepted()));
+  const vacancy =
     instanceStatus &&
-    createLastCopies({
-      client,
+    createVacancy({
       memory: instanceStatus.memory,
       leaseMs: config.database?.leaseMs ?? 0,
       logger,
       elapsed,
-      now: options.now,
     });
-  const holdMs = config.link?.holdMs ?? 0;
-  const callRouter = createCallRouter({ client, holdMs, rateLimits: config.rateLimits, elapsed });
+
+  async function openGate({ host, port }: { host: string; port: number }, accepted: SharedKeys) {
+    const folder = await mkdtemp(join(tmpdir(), 'mesh-na-'));
+    const slots =
+      config.threads === 1 ? [0] : Array.from({ length: config.threads }, (_, i) => i + 1);
+    const sockets = slots.map((slot) => join(folder, String(slot)));
+    const given = { host, port, sockets, keys: accepted };
+    try {
+      return { folder, ...(await openGateThread(given, options.gateFailed)) };
+    } catch (cause) {
+      await rm(folder, { recursive: true });
+      throw cause;
+    }
+  }
+
+  /** Calls back with who is active. */
+  function note(next: Active): void {
+    active = next;
+    for (const listener of listeners) listener(active);
+  }
+
+  /** Other keys may be held than a second ago, and others may sign. */
+  function refresh(): void {
+    if (keys === null) return;
+    gate?.accept(keys.accepted());
+    if (active === 'this instance' || holder === null || gate === null) return;
+    const { epoch, link } = holder;
+    note(link === null ? null : { epoch, address: link, keys: keys.offered() });
+  }
+
+  publisher.follow(({ name, document }) => {
+    if (name !== 'authority_keys') return;
+    keys?.know(keysIn(document));
+    // Another key signs once this publication is complete, and one that was stolen no longer proves anything.
+    setImmediate(refresh);
+  });
 
   /** Called when a move begins or ends, while this instance waits for it. */
   function noteMoving(isMoving: boolean): void {
@@ -152,21 +179,53 @@ export async function joinInstances(options: InstancesOptions): Promise<Instance
     logger.write('INFO', 'store', text);
   }
 
-  function close(): void {
-    client?.close();
-    host?.close();
+  function noteHolder(seen: SeenHolder | null): void {
+    vacancy?.reached();
+    noteMoving(seen?.isMoving === true);
+    if (seen === null || instanceStatus === null) return;
+    const isOther = seen.epoch !== holder?.epoch || seen.link !== holder.link;
+    holder = seen;
+    if (gate !== null) noteTerm(instanceStatus.memory, seen.epoch);
+    if (isOther) refresh();
+  }
+
+  function ownRow(): OwnRow {
+    const { revision, lag } = standbyState;
+    const behind = lag === null ? null : Math.min(lag, leastLag ?? lag);
+    leastLag = null;
+    const isActive = active === 'this instance';
+    return { isActive, revision, lag: isActive ? 0 : behind, nextKey: keys?.nextKey() ?? null };
+  }
+
+  const refreshing = setInterval(refresh, KEYS_MS).unref();
+  const row =
+    config.database &&
+    keepInstanceRow({
+      address: config.database.address(),
+      leaseMs: config.database.leaseMs,
+      clock,
+      id: instanceId,
+      name: processName(),
+      link: gate?.address ?? null,
+      own: ownRow,
+    });
+
+  async function close(): Promise<void> {
+    clearInterval(refreshing);
+    await Promise.all([row?.close(), gate?.close()]);
+    if (gate !== null) await rm(gate.folder, { recursive: true, force: true });
+  }
+
+  function standbys(): readonly SeenInstance[] {
+    return active === 'this instance' ? (row?.others() ?? []) : [];
   }
 
   const turn = await takeTurn(config, {
-    instanceId: options.instanceId,
+    instanceId,
     runtime,
-    link: host?.address ?? null,
-    seen(holder) {
-      lastCopies?.reached();
-      noteMoving(holder?.isMoving === true);
-      if (holder !== null && holder.link !== null) client?.follow({ ...holder, link: holder.link });
-    },
-    missed: () => lastCopies?.missed(),
+    link: gate?.address ?? null,
+    seen: noteHolder,
+    missed: () => vacancy?.missed(),
     cannotWrite: (problem) =>
       logger.write(
         'ERROR',
@@ -177,52 +236,62 @@ export async function joinInstances(options: InstancesOptions): Promise<Instance
     clockCompared: followDatabaseClock(logger, metrics.databaseClock),
     delayed: (reason) => logger.write('WARNING', 'store', reason),
     lost: options.lost,
-  }).catch((cause) => {
-    close();
+  }).catch(async (cause) => {
+    await close();
     throw cause;
   });
 
   return {
     instanceStatus,
     turn,
-    callRouter,
-    followers: () => host?.followers() ?? [],
-    rows: () => host && instanceRows(options.instanceId, host.followers()),
+    call: (name, given) => led?.(name, given) ?? UNAVAILABLE,
+    socketFolder: gate?.folder ?? null,
+    standbys,
+    rows: () => gate && instanceRows(instanceId, standbys()),
+    follow(listener) {
+      listeners.push(listener);
+      listener(active);
+    },
+    looked(state) {
+      if (instanceStatus === null || active === 'this instance') return;
+      standbyState = state;
+      noteLag(instanceStatus.memory, state.lag);
+      leastLag = state.lag === null ? null : Math.min(state.lag, leastLag ?? state.lag);
+      keys?.know(state.keys);
+    },
     lead(call, { epoch, heldSince, isHeld, remaining }) {
       if (instanceStatus === null) return;
-      noteWriter(instanceStatus.memory, epoch);
       leaseRemaining = remaining;
       const confirmed = onceConfirmed(call, heldSince, elapsed);
-      host?.startServing({ epoch, call: confirmed, queue: options.queue, limits, heldSince });
-      callRouter.lead({ call: confirmed, limits, isHeld });
+      const patience = config.link?.holdMs ?? 0;
+      led = (name, given) =>
+        isHeld() || name === 'checkReadiness'
+          ? confirmed(name, given)
+          : untilHeld(isHeld, patience).then(() => confirmed(name, given));
+      vacancy?.reached();
+      noteActive(instanceStatus.memory, epoch);
+      note('this instance');
       logger.write('INFO', 'store', `This instance is the writer, as holder ${epoch} of the lease`);
     },
-    unfollow: () => client?.close(),
-    halt: () => host?.halt() ?? Promise.resolve(),
     leaseRemaining: () => leaseRemaining(),
     close,
   };
+
+  /** While the lease has run out, its renewal may be on its way. */
+  async function untilHeld(isHeld: () => boolean, patience: number): Promise<void> {
+    const deadline = elapsed() + patience;
+    while (!isHeld() && elapsed() < deadline) await pauseOn(clock, RENEWAL_MS);
+  }
 }
+
+/** How often a request that waits for the renewal of the lease looks for it. */
+const RENEWAL_MS = 50;
+
+type SharedKeys = Parameters<typeof openGateThread>[0]['keys'];
 
 export function haModeOf({ database, link }: Config): Instance['haMode'] {
   if (database === null) return 'single';
   return link === null ? 'standby' : 'linked';
-}
-
-/** The secrets that two instances share to authenticate their link. */
-function linkSecrets({
-  config,
-  instanceId,
-  signer,
-  program,
-  publisher,
-  logger,
-  runtime: { elapsed },
-}: InstancesOptions) {
-  const keys = createLinkKeys({ signer, genesis: config.genesis, publisher, elapsed });
-  const wires = tlsWires({ keys, warn: (problem) => logger.write('WARNING', 'link', problem) });
-  const { nextKey } = keys;
-  return { wires, program, nextKey, name: processName(), instance: instanceId };
 }
 
 type TurnOptions = Pick<Candidate, 'link' | 'seen' | 'missed' | 'cannotWrite'> &
@@ -260,17 +329,12 @@ async function takeTurn(
     : { opened: first, opening, holder: 'this instance', giveUp };
 }
 
-/** The writer first, then the others by id. */
-function instanceRows(writer: string, followers: readonly LinkedFollower[]): DashboardInstance[] {
-  const others = followers.toSorted((a, b) => compareCodePoints(a.instance, b.instance));
+/** The active instance first, then the others by id. */
+function instanceRows(active: string, standbys: readonly SeenInstance[]): DashboardInstance[] {
   return [
-    { instance: writer, role: 'writer', lag_revisions: 0 },
-    ...others.map(
-      ({ instance, lag }): DashboardInstance => ({
-        instance,
-        role: 'follower',
-        lag_revisions: lag,
-      }),
+    { instance: active, role: 'writer', lag_revisions: 0 },
+    ...standbys.map(
+      ({ id, lag }): DashboardInstance => ({ instance: id, role: 'follower', lag_revisions: lag }),
     ),
   ];
 }

@@ -5,13 +5,13 @@ import type { SeenList, SeenState } from '../authority/open.ts';
 import { type AuthorityState, createAuthorityState } from '../authority/state.ts';
 import { createSuccessor, type Successor } from '../authority/successor.ts';
 import { problemText } from '../base/log/problem.ts';
-import { type InstanceStatus, noteLag } from '../protocol/contract/instance-status.ts';
-import type { DocumentPublisher } from '../protocol/contract/publications.ts';
-import { lastRevokedIn, newestSequence } from '../protocol/contract/revision-ends.ts';
+import type { PublishedDocument } from '../protocol/contract/documents.ts';
+import { lastRevokedIn, sequenceIn } from '../protocol/contract/revision-ends.ts';
 import { networkOf } from '../store/network-identity.ts';
 import { followDatabase } from '../store/open.ts';
 import { leaseClock } from '../store/postgresql/lease-clock.ts';
 import { settleIdentityFiles } from './identity-files.ts';
+import type { StandbyState } from './instances.ts';
 import { type Role, STARTING } from './role.ts';
 import { type StateContext, stateOptions } from './writer.ts';
 
@@ -22,43 +22,33 @@ export interface Waiting extends Role {
   seen(): SeenState;
 }
 
-export function waitForTurn(context: StateContext, instanceStatus: InstanceStatus | null): Waiting {
-  const successor = keepReady(context, instanceStatus);
-  const seenList = followList(context.publisher);
+/** `lastList` is the revocation list that this instance has passed on last; undefined if it has passed on none. */
+export function waitForTurn(
+  context: StateContext,
+  looked: (state: StandbyState) => void,
+  lastList: () => PublishedDocument | undefined,
+): Waiting {
+  const successor = keepReady(context, looked);
   const end = async () => successor?.close();
   return {
     ...STARTING,
     take: async (previousOwner) => successor?.take(previousOwner) ?? null,
-    seen: () => ({ position: successor?.newest() ?? null, list: seenList() }),
+    seen: () => ({ position: successor?.newest() ?? null, list: seenList(lastList()) }),
     close: end,
     abandon: end,
   };
 }
 
-/**
- * Tracks the newest list published while others write. Make the last call before documents are withdrawn for this
- * instance.
- */
-export function followList({ follow, revisionEnds }: DocumentPublisher): () => SeenList {
-  let newest: SeenList = { sequence: 0, lastRevoked: null };
-  let isOver = false;
-  follow(({ name, document }) => {
-    if (isOver || name !== 'crl') return;
-    const sequence = newestSequence(revisionEnds);
-    if (sequence >= newest.sequence) {
-      newest = { sequence, lastRevoked: lastRevokedIn(document.bytes) };
-    }
-  });
-  return () => {
-    isOver = true;
-    return newest;
-  };
+/** What is known of a revocation list that was passed on. */
+export function seenList(list: PublishedDocument | undefined): SeenList {
+  if (list === undefined) return { sequence: 0, lastRevoked: null };
+  return { sequence: sequenceIn(list.bytes), lastRevoked: lastRevokedIn(list.bytes) };
 }
 
-/** Null if no other instance can write. */
-function keepReady(context: StateContext, instanceStatus: InstanceStatus | null): Successor | null {
+/** Null if no other instance can become active. */
+function keepReady(context: StateContext, looked: (state: StandbyState) => void): Successor | null {
   const { config, runtime, logger } = context;
-  if (config.database === null || instanceStatus === null) return null;
+  if (config.database === null) return null;
   let standby: AuthorityState | null = null;
   const settleKeys = keysSettler(context);
   const successor = createSuccessor({
@@ -79,8 +69,9 @@ function keepReady(context: StateContext, instanceStatus: InstanceStatus | null)
       ),
     looked() {
       const lag = successor.lag();
-      noteLag(instanceStatus.memory, lag);
-      if (standby !== null && lag !== null) settleKeys(standby.held.authorityKeys.chain());
+      const chain = lag === null ? null : (standby?.held.authorityKeys.chain() ?? null);
+      looked({ revision: successor.newest()?.revision ?? null, lag, keys: chain?.keys ?? [] });
+      if (chain !== null) settleKeys(chain);
     },
   });
   return successor;

@@ -84,7 +84,6 @@ export function followDatabase(database: DatabaseSetting, network: NetworkIdenti
   return openPostgresqlFollower({
     address: database.address(),
     network,
-    name: processName(),
     leaseMs: database.leaseMs,
   });
 }

@@ -3,8 +3,6 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
 import { openPostgresqlFollower } from '../../src/store/postgresql/follower.ts';
-import { followerSession, readFollowerSession } from '../../src/store/postgresql/session-name.ts';
-import { readStatus } from '../../src/store/postgresql/status.ts';
 import { openPostgresqlStore } from '../../src/store/postgresql/store.ts';
 import type {
   StateFollower,
@@ -98,55 +96,6 @@ test('of many changes, authority keys come first', async () => {
   await changes.end();
   await follower.close();
   await store.close();
-});
-
-test('the database knows which revision a follower has read, also over another connection', async () => {
-  const url = await migratedDatabase(cluster);
-  const database = new URL(url).pathname.slice(1);
-  const store = await openPostgresqlStore(storeOptions(url));
-  const follower = followerOf(url);
-  const followers = async () => (await readStatus(parseStoreAddress(url, {}))).contents?.followers;
-  const lags = async () =>
-    (await followers())?.map(({ name, lag_revisions: lag }) => [name, lag] as const);
-  assert.deepEqual(await lags(), []);
-  await store.commit(unitOf('a', 1));
-  const reading = await follower.load();
-  assert.deepEqual(await lags(), [['pid 1 on here', null]]);
-  await read(reading);
-  assert.deepEqual(await lags(), [['pid 1 on here', 0]]);
-  await store.commit(unitOf('b', 1));
-  await store.commit(unitOf('c', 1));
-  assert.deepEqual(await lags(), [['pid 1 on here', 2]]);
-  await readChanges(follower);
-  assert.deepEqual(await lags(), [['pid 1 on here', 0]]);
-  const [session] = (await followers()) ?? [];
-  assert.ok((session?.silent_seconds ?? -1) >= 0);
-  await cluster.query(database, END_FOLLOWER);
-  await assert.rejects(follower.changes(false));
-  assert.deepEqual(await lags(), []);
-  await readChanges(follower);
-  assert.deepEqual(await lags(), [['pid 1 on here', 0]], 'nothing has changed since');
-  await follower.close();
-  await store.close();
-});
-
-test('sessions that others have named like followers are no followers or do no harm', () => {
-  assert.deepEqual(readFollowerSession('mesh-na follower@12: pid 1'), {
-    name: 'pid 1',
-    revision: 12,
-  });
-  assert.deepEqual(readFollowerSession('mesh-na follower: a: b'), { name: 'a: b', revision: null });
-  for (const name of [
-    'mesh-na',
-    'mesh-na follower',
-    'mesh-na followers: a',
-    'mesh-na follower@x: a',
-    'psql',
-  ]) {
-    assert.equal(readFollowerSession(name), null, name);
-  }
-  const long = { name: `pid 1 on ${"'".repeat(80)}`, revision: 3 };
-  assert.deepEqual(readFollowerSession(followerSession(long)), long);
 });
 
 test('another process that continues from the same state is followed', async () => {
@@ -254,7 +203,6 @@ function followerOf(url: string): StateFollower {
   return openPostgresqlFollower({
     address: parseStoreAddress(url, {}),
     network: null,
-    name: 'pid 1 on here',
     leaseMs: 5000,
   });
 }

@@ -114,12 +114,11 @@ function writerText({
   return released ? `none; ${holder} has stopped` : `none; ${holder} was lost at ${expires_at}`;
 }
 
-/** Followers poll the database four times a second. */
+/** Each standby is seen once a second. */
 const SILENT_SECONDS = 5;
 
 function followerText({ name, lag_revisions: lag, silent_seconds: silence }: StatusOfFollower) {
-  const silent =
-    silence === null || silence < SILENT_SECONDS ? '' : `, last seen ${Math.floor(silence)} s ago`;
+  const silent = silence < SILENT_SECONDS ? '' : `, last seen ${Math.floor(silence)} s ago`;
   if (lag === null) return `${name}, has not read the state yet${silent}`;
   return lag === 0
     ? `${name}, up to date${silent}`

@@ -12,7 +12,7 @@ import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { Refusal, type RefusalName } from '../../protocol/refusals.ts';
 import { type Edge, inTurn } from '../edge.ts';
 import type { EdgeParts } from '../operations/operations.ts';
-import { documentReply, type Reply, refusalReply, staleDocumentReply } from '../reply.ts';
+import { documentReply, type Reply, refusalReply } from '../reply.ts';
 import type { RouteRequest } from '../request/route.ts';
 import { deltaReply } from './revocation-list-delta.ts';
 import { cachedBySource, oncePerTurn } from './shared-build.ts';
@@ -92,84 +92,28 @@ export function serveDocument(
   edge: Edge,
   render = (document: PublishedDocument) => document,
 ): Reply | Promise<Reply> {
-  const found = resolve(name, request.now, edge);
-  switch (found.is) {
-    case 'current':
-      return documentReply(render(found.document), request);
-    case 'stale':
-      return staleDocumentReply(render(found.document), found.since, request);
-    case 'to be made':
-      return serveMade(name, request, edge, render);
-  }
-}
-
-function serveMade(
-  name: DocumentName,
-  request: RouteRequest,
-  edge: Edge,
-  render: (document: PublishedDocument) => PublishedDocument,
-): Promise<Reply> {
-  const made = madeDocument(name, request.now, edge).catch((cause: unknown) => {
-    if (!(cause instanceof Refusal && ELSEWHERE.has(cause.refusal))) throw cause;
-    // While the request was held, the writer may have become unknown.
-    const found = resolve(name, request.now, edge);
-    if (found.is !== 'stale') throw cause;
-    return found;
-  });
-  return Promise.resolve(
-    inTurn(edge, made, (found) => {
-      if (found === undefined) return refusalReply('service_not_ready');
-      if (!('is' in found)) return documentReply(render(found), request);
-      return staleDocumentReply(render(found.document), found.since, request);
-    }),
+  return inTurn(edge, currentDocument(name, request.now, edge), (document) =>
+    document === undefined
+      ? refusalReply('service_not_ready')
+      : documentReply(render(document), request),
   );
 }
 
 type DocumentSource = Pick<Edge, 'documents' | 'instanceStatus' | 'call'>;
 
 /**
- * The current document, never a stale copy; a promise if the authority must be asked first, undefined if there is
- * none.
+ * The current document; a promise if the authority must be asked first, undefined if there is none.
  */
 export function currentDocument(
   name: DocumentName,
   now: number,
   edge: DocumentSource,
 ): PublishedDocument | Promise<PublishedDocument | undefined> {
-  const found = resolve(name, now, edge);
-  return found.is === 'current' ? found.document : madeDocument(name, now, edge);
-}
-
-/** The status of this edge's copy of a public document. */
-type Resolved =
-  | { readonly is: 'current'; readonly document: PublishedDocument }
-  /** The last copy of a signed document, served while no writer is known [link-6]. */
-  | { readonly is: 'stale'; readonly document: PublishedDocument; readonly since: number }
-  /** No copy is known to be current, so the authority must be asked. */
-  | { readonly is: 'to be made' };
-
-const TO_BE_MADE = { is: 'to be made' } as const;
-
-function resolve(name: DocumentName, now: number, edge: DocumentSource): Resolved {
-  const { documents, instanceStatus } = edge;
-  const since = instanceStatus?.staleSince() ?? null;
-  if (since !== null && LAST_COPIES.has(name)) {
-    const copy = documents.get(name);
-    if (copy !== undefined) return { is: 'stale', document: copy, since };
-  }
   const document = heldDocument(name, now, edge);
-  // If others can write, a local copy may have been replaced.
-  const isCurrent = document !== undefined && instanceStatus === null;
-  return isCurrent ? { is: 'current', document } : TO_BE_MADE;
+  // If others can become active, one may have done so and have replaced this document.
+  const isCurrent = document !== undefined && edge.instanceStatus === null;
+  return isCurrent ? document : madeDocument(name, now, edge);
 }
-
-/** The documents that are signed and state their own validity. */
-const LAST_COPIES: ReadonlySet<DocumentName> = new Set([
-  'genesis',
-  'policy',
-  'crl',
-  'sovereign_revocation_feed',
-]);
 
 /** Undefined if there is none or it has expired. */
 function heldDocument(
@@ -181,10 +125,7 @@ function heldDocument(
   return held !== undefined && now < held.freshUntil ? held : undefined;
 }
 
-/**
- * Confirms that the local copy is current, because documents replaced by another instance arrive before the confirming
- * answer. Renews a copy that has expired.
- */
+/** Confirms that this instance is still active, so that its document is current. Renews one that has expired. */
 async function madeDocument(
   name: DocumentName,
   now: number,
@@ -212,7 +153,7 @@ const confirmationOf = cachedBySource(({ call }: DocumentSource) =>
   oncePerTurn(() => call('awaitPublications', null)),
 );
 
-/** Another instance is the writer, or is about to be. */
+/** Another instance is active, or is about to be. */
 const ELSEWHERE: ReadonlySet<RefusalName> = new Set(['authority_unavailable', 'shutting_down']);
 
 /** While the state lacks what was shown, nothing else is shown [backup-9]. */
@@ -222,7 +163,7 @@ const IN_QUARANTINE: ReadonlySet<DocumentName> = new Set([
   'sovereign_revocation_feed',
 ]);
 
-/** Throws if the local copy may lack what was shown: by another instance, or before the state was rolled back. */
+/** Throws if the document may lack what was shown: by another instance, or before the state was rolled back. */
 function assertCurrent(
   name: DocumentName,
   answer: Answer,
@@ -237,7 +178,7 @@ function assertCurrent(
 }
 
 /** Public metadata of the sovereign [service-sovereign-metadata], [core-5-13]: no key but public ones. */
-function sovereignMetadata(genesis: GenesisBlock, baseUrl: string): JsonObject {
+export function sovereignMetadata(genesis: GenesisBlock, baseUrl: string): JsonObject {
   return {
     sovereign_id: genesis.network_name,
     network_name: genesis.network_name,

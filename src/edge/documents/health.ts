@@ -1,8 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import Type, { type Static } from 'typebox';
+import Value from 'typebox/value';
 import type { JsonObject } from '../../base/json/value.ts';
 import { jsonText } from '../../base/json/write.ts';
+import { Readiness } from '../../protocol/answers/documents.ts';
 import { EXPOSITION_TYPE } from '../../protocol/api/health.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
+import { UNAVAILABLE } from '../../protocol/contract/calls.ts';
 import type { InstanceStatus } from '../../protocol/contract/instance-status.ts';
 import { type Edge, keyFingerprint } from '../edge.ts';
 import type { EdgeParts } from '../operations/operations.ts';
@@ -34,7 +38,9 @@ async function readiness(edge: Edge): Promise<Reply> {
   const answer = await checkedReadiness(edge);
   const described = description(edge, answer.ok);
   if (!answer.ok) return notReady(answer, described);
-  const found = { ...JSON.parse(answer.json), ...described };
+  // A standby may not know the key of the active instance yet.
+  const { signing_key = described.signing_key, ...reported } = JSON.parse(answer.json);
+  const found = { ...reported, ...described, signing_key };
   if (edge.draining.isAnnounced) {
     return refusalReply('service_not_ready', { problem: 'the service is stopping', ...found });
   }
@@ -44,12 +50,50 @@ async function readiness(edge: Edge): Promise<Reply> {
 /** Readiness as reported by the authority; if it does not answer, it is not ready. */
 async function checkedReadiness(edge: Edge): Promise<Answer> {
   if (edge.isAuthoritySilent()) return SILENT;
+  if (edge.instanceStatus?.isActive() === false) return readinessElsewhere(edge);
   const answered = new AbortController();
   const silence = silent(edge.instanceStatus, answered.signal).catch(() => SILENT);
   const answer = await Promise.race([edge.call('checkReadiness', null), silence]);
   answered.abort();
   return answer;
 }
+
+/** A standby is ready if it reaches an active instance that can write, even if that one is about to stop. */
+async function readinessElsewhere({ forwarder }: Edge): Promise<Answer> {
+  const answer = await forwarder?.read('/readyz', LONGEST_CHECK_AMONG_OTHERS_MS);
+  const found = answer == null ? null : reportIn(answer.body);
+  if (found?.database.writable !== true) return UNAVAILABLE;
+  const { enrollment, accepts_signed_after: accepted, signing_key: signingKey } = found;
+  const json = jsonText({
+    enrollment,
+    ...(accepted !== undefined && { accepts_signed_after: accepted }),
+    signing_key: signingKey,
+  });
+  return { ok: true, json };
+}
+
+/** What an instance reports about itself, ready or not; null if it reports nothing. */
+function reportIn(body: string): Static<typeof REPORT> | null {
+  const value: unknown = parsed(body);
+  if (Value.Check(REPORT, value)) return value;
+  return Value.Check(REFUSED, value) ? value.error.details : null;
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return null;
+  }
+}
+
+const REPORT = Type.Pick(Readiness, [
+  'enrollment',
+  'accepts_signed_after',
+  'database',
+  'signing_key',
+]);
+const REFUSED = Type.Object({ error: Type.Object({ details: REPORT }) });
 
 function silent(instanceStatus: InstanceStatus | null, signal: AbortSignal): Promise<Answer> {
   const patience = instanceStatus === null ? LONGEST_CHECK_MS : LONGEST_CHECK_AMONG_OTHERS_MS;
@@ -96,7 +140,7 @@ function description({ settings, instanceStatus }: Edge, writable: boolean): Jso
 /** The position of this instance among those on one database. */
 function placeAmong(instanceStatus: InstanceStatus): JsonObject {
   return {
-    role: instanceStatus.isWriter() ? 'writer' : 'follower',
+    role: instanceStatus.isActive() ? 'writer' : 'follower',
     epoch: instanceStatus.epoch(),
     lag_revisions: instanceStatus.lag(),
     ...(instanceStatus.isMoving() ? { moving: true } : {}),

@@ -7,16 +7,19 @@
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { createRequire } from 'node:module';
 import type { TlsFiles } from '../../base/tls/pair.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 import { maxBodyBytes } from '../../protocol/route-description.ts';
 import type { Edge } from '../edge.ts';
 import type { Reply } from '../reply.ts';
-import { answer, shed } from '../request/answer.ts';
+import { answer, completed, notePassed, refuse, shed } from '../request/answer.ts';
 import type { ReceivedBody } from '../request/body.ts';
-import { hasOneLength, openRequest } from '../request/open-request.ts';
+import { isAnsweredElsewhere } from '../request/elsewhere.ts';
+import { baseUrlOf, hasOneLength, openRequest } from '../request/open-request.ts';
 import { createPeers, UwsRequestHead } from '../request/request-head.ts';
 import type { Request, Route } from '../request/route.ts';
 import { createRouter } from '../request/router.ts';
 import { openApps } from './apps.ts';
+import { type PassedRequest, passedHeaders, passing } from './passing.ts';
 import { orCut } from './response.ts';
 import { type PieceTaker, sendReply } from './send-reply.ts';
 import { createTraffic, type Generation, type Traffic } from './traffic.ts';
@@ -50,6 +53,8 @@ export interface ListenOptions {
   readonly port: number;
   /** Null for plain HTTP. */
   readonly tls: TlsFiles | null;
+  /** The Unix socket at which requests arrive that other instances have forwarded; null if none do. */
+  readonly socketPath: string | null;
 }
 
 /**
@@ -67,12 +72,15 @@ export function listen(edge: Edge, routes: readonly Route[], options: ListenOpti
   omitLibraryName(uws);
   const { proxyHops, maxConnections, maxRequestBytes } = edge.settings;
   const viewers = createViewers(edge, {
-    openRequest: (res, req) => openRequest(edge, findRoute, new UwsRequestHead(res, req, peers)),
+    openRequest(res, req, isForwarded) {
+      const head = new UwsRequestHead(res, req, peers, isForwarded);
+      return { request: openRequest(edge, findRoute, head), baseUrl: baseUrlOf(head, edge) };
+    },
     leftHttp: peers.closed,
   });
 
-  function take(res: HttpResponse, req: HttpRequest): void {
-    const head = new UwsRequestHead(res, req, peers);
+  function take(res: HttpResponse, req: HttpRequest, isForwarded: boolean): void {
+    const head = new UwsRequestHead(res, req, peers, isForwarded);
     const request = openRequest(edge, findRoute, head);
     const connection: Connection = {
       res,
@@ -89,9 +97,16 @@ export function listen(edge: Edge, routes: readonly Route[], options: ListenOpti
       if (connection.generation === null) traffic.left();
     });
     const { takesBody, route } = request;
+    const isElsewhere = isAnsweredElsewhere(edge, request);
+    const trustedHops = isForwarded ? 0 : proxyHops;
     // A proxy may forward a body of a request that should have none.
-    if ((takesBody || proxyHops > 0) && !hasOneLength(head, proxyHops)) {
+    if ((takesBody || isElsewhere || trustedHops > 0) && !hasOneLength(head, trustedHops)) {
       begin(answers, connection, 'ambiguous');
+    } else if (isElsewhere && isForwarded) {
+      // It went to an instance that is not active anymore, or not yet.
+      settle(answers, connection, refuse(edge, request, new Refusal('authority_unavailable')));
+    } else if (isElsewhere) {
+      pass(connection, passedRequest(head, req, request));
     } else if (!takesBody || route === null) {
       received(answers, connection, NO_BYTES);
     } else {
@@ -106,14 +121,86 @@ export function listen(edge: Edge, routes: readonly Route[], options: ListenOpti
     }
   }
 
+  /** Has the active instance answer. */
+  function pass(connection: Connection, passed: PassedRequest): void {
+    const { method } = passed;
+    if (method === 'GET' || method === 'HEAD') {
+      passOn(answers, connection, passed);
+      return;
+    }
+    connection.onGone = uploads.receive(connection.res, maxRequestBytes, (body) => {
+      connection.onGone = null;
+      if (typeof body !== 'string') {
+        // The bytes of an uncopied body become invalid when this call returns.
+        passOn(answers, connection, { ...passed, body: Buffer.from(body) });
+      } else {
+        const refusal = body === 'dropped' ? 'request_timeout' : 'request_entity_too_large';
+        const reply = refuse(edge, connection.request, new Refusal(refusal));
+        settle(answers, connection, reply, true);
+      }
+    });
+  }
+
+  function passedRequest(head: UwsRequestHead, req: HttpRequest, request: Request): PassedRequest {
+    const { sentMethod, route } = request;
+    const lines: string[] = [];
+    req.forEach((name, value) => {
+      lines.push(name, value);
+    });
+    const { remoteAddr } = request;
+    const since = edge.runtime.timeAt(request.started);
+    return {
+      method: sentMethod,
+      target: head.target,
+      headers: passedHeaders(lines, { remoteAddr, baseUrl: baseUrlOf(head, edge) }),
+      body: null,
+      isLasting: route?.isStream === true,
+      isRepeatable: route?.keepsAnswer === true,
+      noted(status, header) {
+        // What depends on the URL of one client must not be shown to another.
+        const isKept = route?.hasLastCopy === true && !route.usesBaseUrl && request.rawQuery === '';
+        if (!isKept || sentMethod !== 'GET' || edge.forwarder === null) return null;
+        const isCompressed = header('content-encoding') === 'gzip';
+        const etag = header('etag').replace(/-gzip"$/, '"');
+        return edge.forwarder.copies.note(status, {
+          path: request.path,
+          etag,
+          isCompressed,
+          since,
+        });
+      },
+    };
+  }
+
+  const inner = options.socketPath === null ? null : listenInside(options.socketPath);
+
+  /** Only other instances, and this one, reach this socket. */
+  function listenInside(socketPath: string) {
+    const app = uws.App();
+    app.any(
+      '/*',
+      orCut((res, req: HttpRequest) => take(res, req, true)),
+    );
+    viewers.serveOn(app, () => undefined, true);
+    let isListening = false;
+    app.listen_unix((token) => {
+      isListening = Boolean(token);
+    }, socketPath);
+    if (!isListening) throw new Error(`Cannot listen on ${socketPath}`);
+    return app;
+  }
+
   const apps = openApps({
     ...options,
     uws,
     maxConnections,
     peers,
     serve(app, ended) {
-      app.any('/*', orCut(take));
-      viewers.serveOn(app, ended);
+      app.any(
+        '/*',
+        orCut((res, req: HttpRequest) => take(res, req, false)),
+      );
+      viewers.serveOn(app, ended, false);
     },
     onPaused: () =>
       edge.logger.write(
@@ -143,6 +230,7 @@ export function listen(edge: Edge, routes: readonly Route[], options: ListenOpti
       viewers.end();
       edge.eventReaders.end();
       apps.close();
+      inner?.close();
     },
   };
 }
@@ -186,10 +274,60 @@ function begin(answers: Answers, connection: Connection, body: ReceivedBody): vo
 }
 
 function refuseLate(answers: Answers, connection: Connection): void {
+  settle(answers, connection, shed(answers.edge, connection.request));
+}
+
+/** Answers a request that nothing else will be done for. */
+function settle(
+  answers: Answers,
+  connection: Connection,
+  reply: Reply | Promise<Reply>,
+  isCutShort = false,
+): void {
+  if (connection.aborted) return;
   connection.generation = answers.traffic.begun();
   connection.onGone = null;
-  const reply = shed(answers.edge, connection.request);
-  sendSoon(answers, { connection, reply, isCutShort: false });
+  if (reply instanceof Promise) {
+    void reply.then((late) => sendSoon(answers, { connection, reply: late, isCutShort }));
+  } else sendSoon(answers, { connection, reply, isCutShort });
+}
+
+/** Has the active instance answer a request that has arrived completely. */
+function passOn(answers: Answers, connection: Connection, passed: PassedRequest): void {
+  const { edge } = answers;
+  const { request } = connection;
+  const copy = edge.lastCopy(request);
+  if (copy !== null) settle(answers, connection, completed(edge, request, copy));
+  else void answerElsewhere(answers, connection, passed);
+}
+
+async function answerElsewhere(
+  answers: Answers,
+  connection: Connection,
+  passed: PassedRequest,
+): Promise<void> {
+  const { edge, traffic } = answers;
+  const { request } = connection;
+  const forwarded = passing(passed, connection);
+  const outcome = (await edge.forwarder?.forward(forwarded)) ?? 'authority_unavailable';
+  if (connection.aborted) return;
+  if (typeof outcome === 'string') {
+    // While the request was held, it may have become known that nobody is active.
+    const copy = outcome === 'authority_unavailable' ? edge.lastCopy(request) : null;
+    const details = outcome === 'outcome_unknown' ? { outcome: 'unknown' } : {};
+    const reply =
+      copy === null
+        ? refuse(edge, request, new Refusal(outcome, details))
+        : completed(edge, request, copy);
+    return settle(answers, connection, reply);
+  }
+  const generation = traffic.begun();
+  connection.generation = generation;
+  notePassed(edge, request, outcome.header('x-request-id'), outcome.status);
+  const writing = outcome.write(answers.isDraining ? 'asked' : 'stays');
+  traffic.read(generation);
+  if (writing === null) traffic.left();
+  else void writing.then(traffic.left);
 }
 
 /**

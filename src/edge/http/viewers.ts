@@ -12,7 +12,9 @@ import type { LiveTopic } from '../../pages/live-content.ts';
 import { watchPage } from '../../protocol/api/pages.ts';
 import { Refusal } from '../../protocol/refusals.ts';
 import type { Edge } from '../edge.ts';
+import { connectLive, passOn, type UpstreamSocket } from '../forward/live.ts';
 import { noteOutcome, refuse } from '../request/answer.ts';
+import { isAnsweredElsewhere } from '../request/elsewhere.ts';
 import { firstValue, queryOf } from '../request/query.ts';
 import type { Request } from '../request/route.ts';
 import { createBacklog } from './backlog.ts';
@@ -28,15 +30,23 @@ const IDLE_SECONDS = 60;
 const ALIVE_MS = 10_000;
 const ALIVE = Buffer.from('{"alive":true}');
 
+/** A request for an upgrade, and the base URL that its client used. */
+interface OpenedViewer {
+  readonly request: Request;
+  readonly baseUrl: string;
+}
+
 interface Viewer {
   readonly topic: LiveTopic;
+  /** The socket of the active instance, whose messages it gets; null if this instance is active. */
+  readonly source: UpstreamSocket | null;
   /** Whether it got its first message, which later ones build on. */
   hasBegun: boolean;
   isGone: boolean;
 }
 
 export interface ViewersOptions {
-  openRequest(res: HttpResponse, req: HttpRequest): Request;
+  openRequest(res: HttpResponse, req: HttpRequest, isForwarded: boolean): OpenedViewer;
   /** Called when a connection is upgraded from HTTP. */
   leftHttp(): void;
 }
@@ -61,24 +71,37 @@ export function createViewers(edge: Edge, { openRequest, leftHttp }: ViewersOpti
     backlog.note(ws);
   }
 
+  function bridge(source: UpstreamSocket, ws: WebSocket<Viewer>, viewer: Viewer): void {
+    passOn(
+      source,
+      (message) => {
+        if (!viewer.isGone) send(ws, message);
+      },
+      () => {
+        if (!viewer.isGone) ws.end();
+      },
+    );
+  }
+
   const ticking = setInterval(() => {
     for (const ws of open) send(ws, ALIVE);
     backlog.endStalled();
   }, ALIVE_MS);
   return {
     /** Serves viewers on this app too; `ended` is called when a viewer's connection has ended. */
-    serveOn(app: TemplatedApp, ended: () => void): void {
+    serveOn(app: TemplatedApp, ended: () => void, isForwarded: boolean): void {
       app.ws<Viewer>(watchPage.path, {
         maxPayloadLength: 1024,
         maxBackpressure: MAX_BACKPRESSURE,
         closeOnBackpressureLimit: 1,
         idleTimeout: IDLE_SECONDS,
         upgrade: orCut((res, req: HttpRequest, context: us_socket_context_t) =>
-          upgrade(res, req, context, edge, openRequest(res, req)),
+          upgrade(res, req, context, edge, openRequest(res, req, isForwarded)),
         ),
         open(ws) {
-          leftHttp();
+          if (!isForwarded) leftHttp();
           const viewer = ws.getUserData();
+          if (viewer.source !== null) return bridge(viewer.source, ws, viewer);
           open.add(ws);
           Atomics.add(edge.viewers, 0, 1);
           // However many viewers connect at once, each gets its first message in a slice.
@@ -93,10 +116,11 @@ export function createViewers(edge: Edge, { openRequest, leftHttp }: ViewersOpti
         },
         drain: backlog.note,
         close(ws) {
-          ws.getUserData().isGone = true;
-          open.delete(ws);
+          const viewer = ws.getUserData();
+          viewer.isGone = true;
+          viewer.source?.close();
           backlog.leave(ws);
-          Atomics.sub(edge.viewers, 0, 1);
+          if (open.delete(ws)) Atomics.sub(edge.viewers, 0, 1);
           ended();
         },
       });
@@ -105,30 +129,56 @@ export function createViewers(edge: Edge, { openRequest, leftHttp }: ViewersOpti
   };
 }
 
-/** Answers an upgrade request synchronously. */
+/** Answers an upgrade request, or has the active instance answer it. */
 function upgrade(
   res: HttpResponse,
   req: HttpRequest,
   context: us_socket_context_t,
   edge: Edge,
-  request: Request,
+  { request, baseUrl }: OpenedViewer,
 ): void {
-  let topic: LiveTopic;
-  try {
-    topic = topicOf(req, request);
-  } catch (cause) {
+  const handshake = ['key', 'protocol', 'extensions'].map((name) =>
+    req.getHeader(`sec-websocket-${name}`),
+  ) as [string, string, string];
+
+  function refuseWith(cause: unknown): void {
     const reply = refuse(edge, request, cause);
     res.cork(() => writeReply(res, request, reply, String(reply.body), 'asked'));
-    return;
   }
-  noteOutcome(edge, request, 101);
-  res.upgrade<Viewer>(
-    { topic, hasBegun: false, isGone: false },
-    req.getHeader('sec-websocket-key'),
-    req.getHeader('sec-websocket-protocol'),
-    req.getHeader('sec-websocket-extensions'),
-    context,
-  );
+
+  function accept(topic: LiveTopic, source: UpstreamSocket | null): void {
+    noteOutcome(edge, request, 101);
+    res.cork(() =>
+      res.upgrade<Viewer>({ topic, source, hasBegun: false, isGone: false }, ...handshake, context),
+    );
+  }
+
+  try {
+    const topic = topicOf(req, request);
+    if (!isAnsweredElsewhere(edge, request)) {
+      accept(topic, null);
+      return;
+    }
+    const dispatcher = request.isForwarded ? null : edge.forwarder?.lasting();
+    if (!dispatcher) throw new Refusal('authority_unavailable');
+    const client = { remoteAddr: request.remoteAddr, baseUrl, origin: req.getHeader('origin') };
+    const source = connectLive(dispatcher, { ...client, host: req.getHeader('host'), topic });
+    let isOver = false;
+    res.onAborted(() => {
+      isOver = true;
+      source.close();
+    });
+    source.addEventListener('open', () => {
+      if (!isOver) accept(topic, source);
+      isOver = true;
+    });
+    source.addEventListener('close', () => {
+      if (!isOver) refuseWith(new Refusal('authority_unavailable'));
+      isOver = true;
+    });
+  } catch (cause) {
+    refuseWith(cause);
+  }
 }
 
 const LIVE_QUERY = { query: Type.Object({ topic: Type.String() }) };

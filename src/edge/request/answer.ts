@@ -8,7 +8,7 @@
 
 import { problemText } from '../../base/log/problem.ts';
 import type { NodeClaim, OperatorClaim } from '../../protocol/contract/claims.ts';
-import { Refusal } from '../../protocol/refusals.ts';
+import { Refusal, type RefusalName } from '../../protocol/refusals.ts';
 import { maxBodyValues } from '../../protocol/route-description.ts';
 import { judgeNode } from '../auth/node.ts';
 import {
@@ -18,7 +18,8 @@ import {
   type OperatorHeaders,
 } from '../auth/operator.ts';
 import { requestIdentityOf } from '../auth/signed-request.ts';
-import type { Edge } from '../edge.ts';
+import { type Edge, withAnswer } from '../edge.ts';
+import { NOT_BEGUN } from '../forward/target.ts';
 import { isLargeBody, type Sender } from '../limits/unproven-bodies.ts';
 import {
   errorEnvelope,
@@ -210,22 +211,39 @@ function senderOf({ remoteAddr }: Request, { keyId }: OperatorHeaders): Sender {
   return { source: addressBlock(remoteAddr), keyId };
 }
 
+/** Completes and records a reply that was made without the route. */
+export function completed(
+  edge: Edge,
+  request: Request,
+  reply: Reply | Promise<Reply>,
+): Reply | Promise<Reply> {
+  return withAnswer(reply, (late) => finished(edge, request, late));
+}
+
 /** Completes a reply and records it in metrics and log; nothing after this can change the answer. */
 function finished(edge: Edge, request: Request, reply: Reply): Reply {
-  const { cors } = request;
+  const { cors, isForwarded } = request;
   const status = reply.status === 200 ? successStatus(edge, request) : reply.status;
   const body = finishedBody(edge, request, reply, status);
   if (body === reply.body && status === reply.status && cors === null) return reply;
   const { contentType, headerLines, refusal, contentSecurityPolicy } = reply;
+  const isNotBegun = isForwarded && refusal !== null && NOT_BEGUN_REFUSALS.has(refusal);
+  const lines = isNotBegun ? `${headerLines}\r\n${NOT_BEGUN}: 1` : headerLines;
   return {
     status,
     contentType,
     body,
-    headerLines: cors === null ? headerLines : `${headerLines}\r\n${corsLines(cors)}`,
+    headerLines: cors === null ? lines : `${lines}\r\n${corsLines(cors)}`,
     refusal,
     contentSecurityPolicy,
   };
 }
+
+/** Refusals that are given before any work begins: another instance may answer the request. */
+const NOT_BEGUN_REFUSALS: ReadonlySet<RefusalName> = new Set([
+  'authority_unavailable',
+  'shutting_down',
+]);
 
 function finishedBody(
   edge: Edge,
@@ -239,20 +257,32 @@ function finishedBody(
 }
 
 /** Counts and logs the outcome of a request. */
-export function noteOutcome(
-  edge: Edge,
-  { started, sentMethod, rawPath, route, id, remoteAddr }: Request,
-  status: number,
-): void {
+export function noteOutcome(edge: Edge, request: Request, status: number): void {
+  const { sentMethod, route } = request;
   const ended = edge.runtime.elapsed();
-  const elapsed = ended - started;
-  edge.metrics.request(sentMethod, route?.path ?? 'unmatched', status, elapsed / 1000);
-  edge.logger.request(edge.runtime.timeAt(ended), {
+  const seconds = (ended - request.started) / 1000;
+  edge.metrics.request(sentMethod, route?.path ?? 'unmatched', status, seconds);
+  logOutcome(edge, request, status, ended);
+}
+
+/** Logs the answer of another instance, which has counted it. */
+export function notePassed(edge: Edge, request: Request, id: string, status: number): void {
+  edge.metrics.passed();
+  logOutcome(edge, { ...request, id }, status, edge.runtime.elapsed());
+}
+
+function logOutcome(
+  { logger, runtime }: Edge,
+  { started, sentMethod, rawPath, id, remoteAddr }: Request,
+  status: number,
+  ended: number,
+): void {
+  logger.request(runtime.timeAt(ended), {
     request_id: id,
     method: sentMethod,
     path: rawPath,
     status,
-    duration_ms: Math.round(elapsed * 1000) / 1000,
+    duration_ms: Math.round((ended - started) * 1000) / 1000,
     remote_addr: remoteAddr,
   });
 }

@@ -7,6 +7,7 @@ import type { JsonObject } from '../../base/json/value.ts';
 import { isOperatorRoute } from '../../protocol/route-description.ts';
 import type { OperatorHeaders } from '../auth/operator.ts';
 import type { Edge } from '../edge.ts';
+import { BASE_URL } from '../forward/target.ts';
 import { acceptsGzip, prefersHtml } from '../reply.ts';
 import { corsRequest } from './cors.ts';
 import type { Query } from './query.ts';
@@ -38,12 +39,14 @@ export function openRequest(edge: Edge, findRoute: Router, head: RequestHead): R
     isReading(head) &&
     prefersHtml(head.header('accept'));
   const isRefused = edge.draining.refusesWork && route?.path !== LIVENESS_PATH;
-  if (proxyHops === 0 && route !== null && countsByAddress(edge, route)) noteForwarded(edge, head);
+  const isProxied = proxyHops > 0 || head.isForwarded;
+  if (!isProxied && route !== null && countsByAddress(edge, route)) noteForwarded(edge, head);
   const operatorHeaders = route === null ? null : operatorHeadersOf(route, head);
   return {
     id: requestIdOf(head, edge),
     started: edge.runtime.elapsed(),
     isRefused,
+    isForwarded: head.isForwarded,
     sentMethod: head.method,
     method: route?.method ?? head.method,
     path: path ?? head.path,
@@ -128,9 +131,10 @@ function isPresent(head: RequestHead, name: string): boolean {
 }
 
 /**
- * The configured public URL, otherwise the URL that a trusted proxy forwarded, otherwise the host that the client sent.
+ * The base URL that an instance has forwarded, otherwise the configured public URL, otherwise the URL that a trusted proxy forwarded, otherwise the host that the client sent.
  */
-function baseUrlOf(head: RequestHead, edge: Edge): string {
+export function baseUrlOf(head: RequestHead, edge: Edge): string {
+  if (head.isForwarded) return head.header(BASE_URL);
   const { publicUrl, proxyHops, scheme } = edge.settings;
   if (publicUrl !== null) return publicUrl;
   const host = forwardedEntry(head, 'x-forwarded-host', proxyHops) ?? head.header('host');

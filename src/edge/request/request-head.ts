@@ -3,6 +3,7 @@ import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { Edge } from '../edge.ts';
+import { FORWARDED_FOR } from '../forward/target.ts';
 
 export interface RequestHead {
   /** As sent: methods are case-sensitive. */
@@ -14,6 +15,8 @@ export interface RequestHead {
   header(name: string): string;
   /** The values of all lines of a header; empty if it is absent. */
   headerLines(name: string): readonly string[];
+  /** Whether another instance has forwarded it. */
+  readonly isForwarded: boolean;
   peerAddress(): string;
 }
 
@@ -25,17 +28,25 @@ export class UwsRequestHead implements RequestHead {
   readonly method: string;
   readonly path: string;
   readonly query: string;
+  readonly isForwarded: boolean;
   readonly #res: HttpResponse;
   readonly #req: HttpRequest;
   readonly #peers: Peers;
 
-  constructor(res: HttpResponse, req: HttpRequest, peers: Peers) {
+  constructor(res: HttpResponse, req: HttpRequest, peers: Peers, isForwarded: boolean) {
+    this.isForwarded = isForwarded;
     this.#res = res;
     this.#req = req;
     this.#peers = peers;
     this.method = req.getCaseSensitiveMethod();
     this.path = req.getUrl();
     this.query = req.getQuery() ?? '';
+  }
+
+  /** The path and the query, as sent. */
+  get target(): string {
+    const query = this.#req.getQuery();
+    return query === undefined ? this.path : `${this.path}?${query}`;
   }
 
   header(name: string): string {
@@ -88,10 +99,12 @@ export function createPeers() {
 }
 
 /**
- * The source address of a request: the peer, or the address that the outermost of `proxyHops` trusted proxies saw.
+ * The source address of a request: the peer, or the address that the outermost of `proxyHops` trusted proxies saw. An
+ * instance that has forwarded it has seen that.
  * The library `proxy-addr` picks the same entry but keeps ports and spellings; limits need one spelling per address.
  */
 export function sourceAddress(head: RequestHead, proxyHops: number): string {
+  if (head.isForwarded) return head.header(FORWARDED_FOR);
   return forwardedAddress(head, proxyHops) ?? peerAddress(head.peerAddress());
 }
 

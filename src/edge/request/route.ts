@@ -18,6 +18,8 @@ export interface Request extends ReceivedRequest {
   readonly started: number;
   /** The process is stopping and accepts no new work. */
   readonly isRefused: boolean;
+  /** Another instance has forwarded it. */
+  readonly isForwarded: boolean;
   /** As sent; the route of a HEAD has the method GET. */
   readonly sentMethod: string;
   /** As sent. */

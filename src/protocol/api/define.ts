@@ -147,6 +147,7 @@ interface Terms<Form extends AnswerForm>
     | 'hasEtag'
     | 'hasLastCopy'
     | 'hasSessions'
+    | 'isOwn'
     | 'isProbe'
     | 'isStream'
     | 'maxBodyBytes'

@@ -8,10 +8,12 @@ import { type Parameter, pageOf, text, word } from './parameters.ts';
 export const showHome = publicPage('GET /', { summary: 'Home page with links to the routes' });
 
 export const showApiReference = publicPage('GET /api-reference', {
+  isOwn: true,
   summary: 'The HTTP surface, as a page',
 });
 
 export const showCliReference = publicPage('GET /cli-reference', {
+  isOwn: true,
   summary: 'The commands of mesh-na, as a page',
 });
 
@@ -139,6 +141,7 @@ export const search = publicPage('GET /search', {
 });
 
 export const describeApi = publicDocument('GET /swagger.json', {
+  isOwn: true,
   usesBaseUrl: true,
   summary: 'This HTTP surface as OpenAPI 3.0.3',
   answer: { contentType: 'application/json' },

@@ -63,17 +63,6 @@ export function etagOf(content: string | Uint8Array): string {
   return `"${sha256Hex(content).slice(0, 32)}"`;
 }
 
-/** A document received from another instance. */
-export function receivedDocument(
-  bytes: Uint8Array,
-  etag: string,
-  freshUntil: number,
-): PublishedDocument {
-  const copy = Buffer.from(new SharedArrayBuffer(bytes.byteLength));
-  copy.set(bytes);
-  return { bytes: copy, etag, freshUntil };
-}
-
 /** How many bytes to allocate for a growing document: an eighth more than needed, so that it rarely has to be moved. */
 export function withHeadroom(needed: number): number {
   return needed + Math.max(65_536, needed >> 3);

@@ -10,43 +10,16 @@ export const KEPT_REVISIONS = 10_000;
 /** More slots than versions served, because an edge may read with an older version than the newest. */
 const SLOTS = 16_384;
 
-/** The index of the newest sequence number, after the slots. */
-const NEWEST = SLOTS;
-
 /** The number of bytes from the first entry to the end of the last, by sequence number. */
 export type RevisionEnds = Int32Array;
 
 export function createRevisionEnds(): RevisionEnds {
-  return new Int32Array(new SharedArrayBuffer((SLOTS + 1) * Int32Array.BYTES_PER_ELEMENT));
+  return new Int32Array(new SharedArrayBuffer(SLOTS * Int32Array.BYTES_PER_ELEMENT));
 }
 
 /** Must be called with increasing sequence numbers. */
 export function noteEnd(ends: RevisionEnds, sequence: number, end: number): void {
   Atomics.store(ends, sequence % SLOTS, end);
-  Atomics.store(ends, NEWEST, sequence);
-}
-
-export function newestSequence(ends: RevisionEnds): number {
-  return Atomics.load(ends, NEWEST);
-}
-
-/** Every version noted after this one, each followed by its end, for transfer to another process. */
-export function endsAfter(ends: RevisionEnds, sequence: number): number[] {
-  const newest = newestSequence(ends);
-  const noted: number[] = [];
-  for (let next = Math.max(sequence + 1, newest - KEPT_REVISIONS); next <= newest; next += 1) {
-    noted.push(next, endOf(ends, next));
-  }
-  return noted;
-}
-
-/** Applies the result of `endsAfter` from another process. The newest sequence number never decreases. */
-export function takeEnds(ends: RevisionEnds, noted: readonly number[]): void {
-  const newest = newestSequence(ends);
-  for (let at = 0; at < noted.length; at += 2) {
-    noteEnd(ends, noted[at] as number, noted[at + 1] as number);
-  }
-  if (newestSequence(ends) < newest) Atomics.store(ends, NEWEST, newest);
 }
 
 /** Valid only for a published version and the `KEPT_REVISIONS` versions before it. */
@@ -69,6 +42,22 @@ export function lastRevokedIn(bytes: Uint8Array): string | null {
   const from = list.lastIndexOf(ENTRY) + ENTRY.length;
   return list.toString('latin1', from, list.indexOf('"', from));
 }
+
+/** The sequence of a published list; 0 for another document. */
+export function sequenceIn(bytes: Uint8Array): number {
+  const entries = entriesIn(bytes);
+  if (entries === null) return 0;
+  const from = bytes.byteOffset + entries.to + AFTER_ENTRIES.length;
+  const after = Buffer.from(
+    bytes.buffer,
+    from,
+    Math.min(DIGITS, bytes.byteOffset + bytes.byteLength - from),
+  );
+  return Number.parseInt(after.toString('latin1'), 10) || 0;
+}
+
+/** No sequence has more. */
+const DIGITS = 16;
 
 /** The offsets at which the first entry of a published list begins and the last one ends; null for another document. */
 export function entriesIn(

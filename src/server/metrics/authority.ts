@@ -189,7 +189,6 @@ export function createAuthorityMetrics(
     },
     instanceStatus: (...state) => ofInstances().instanceStatus(...state),
     databaseClock: (aheadMs) => ofInstances().databaseClock(aheadMs),
-    linkAnswered: (milliseconds) => ofInstances().linkAnswered(milliseconds),
     leaseConfirmed: (milliseconds) => ofInstances().leaseConfirmed(milliseconds),
     operatorSignatureV1: () => signaturesV1.inc(),
     signed(seconds, isSigned) {

@@ -1,21 +1,20 @@
 /**
- * The metrics of an instance that shares a database with others: about itself, the others, and the link between them.
+ * The metrics of an instance that shares a database with others: about itself and the others.
  */
 import { Gauge, Histogram, type Registry } from 'prom-client';
 import { STORE_SECONDS } from '../../protocol/contract/history-cells.ts';
-import type { InstanceStatus, LinkedFollower } from '../../protocol/contract/instance-status.ts';
+import type { InstanceStatus } from '../../protocol/contract/instance-status.ts';
+import type { SeenInstance } from '../../store/postgresql/instances.ts';
 
 export interface InstanceMetrics {
   /** Sets the gauges when the metrics are read. */
   instanceStatus(
     instanceStatus: InstanceStatus,
-    linked: readonly LinkedFollower[],
+    standbys: readonly SeenInstance[],
     leaseRemaining: number,
   ): void;
   /** How far this machine's clock is ahead of the database's; negative if behind. */
   databaseClock(aheadMs: number): void;
-  /** The writer took this long to answer a follower over the link. */
-  linkAnswered(milliseconds: number): void;
   /** The database took this long to confirm that this instance is still the writer. */
   leaseConfirmed(milliseconds: number): void;
 }
@@ -42,7 +41,7 @@ export function createInstanceMetrics(registry: Registry): InstanceMetrics {
   });
   const stale = new Gauge({
     name: 'mesh_na_serving_stale',
-    help: '1 while this instance can reach neither the database nor a writer and serves its last copies',
+    help: '1 while this instance reaches neither a writable database nor an active instance, and serves last copies',
     registers,
   });
   const databaseClock = new Gauge({
@@ -52,20 +51,14 @@ export function createInstanceMetrics(registry: Registry): InstanceMetrics {
   });
   const followers = new Gauge({
     name: 'mesh_na_link_followers',
-    help: 'How many followers are linked to this instance; 0 while it is not the writer',
+    help: 'How many standbys this instance sees; 0 while it is not active',
     registers,
   });
   const followerLag = new Gauge({
     name: 'mesh_na_follower_lag_revisions',
-    help: 'How many revisions the standby state of a linked follower is behind; NaN while it has none',
+    help: 'How many revisions the state of a standby is behind; NaN while it has none',
     // Not named `instance`: Prometheus adds a label of that name to each sample.
     labelNames: ['follower'] as const,
-    registers,
-  });
-  const linkAnswers = new Histogram({
-    name: 'mesh_na_link_round_trip_seconds',
-    help: 'Time the writer took to answer this follower over the link',
-    buckets: STORE_SECONDS,
     registers,
   });
   const leaseConfirmations = new Histogram({
@@ -76,20 +69,19 @@ export function createInstanceMetrics(registry: Registry): InstanceMetrics {
   });
 
   return {
-    instanceStatus(instanceStatus, linked, leaseRemaining) {
-      const own = instanceStatus.isWriter() ? 'writer' : 'follower';
+    instanceStatus(instanceStatus, standbys, leaseRemaining) {
+      const own = instanceStatus.isActive() ? 'writer' : 'follower';
       for (const one of ROLES) role.set({ role: one }, one === own ? 1 : 0);
       lease.set(leaseRemaining / 1000);
       lag.set(instanceStatus.lag() ?? Number.NaN);
-      stale.set(instanceStatus.staleSince() === null ? 0 : 1);
-      followers.set(linked.length);
+      stale.set(instanceStatus.isVacant() ? 1 : 0);
+      followers.set(standbys.length);
       followerLag.reset();
-      for (const { instance: follower, lag: behind } of linked) {
+      for (const { id: follower, lag: behind } of standbys) {
         followerLag.set({ follower }, behind ?? Number.NaN);
       }
     },
     databaseClock: (aheadMs) => databaseClock.set(aheadMs / 1000),
-    linkAnswered: (milliseconds) => linkAnswers.observe(milliseconds / 1000),
     leaseConfirmed: (milliseconds) => leaseConfirmations.observe(milliseconds / 1000),
   };
 }

@@ -1,6 +1,6 @@
-/** The answers to requests of edges and of other instances: how they are given, collected, sent and read. */
+/** The answers to requests of edges: how they are given, collected, sent and read. */
 import { problemText } from '../../base/log/problem.ts';
-import type { RateLimits } from '../../edge/limits/rate-limit.ts';
+import type { LocalRateLimits } from '../../edge/limits/rate-limit.ts';
 import type { RequestQueue } from '../../edge/limits/request-queue.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import {
@@ -18,21 +18,16 @@ import { HEARTBEAT_ROW, unpackHeartbeat } from './packed-heartbeat.ts';
 export type Outbox = ReturnType<typeof createOutbox>;
 
 /**
- * Collects the answers of one turn into one message, after the documents published before them. `scheduler` receives
- * the function that sends the message and returns a function that schedules it for the end of the turn or later, which
- * may be called many times.
+ * Collects the answers of one turn into one message, after the documents published before them.
  */
-export function createOutbox(
-  thread: { post(message: Answers): void },
-  scheduler: (send: () => void) => () => void = atEndOfTurn,
-) {
+export function createOutbox(thread: { post(message: Answers): void }) {
   let publications: Answers['publications'][number][] = [];
   let answered: unknown[] = [];
   let others: unknown[] = [];
   let failed: unknown[] = [];
   let isGathering = false;
   let open = true;
-  const later = scheduler(flush);
+  const later = atEndOfTurn(flush);
 
   function flush(): void {
     const lists = [publications, answered, others, failed];
@@ -92,25 +87,13 @@ export function atEndOfTurn(send: () => void): () => void {
   };
 }
 
-/** Consecutive heartbeats, as packed by `packHeartbeat`. */
-export type Rows = readonly unknown[];
-
-/**
- * Has heartbeats answered by another instance, with the answers put into the outbox; false if they must be answered
- * here.
- */
-export type Relay = (heartbeats: Rows, outbox: Outbox) => boolean;
-
-/** The handler of requests from an edge or another instance. */
+/** The handler of requests from an edge. */
 export interface Answering {
   readonly call: Call;
   /** The queue of this thread. */
   readonly queue: RequestQueue;
-  /** Only for edges. */
-  readonly relay?: Relay | null;
-  readonly limits: RateLimits;
-  /** Only for edges. */
-  exposition?(): Promise<string>;
+  readonly limits: LocalRateLimits;
+  exposition(): Promise<string>;
 }
 
 export function carryOut(
@@ -126,9 +109,8 @@ function answerAll(
   host: Answering,
   outbox: Outbox,
 ): void {
-  const areRelayed = host.relay?.(heartbeats, outbox) === true;
   // A bug in one command fails only that request; the rest of the batch is executed.
-  for (let i = 0; i < heartbeats.length && !areRelayed; i += HEARTBEAT_ROW) {
+  for (let i = 0; i < heartbeats.length; i += HEARTBEAT_ROW) {
     const id = heartbeats[i];
     try {
       reply(outbox, id, host.call('heartbeat', unpackHeartbeat(heartbeats, i)));
@@ -157,7 +139,7 @@ function isAskedFor(name: string, question: unknown): boolean {
 }
 
 /** Puts the answer into the outbox, now or when the promise settles. */
-export function reply(outbox: Outbox, id: unknown, answer: Answer | Promise<Answer>): void {
+function reply(outbox: Outbox, id: unknown, answer: Answer | Promise<Answer>): void {
   if (answer instanceof Promise) {
     answer.then(
       (late) => outbox.answer(id, late),
@@ -173,7 +155,7 @@ function answerTo(
   question: unknown,
   { call, limits, exposition }: Answering,
 ): Answer | Promise<Answer> {
-  if (name === '#exposition' && exposition !== undefined) return exposition().then(answerOf);
+  if (name === '#exposition') return exposition().then(answerOf);
   return (
     answerLimit(limits, name, question) ??
     call(name as CallName, fromCloneable(question) as CallOf<CallName>)
@@ -200,12 +182,5 @@ export function readAnswers(
   }
   for (let i = 0; i < failed.length; i += 2) {
     settle.failed(failed[i], `In the authority: ${failed[i + 1]}`);
-  }
-}
-
-/** The ids of the requests that these answers settle. */
-export function* settledIds({ answered, others, failed }: Answers): Generator<unknown, void> {
-  for (const list of [answered, others, failed]) {
-    for (let i = 0; i < list.length; i += 2) yield list[i];
   }
 }

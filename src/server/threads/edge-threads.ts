@@ -1,16 +1,18 @@
 /** The edges, as seen by the authority: threads that share the port and send commands in batches. */
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import type { ClockAnchor } from '../../base/clock.ts';
 import type { ManualTime } from '../../base/runtime.ts';
 import type { EdgeConfig } from '../../edge/edge-config.ts';
-import type { RateLimits } from '../../edge/limits/rate-limit.ts';
+import type { Copy } from '../../edge/forward/copies.ts';
+import type { LocalRateLimits } from '../../edge/limits/rate-limit.ts';
 import type { RequestQueue } from '../../edge/limits/request-queue.ts';
 import type { MetricsReport } from '../../edge/metrics.ts';
 import type { Call } from '../../protocol/contract/calls.ts';
 import type { InstanceStatusMemory } from '../../protocol/contract/instance-status.ts';
 import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
-import { carryOut, createOutbox, type Relay } from './answers.ts';
+import { carryOut, createOutbox } from './answers.ts';
 import type { Beats } from './beats.ts';
 import type { EdgeProcedures, FromEdge, SharedState, ToEdge } from './messages.ts';
 import { createRpcCaller, type RpcCaller } from './rpc.ts';
@@ -48,16 +50,18 @@ export interface EdgeHost {
   readonly call: Call;
   /** The queue of the authority's thread. */
   readonly queue: RequestQueue;
-  /** Null if no other instance can write. */
-  readonly relay: Relay | null;
   readonly publisher: DocumentPublisher;
-  readonly limits: RateLimits;
+  readonly limits: LocalRateLimits;
   readonly viewers: Int32Array;
   readonly clock: ClockAnchor;
   readonly manualTime: ManualTime | null;
   readonly beats: Beats;
-  /** Null if no other instance can write. */
+  /** Null if no other instance can become active. */
   readonly instanceStatus: InstanceStatusMemory | null;
+  /** The folder of the sockets at which edges take what other instances forward; null if they forward nothing. */
+  readonly socketFolder: string | null;
+  /** Notes a document that the active instance has answered with. */
+  copied(copy: Copy): void;
   log(lines: string): void;
   /** The metrics of all edges. */
   exposition(reports: readonly MetricsReport[]): Promise<string>;
@@ -65,7 +69,10 @@ export interface EdgeHost {
 
 /** All edges of one authority, on whichever threads they run. What each of them does is in `EdgeProcedures`. */
 export interface Edges
-  extends Pick<EdgeProcedures, 'drain' | 'useTls' | 'useSessionSecret' | 'barrier'> {
+  extends Pick<
+    EdgeProcedures,
+    'drain' | 'useTls' | 'useSessionSecret' | 'barrier' | 'forwardTo' | 'keepCopy'
+  > {
   announce(): Promise<void>;
   cut(): Promise<void>;
   /** Ends all connections, and the threads if there are any. */
@@ -102,7 +109,7 @@ export async function serveOnThreads(
     return Promise.all(edges.map((edge) => edge.call('report')));
   }
   async function onAll(
-    name: Exclude<keyof EdgeProcedures, 'serve' | 'report' | 'useTls' | 'useSessionSecret'>,
+    name: 'announce' | 'drain' | 'cut' | 'close' | 'flush' | 'barrier',
   ): Promise<void> {
     await Promise.all(edges.map((edge) => edge.call(name)));
   }
@@ -113,7 +120,13 @@ export async function serveOnThreads(
   }
 
   const starts = edges.map((edge, index) =>
-    edge.call('serve', { config, port, slot: index + 1, shared }),
+    edge.call('serve', {
+      config,
+      port,
+      slot: index + 1,
+      socketPath: socketIn(host, index + 1),
+      shared,
+    }),
   );
   const refused = (await Promise.allSettled(starts)).find(({ status }) => status === 'rejected');
   if (refused?.status === 'rejected') {
@@ -137,6 +150,12 @@ export async function serveOnThreads(
     useSessionSecret(secret) {
       for (const edge of edges) void edge.call('useSessionSecret', secret);
     },
+    forwardTo(active) {
+      for (const edge of edges) void edge.call('forwardTo', active);
+    },
+    keepCopy(copy) {
+      for (const edge of edges) void edge.call('keepCopy', copy);
+    },
     settle: () => onAll('flush'),
     async barrier() {
       // Publications are sent at the end of this turn, and edges process messages in order.
@@ -144,6 +163,11 @@ export async function serveOnThreads(
       await onAll('barrier');
     },
   };
+}
+
+/** The socket of the edge in this slot. */
+export function socketIn({ socketFolder }: Pick<EdgeHost, 'socketFolder'>, slot: number) {
+  return socketFolder && join(socketFolder, String(slot));
 }
 
 interface ConnectedEdge {
@@ -167,7 +191,8 @@ function connect(
     if (message.type === 'batch') {
       if (message.log !== '') host.log(message.log);
       carryOut(message, answering, outbox);
-    } else if (message.type !== 'failed') rpc.take(message);
+    } else if (message.type === 'copy') host.copied(message.copy);
+    else if (message.type !== 'failed') rpc.take(message);
   });
 
   return {

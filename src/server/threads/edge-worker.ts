@@ -41,6 +41,8 @@ const PROCEDURES: EdgeProcedures = {
   },
   useTls: (files) => serving().edge.useTls(files),
   useSessionSecret: (secret) => current?.edge.useSessionSecret(secret),
+  forwardTo: (active) => current?.edge.forwardTo(active),
+  keepCopy: (copy) => current?.edge.keepCopy(copy),
   report: () => serving().edge.report(),
   flush: () => serving().link.flush(),
   barrier: () => serving().edge.barrier(),
@@ -67,7 +69,7 @@ function serving(): Serving {
   return current;
 }
 
-async function serve({ config, port: httpPort, slot, shared }: Service): Promise<void> {
+async function serve({ config, port: httpPort, slot, socketPath, shared }: Service): Promise<void> {
   const link = createAuthorityLink(post, shared, config.rateLimits);
   const runtime = withClocks(systemRuntime, timeOf(shared.manualTime), anchoredTime(shared.clock));
   const logger = createLogger({
@@ -93,6 +95,8 @@ async function serve({ config, port: httpPort, slot, shared }: Service): Promise
     logger,
     isAuthoritySilent: () => isAuthoritySilent(shared.beats),
     instanceStatus: shared.instanceStatus,
+    socketPath,
+    share: (copy) => post({ type: 'copy', copy }),
     exposition: link.exposition,
   });
   pulse.begin();

@@ -1,6 +1,10 @@
-/** Rate limit questions whose counts are kept elsewhere: on the authority's thread or by another instance. */
+/** Rate limit questions, whose counts are kept on the authority's thread. */
 
-import type { RateLimitSettings, RateLimits } from '../../edge/limits/rate-limit.ts';
+import type {
+  LocalRateLimits,
+  RateLimitSettings,
+  RateLimits,
+} from '../../edge/limits/rate-limit.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import { Refusal } from '../../protocol/refusals.ts';
 import type { RateBucket } from '../../protocol/route-description.ts';
@@ -23,7 +27,7 @@ export function askedLimits(
   };
 }
 
-/** The text of the answer; throws if the other instance refused, or is gone. */
+/** The text of the answer; throws a refusal. */
 export function textOf(answer: Answer): string {
   if (!answer.ok) throw new Refusal(answer.refusal, answer.details);
   return answer.json;
@@ -31,23 +35,10 @@ export function textOf(answer: Answer): string {
 
 /** The answer of the thread that keeps the counts; null if this is not a rate limit question. */
 export function answerLimit(
-  limits: RateLimits,
+  limits: LocalRateLimits,
   name: string,
   question: unknown,
-): Answer | Promise<Answer> | null {
-  return name === '#take' ? toAnswer(limits.take(...(question as LimitQuestion))) : null;
-}
-
-function toAnswer(seconds: number | Promise<number>): Answer | Promise<Answer> {
-  return seconds instanceof Promise ? seconds.then(answered, refused) : answered(seconds);
-}
-
-function answered(seconds: number): Answer {
-  return { ok: true, json: String(seconds) };
-}
-
-/** Another instance keeps the counts, and it may be gone. */
-function refused(cause: unknown): Answer {
-  if (!(cause instanceof Refusal)) throw cause;
-  return { ok: false, refusal: cause.refusal, details: cause.details };
+): Answer | null {
+  if (name !== '#take') return null;
+  return { ok: true, json: String(limits.take(...(question as LimitQuestion))) };
 }

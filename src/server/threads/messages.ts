@@ -7,6 +7,8 @@ import type { ManualTime } from '../../base/runtime.ts';
 import type { TlsFiles } from '../../base/tls/pair.ts';
 import type { SessionSecret } from '../../edge/auth/session.ts';
 import type { EdgeConfig } from '../../edge/edge-config.ts';
+import type { Copy } from '../../edge/forward/copies.ts';
+import type { Active } from '../../edge/forward/target.ts';
 import type { MetricsReport } from '../../edge/metrics.ts';
 import type { InstanceStatusMemory } from '../../protocol/contract/instance-status.ts';
 import type { Publication } from '../../protocol/contract/publications.ts';
@@ -27,7 +29,7 @@ export interface SharedState {
   /** Manually set clocks; null for the system clocks. */
   readonly manualTime: ManualTime | null;
   readonly beats: Beats;
-  /** Null if no other instance can write. */
+  /** Null if no other instance can become active. */
   readonly instanceStatus: InstanceStatusMemory | null;
 }
 
@@ -36,6 +38,8 @@ export interface Service {
   readonly port: number;
   /** The edge's slot in the thread heartbeat counters. */
   readonly slot: number;
+  /** Where it takes what other instances forward; null if they forward nothing. */
+  readonly socketPath: string | null;
   readonly shared: SharedState;
 }
 
@@ -58,6 +62,10 @@ export type EdgeProcedures = {
   useTls(files: TlsFiles): Promise<void>;
   /** Uses this secret for heartbeat sessions; null while there is none. */
   useSessionSecret(secret: SessionSecret | null): void;
+  /** Forwards requests to the active instance, or answers them from now on. */
+  forwardTo(active: Active): void;
+  /** Keeps the last copy of a document, for the time in which no instance is active. */
+  keepCopy(copy: Copy): void;
   /** Returns when no request reads a document that was replaced before this call. */
   barrier(): Promise<void>;
 };
@@ -92,5 +100,7 @@ export type ToEdge = RpcCall | Answers | { readonly type: 'exit' };
 export type FromEdge =
   | RpcAnswer
   | Batch
+  /** A document that the active instance has answered with, for all edges. */
+  | { readonly type: 'copy'; readonly copy: Copy }
   /** An uncaught exception: the thread waits to be closed and accepts no new work. */
   | { readonly type: 'failed'; readonly problem: string };

@@ -15,17 +15,6 @@ export function packHeartbeat(
   list.push(bulletin, authority_keys_digest);
 }
 
-/** Copies the row of `from` that begins at `start`, with another id. */
-export function copyHeartbeat(
-  list: unknown[],
-  id: number,
-  from: readonly unknown[],
-  start: number,
-): void {
-  list.push(id);
-  for (let i = start + 1; i < start + HEARTBEAT_ROW; i += 1) list.push(from[i]);
-}
-
 /** The command in the row that begins at `start`. */
 export function unpackHeartbeat(list: readonly unknown[], start: number): CallInput<'heartbeat'> {
   return {

@@ -1,8 +1,11 @@
 /** A serving edge, on the authority's thread or its own. */
 import { createHeartbeatSessions } from '../../edge/auth/session.ts';
+import { lastCopyReply } from '../../edge/documents/last-copies.ts';
 import type { DrainState, Edge } from '../../edge/edge.ts';
 import { type EdgeConfig, edgeSettings } from '../../edge/edge-config.ts';
 import { createEventReaders } from '../../edge/events/event-readers.ts';
+import type { Copy } from '../../edge/forward/copies.ts';
+import { createForwarder } from '../../edge/forward/forwarder.ts';
 import { listen } from '../../edge/http/server.ts';
 import type { RequestQueue } from '../../edge/limits/request-queue.ts';
 import { createUnprovenBodies } from '../../edge/limits/unproven-bodies.ts';
@@ -14,6 +17,7 @@ import { type Call, isQuestion } from '../../protocol/contract/calls.ts';
 import {
   type InstanceStatusMemory,
   instanceStatusIn,
+  noteAnswer,
 } from '../../protocol/contract/instance-status.ts';
 import type { EdgeProcedures } from './messages.ts';
 
@@ -31,8 +35,12 @@ export interface ServingEdgeOptions
   > {
   /** Whether the authority has not answered for so long that the process is not ready. */
   isAuthoritySilent(): boolean;
-  /** Null if no other instance can write. */
+  /** Null if no other instance can become active. */
   readonly instanceStatus: InstanceStatusMemory | null;
+  /** The socket at which this edge takes what other instances forward; null if they forward nothing. */
+  readonly socketPath: string | null;
+  /** Gives a copy of a document that another instance has answered with to all edges. */
+  share(copy: Copy): void;
   /** The metrics of all edges; `report` returns those of this one. */
   exposition(report: () => Promise<MetricsReport>): Promise<string>;
 }
@@ -52,12 +60,27 @@ function inSlices(call: Call, queue: RequestQueue): Call {
 export function serveEdge(
   config: EdgeConfig,
   port: number,
-  { instanceStatus, exposition, ...rest }: ServingEdgeOptions,
+  { instanceStatus, exposition, socketPath, share, ...rest }: ServingEdgeOptions,
 ): ServingEdge {
   const metrics = createEdgeMetrics();
   const draining: DrainState = { isAnnounced: false, refusesWork: false };
   const settings = edgeSettings(config, rest.documents);
   const { runtime } = rest;
+  const { elapsed } = runtime;
+  function openForwarder(memory: InstanceStatusMemory) {
+    return createForwarder({
+      ...config,
+      socketPath,
+      share,
+      elapsed,
+      answered(milliseconds) {
+        metrics.answered(milliseconds);
+        noteAnswer(memory);
+      },
+    });
+  }
+
+  const forwarder = instanceStatus && openForwarder(instanceStatus);
   const sessions = createHeartbeatSessions({ lastsMs: config.heartbeatSession, runtime });
   const edge: Edge = {
     ...rest,
@@ -71,11 +94,14 @@ export function serveEdge(
     metrics,
     exposition: () => exposition(metrics.report),
     instanceStatus: instanceStatus && instanceStatusIn(instanceStatus),
+    forwarder,
+    lastCopy: (request) => lastCopyReply(edge, request),
     startedAt: rest.runtime.elapsed(),
     routes: ROUTES,
     draining,
   };
-  const server = listen(edge, ROUTES, { host: config.host, port, tls: config.tls });
+  const { host, tls } = config;
+  const server = listen(edge, ROUTES, { host, port, tls, socketPath });
   function refuseWork(): void {
     draining.refusesWork = true;
   }
@@ -91,7 +117,12 @@ export function serveEdge(
     },
     refuseWork,
     cut: server.dropUploads,
-    close: server.close,
+    close() {
+      forwarder?.close();
+      server.close();
+    },
+    forwardTo: (active) => forwarder?.turnTo(active),
+    keepCopy: (copy) => forwarder?.copies.take(copy),
     useTls: server.useTls,
     useSessionSecret: sessions.use,
     barrier: server.barrier,

@@ -37,15 +37,13 @@ import {
   HOLDER,
 } from './flushes.ts';
 import { assertSchema } from './schema.ts';
-import { followerSession } from './session-name.ts';
+import { FOLLOWER_SESSION } from './session-name.ts';
 import { beginReading, postgresqlTables, readRows } from './tables.ts';
 import { readingProblem } from './unreadable.ts';
 
 export interface FollowerOptions {
   readonly address: StoreAddress;
   readonly network: NetworkIdentity | null;
-  /** The name of the follower. */
-  readonly name: string;
   /** How long the writer's lease lasts, in milliseconds. */
   readonly leaseMs: number;
 }
@@ -70,8 +68,6 @@ export function openPostgresqlFollower(options: FollowerOptions): StateFollower 
    * what was read before.
    */
   let lacksNewest = false;
-  /** The revision in the name of the session. */
-  let named: number | null = null;
   let isClosed = false;
 
   async function connected(): Promise<Client> {
@@ -80,10 +76,9 @@ export function openPostgresqlFollower(options: FollowerOptions): StateFollower 
     const connection = await connectToPrimary(options.address, {
       timeout: STATEMENT_LEASES * options.leaseMs,
       connectMs: options.leaseMs / 3,
-      name: followerSession({ name: options.name, revision: null }),
+      name: FOLLOWER_SESSION,
     });
     client = connection.client;
-    named = null;
     await assertSchema(client, connection.shown);
     return client;
   }
@@ -121,18 +116,11 @@ export function openPostgresqlFollower(options: FollowerOptions): StateFollower 
 
   async function end(current: Client, reached: Position): Promise<void> {
     const { revision } = reached;
-    // This takes one round trip, a few times a second at most.
-    await current.query(revision === named ? 'commit' : `commit; ${rename(current, revision)}`);
-    named = revision;
+    await current.query('commit');
     position = reached;
     const { epoch, auditLength, auditHead } = reached;
     if (!lacksNewest && isAfter(reached, newest))
       newest = { epoch, revision, auditLength, auditHead };
-  }
-
-  function rename(current: Client, revision: number): string {
-    const sessionName = followerSession({ name: options.name, revision });
-    return `set application_name = ${current.escapeLiteral(sessionName)}`;
   }
 
   function load(): Promise<StoreReading> {

@@ -53,7 +53,7 @@ create table mesh_na.history (
   primary key (seconds, slot)
 );
 
--- What each flush changed, for the instances that follow the writer.
+-- What each flush changed, for the standbys that keep the state ready.
 create table mesh_na.changes (
   -- The last revision of this flush, and of the flush before it.
   revision bigint primary key,
@@ -80,10 +80,24 @@ create table mesh_na.writer_lease (
   configuration text,
   -- Where the holder accepts calls from other instances, as host:port.
   link text,
-  -- Until this time, a move of the state is waiting for the lease: its holder stops, and other instances wait.
-  wanted_until timestamptz,
   -- How long the lease lasts without a renewal. Waiting instances measure it with their own clocks.
   lasts interval
+);
+
+-- Each instance writes its row once a second. What is in it is of no use after a crash.
+create unlogged table mesh_na.instances (
+  -- New at each start of the instance.
+  id uuid primary key,
+  name text not null,
+  -- Where it takes what other instances forward, as host:port.
+  address text,
+  active boolean not null,
+  -- The revision of the state that it keeps ready, and how many revisions it was behind.
+  revision bigint,
+  lag bigint,
+  -- The staged authority key, if it holds that.
+  next_key text,
+  seen timestamptz not null
 );
 
 insert into mesh_na.writer_lease (epoch, expires_at, released) values (0, '-infinity', true);
@@ -249,7 +263,7 @@ begin
 end $$;
 `;
 
-export const SCHEMA_VERSION = 6;
+export const SCHEMA_VERSION = 7;
 
 /** The kind of database, and the version of the tables that this program reads and writes. */
 export const DATABASE = { backend: 'postgresql', schemaVersion: SCHEMA_VERSION } as const;

@@ -4,9 +4,9 @@ import { metaValue } from '../meta-rows.ts';
 import type { StoreAddress } from './address.ts';
 import { onPrimary } from './connect.ts';
 import { type Durability, readDurability } from './durability.ts';
+import { KEPT_SECONDS, readInstances } from './instances.ts';
 import { leaseIsMissing } from './lease-table.ts';
 import { createTables, readSchemaVersion, SCHEMA_VERSION } from './schema.ts';
-import { readFollowers } from './session-name.ts';
 import { readMetaOf } from './tables.ts';
 
 export interface StoreStatus {
@@ -25,7 +25,7 @@ interface StatusOfContents {
   readonly revision: number;
   readonly rows: { readonly [table: string]: number };
   readonly lease: StatusOfLease;
-  /** Instances that keep the state ready so that they can replace the writer. */
+  /** The standbys, including those that were lost a moment ago. */
   readonly followers: readonly StatusOfFollower[];
 }
 
@@ -43,12 +43,12 @@ export interface StatusOfLease {
 }
 
 export interface StatusOfFollower {
-  /** The name of the follower; long names are cut off. */
+  /** Such as `pid 12 on host`. */
   readonly name: string;
-  /** How many revisions the follower has not read yet; null until it has read the state. */
+  /** How many revisions its state was behind; null until it has read the state. */
   readonly lag_revisions: number | null;
-  /** Seconds since the follower last sent a statement; null if this database user may not see that. */
-  readonly silent_seconds: number | null;
+  /** Seconds since it was seen. */
+  readonly silent_seconds: number;
 }
 
 export async function readStatus(address: StoreAddress): Promise<StoreStatus> {
@@ -99,8 +99,6 @@ export async function migrateDatabase(address: StoreAddress) {
 }
 
 async function readStatusOfContents(client: Client): Promise<StatusOfContents> {
-  // Read before the revision, so that no follower seems to have read more than there is.
-  const sessions = await readFollowers(client);
   const meta = await readMetaOf(client);
   const { revision } = metaValue(meta, 'totals');
   return {
@@ -108,11 +106,9 @@ async function readStatusOfContents(client: Client): Promise<StatusOfContents> {
     revision,
     rows: await countRows(client),
     lease: await readLease(client),
-    followers: sessions.map(({ name, revision: read, silent_seconds }) => ({
-      name,
-      lag_revisions: read === null ? null : Math.max(0, revision - read),
-      silent_seconds,
-    })),
+    followers: (await readInstances(client, KEPT_SECONDS))
+      .filter(({ isActive }) => !isActive)
+      .map(({ name, lag, silent }) => ({ name, lag_revisions: lag, silent_seconds: silent })),
   };
 }
 

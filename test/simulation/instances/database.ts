@@ -23,6 +23,13 @@ export interface StoredChange extends Change {
   readonly under: Pick<LeaseRow, 'epoch' | 'holder'>;
 }
 
+/** What an instance has written about itself. */
+export interface SeenRow {
+  readonly name: string;
+  /** The staged authority key, if it holds that. */
+  readonly nextKey: string | null;
+}
+
 export interface LeaseRow {
   epoch: number;
   holder: string | null;
@@ -42,6 +49,8 @@ const MOMENT_MS = 50;
 /** How long clients wait for an answer. */
 const TIMEOUT_MS = 500;
 
+/** An instance that was not seen for this long does not count. */
+const COUNTS_MS = 3000;
 /** More than are ever lost at once. */
 const MOST_PAST = 20;
 
@@ -62,6 +71,7 @@ export class Database {
     lasts: 0,
   };
   disk: MemoryDisk;
+  readonly #rows = new Map<string, SeenRow & { readonly seen: number }>();
   readonly changes: StoredChange[] = [];
   /** Facts that were committed and then lost. */
   readonly lost = new Set<string>();
@@ -141,6 +151,13 @@ export class Database {
     for (const { machine, life, notified } of this.#listeners) {
       this.#travel(machine, 0, () => machine.run(life, notified));
     }
+  }
+
+  /** Stores the row of an instance, and returns those of all that were seen lately. */
+  writeRow(own: SeenRow): SeenRow[] {
+    const seen = this.#clockwork.now;
+    this.#rows.set(own.name, { ...own, seen });
+    return [...this.#rows.values()].filter((row) => row.seen > seen - COUNTS_MS);
   }
 
   isReleased(): boolean {

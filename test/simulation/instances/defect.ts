@@ -4,7 +4,7 @@ import type { Store } from '../../../src/store/store.ts';
 
 /** How a faulty program would behave. */
 export interface ProcessDefect {
-  /** Answers by its own clock without confirming that it is still the holder. */
+  /** Answers by its own clock, also what was forwarded after its term, without confirming that it is still active. */
   readonly answersUnconfirmed?: boolean;
   /** Takes over any database state, without remembering what it has seen. */
   readonly remembersNothing?: boolean;
@@ -18,6 +18,10 @@ export interface ProcessDefect {
   readonly sessions?: (sessions: HeartbeatSessions) => HeartbeatSessions;
   /** Changes what the writer reads and writes. */
   readonly store?: (store: Store) => Store;
-  /** Changes what an edge sends to the writer. */
+  /** Sends a request again that may have been carried out, whatever it asks for. */
+  readonly repeatsAnything?: boolean;
+  /** Serves the last answers that it has passed on as if they were current. */
+  readonly unmarkedCopies?: boolean;
+  /** Changes what an edge asks the authority. */
   readonly call?: (call: Call) => Call;
 }

@@ -4,10 +4,11 @@ import type { Machine } from './clockwork.ts';
 import type { Database } from './database.ts';
 import type { Instance } from './instance.ts';
 import type { Network } from './network.ts';
+import type { Asked } from './process.ts';
 
 export interface World {
   readonly machines: readonly Machine[];
-  readonly network: Network;
+  readonly network: Network<Asked>;
   readonly database: Database;
   readonly folders: ReadonlyMap<string, KeyFolder>;
 }

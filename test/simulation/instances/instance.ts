@@ -77,7 +77,7 @@ export class Instance {
   ask(
     question: (running: Running) => Answer | Promise<Answer> | null,
   ): Promise<Answer | null> | null {
-    return this.#asked(question);
+    return this.#asked((running) => running.ask(question));
   }
 
   /** Rejects with a violation if this instance is the writer and shows less than before its turn. */

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { FromWriter } from '../../../src/server/link/messages.ts';
 import {
   beat,
   type History,
@@ -15,8 +14,6 @@ import type { Defect } from './play.ts';
 import { describe, simulate } from './simulate.ts';
 
 const HISTORIES = 400;
-
-let isLost = false;
 
 /** An instance hands over, and soon afterward the database loses that change. */
 const lostHandOvers = fc
@@ -45,6 +42,29 @@ const pausedWriters = fc
   .map(({ history, instance, lasts }): History => {
     const pause = { at: 0, what: 'pause', instance, lasts } as const;
     return { ...history, faults: [pause] };
+  });
+
+/**
+ * An instance reads, is cut off from the database and from the others, and is asked again after others have revoked a
+ * certificate.
+ */
+const lostDatabases = fc
+  .record({ history: histories, instance: fc.nat(INSTANCES - 1) })
+  .map(({ history, instance }): History => {
+    const cut = { instance, at: 200, lasts: LONGEST_FAULT_MS } as const;
+    const faults = (['cut from the database', 'hears nobody'] as const).map((what) => ({
+      ...cut,
+      what,
+    }));
+    const [drawn] = history.requests;
+    if (drawn === undefined) return { ...history, faults };
+    const others = Array.from({ length: INSTANCES }, (_, at) => at).filter((at) => at !== instance);
+    const requests = [
+      { ...drawn, at: 100, what: 'read', instance } as const,
+      ...others.map((other) => ({ ...drawn, at: 1800, what: 'revoke', instance: other }) as const),
+      { ...drawn, at: 2400, what: 'read', instance } as const,
+    ];
+    return { ...history, faults, requests };
   });
 
 /** A key is replaced early, with no faults that could hide the consequences. */
@@ -85,18 +105,13 @@ const DEFECTS: readonly (readonly [string, Defect, fc.Arbitrary<History>?])[] = 
     lostHandOvers,
   ],
   ['a turn that does not remember what was seen', { remembersNothing: true }],
-  ['an answer that the database has not confirmed', { answersUnconfirmed: true }, pausedWriters],
   [
-    'news that are lost now and then',
-    {
-      tamper(message) {
-        const sent = message as FromWriter;
-        if (sent.type !== 'answers' || sent.news === null) return [sent];
-        isLost = !isLost;
-        return isLost ? [{ ...sent, news: { ...sent.news, documents: [] } }] : [sent];
-      },
-    },
+    'an answer after the end of the term, forwarded or not',
+    { answersUnconfirmed: true },
+    pausedWriters,
   ],
+  ['a request that is sent again although it may change something', { repeatsAnything: true }],
+  ['a copy without its mark', { unmarkedCopies: true }, lostDatabases],
   [
     'an unknown outcome that is called nothing done',
     {
@@ -115,18 +130,6 @@ const DEFECTS: readonly (readonly [string, Defect, fc.Arbitrary<History>?])[] = 
   [
     'an instance that shows its genesis block without asking',
     { asksNobodyForGenesis: true },
-    replacedKeys,
-  ],
-  [
-    'news that leave out the keys',
-    {
-      tamper(message) {
-        const sent = message as FromWriter;
-        if (sent.type !== 'answers' || sent.news === null) return [sent];
-        const documents = sent.news.documents.filter(({ name }) => name !== 'authority_keys');
-        return [{ ...sent, news: { ...sent.news, documents } }];
-      },
-    },
     replacedKeys,
   ],
 ];

@@ -11,14 +11,13 @@ import { FAULTS } from './faults.ts';
 import { type History, INSTANCES, LONGEST_FAULT_MS, TROUBLE_MS } from './histories.ts';
 import { Instance } from './instance.ts';
 import { Network } from './network.ts';
+import type { Asked } from './process.ts';
 import { isKeyChange } from './remote-store.ts';
 import { SEED } from './seed.ts';
 
 export interface Defect extends ProcessDefect {
   /** Changes the database. */
   readonly database?: (database: Database) => void;
-  /** Changes messages in transit. */
-  readonly tamper?: (message: object) => object[];
   /** Changes an answer before the client sees it. */
   readonly received?: (answer: Answer) => Answer;
 }
@@ -49,7 +48,7 @@ async function playOn(history: History, defect: Defect): Promise<void> {
   const clockwork = new Clockwork();
   const database = new Database(clockwork, chance, copyOfDisk(SEED.disk));
   defect.database?.(database);
-  const network = new Network(clockwork, chance, defect.tamper);
+  const network = new Network<Asked>(clockwork, chance);
   const machines = Array.from({ length: INSTANCES }, (_, index) => {
     const clock = {
       rate: rates[index] ?? 1,

@@ -10,29 +10,38 @@ import {
 } from '../../../src/edge/auth/known-keys.ts';
 import { createHeartbeatSessions, type HeartbeatSessions } from '../../../src/edge/auth/session.ts';
 import { currentDocument } from '../../../src/edge/documents/documents.ts';
-import { createRateLimits, type RateLimitSettings } from '../../../src/edge/limits/rate-limit.ts';
-import { type Call, onceConfirmed, whileHeld } from '../../../src/protocol/contract/calls.ts';
+import {
+  createForwarding,
+  type Forwarded,
+  type Unanswered,
+} from '../../../src/edge/forward/forwarding.ts';
+import type { ForwardTarget } from '../../../src/edge/forward/target.ts';
+import type { Answer } from '../../../src/protocol/contract/answers.ts';
+import {
+  type Call,
+  OUTCOME_UNKNOWN,
+  onceConfirmed,
+  UNAVAILABLE,
+  whileHeld,
+} from '../../../src/protocol/contract/calls.ts';
 import { documentText, publishedDocument } from '../../../src/protocol/contract/documents.ts';
 import {
   createInstanceStatusMemory,
   instanceStatusIn,
-  noteWriter,
+  noteActive,
 } from '../../../src/protocol/contract/instance-status.ts';
 import {
   createDocumentCache,
   createDocumentPublisher,
 } from '../../../src/protocol/contract/publications.ts';
 import { Refusal } from '../../../src/protocol/refusals.ts';
-import { RATE_BUCKETS } from '../../../src/protocol/route-description.ts';
-import { createCallRouter } from '../../../src/server/link/call-router.ts';
-import { createLinkClient, withdrawAll } from '../../../src/server/link/client.ts';
-import { openLinkHost } from '../../../src/server/link/host.ts';
-import { createLinkKeys } from '../../../src/server/link/keys.ts';
+import { keysIn } from '../../../src/server/derived-secret.ts';
+import { createForwardKeys } from '../../../src/server/forward/keys.ts';
+import { createVacancy } from '../../../src/server/forward/vacancy.ts';
 import { followSessionSecret } from '../../../src/server/session-secrets.ts';
-import { followList } from '../../../src/server/waiting.ts';
+import { seenList } from '../../../src/server/waiting.ts';
 import { acquireLease, type Lease } from '../../../src/store/postgresql/lease.ts';
 import type { StatePosition, Unit } from '../../../src/store/store.ts';
-import { patientQueue } from '../../support/request-queue.ts';
 import { type OpenAuthority, open } from '../authority-calls.ts';
 import type { KeyFolder } from '../key-folder.ts';
 import { type MemoryDisk, subjectsOn } from '../memory-disk.ts';
@@ -41,17 +50,17 @@ import { SESSION_LASTS } from '../session-beats.ts';
 import { insist, Violation } from '../violation.ts';
 import type { Chance } from './chance.ts';
 import type { Machine } from './clockwork.ts';
-import { type Database, furthest } from './database.ts';
+import { type Database, furthest, type SeenRow } from './database.ts';
 import type { ProcessDefect } from './defect.ts';
 import { leaseTable } from './lease-table.ts';
 import { machineRuntime } from './machine-runtime.ts';
-import type { Network } from './network.ts';
+import { type Network, NOT_BEGUN } from './network.ts';
 import { remoteStore } from './remote-store.ts';
 import { certificatesOn, type Shown } from './shown.ts';
 
 export interface Surroundings {
   readonly database: Database;
-  readonly network: Network;
+  readonly network: Network<Asked>;
   readonly chance: Chance;
   /** By machine name. */
   readonly folders: ReadonlyMap<string, KeyFolder>;
@@ -60,27 +69,31 @@ export interface Surroundings {
   found(cause: unknown): void;
 }
 
+/** A request, as the instance handles it that is active when it arrives. */
+export type Asked = (running: Running) => Promise<unknown>;
+
 /** The public interface of a running process. */
 export interface Running {
+  /** Calls the authority of this instance, if it is active. */
   readonly call: Call;
+  /** Answers the request, or has the active instance answer it; null if nothing is asked. */
+  ask(question: (running: Running) => Answer | Promise<Answer> | null): Promise<Answer | null>;
   readonly authorityKeys: KnownAuthorityKeys;
   readonly sessions: HeartbeatSessions;
   now(): number;
-  /** Returns the document that it has, without asking the writer. */
+  /** Returns the document that it has, without confirming that it is active. */
   held(name: keyof Shown): JsonObject | null;
   /**
-   * Null if it does not know what is currently published. Rejects if it is the writer and shows less than before its
-   * turn.
+   * Null if nobody says what is currently published. Rejects if the active instance shows less than before its turn.
    */
   read(): Promise<Shown | null>;
+  /** What it shows if it is active. */
+  readHere(): Promise<Shown | null>;
   stop(inFlight: Iterable<Promise<unknown>>): Promise<void>;
 }
 
 const LEASE_MS = 1500;
 const HOLD_MS = 3000;
-const NO_LIMITS = Object.fromEntries(
-  RATE_BUCKETS.map((bucket) => [bucket, null]),
-) as RateLimitSettings;
 const logger = createLogger({
   level: 'CRITICAL',
   format: 'text',
@@ -91,6 +104,8 @@ const logger = createLogger({
 const FOLLOW_MS = 250;
 /** How often the writer checks whether a key change is due. */
 const KEYS_MS = 1000;
+/** How often each instance writes its row. */
+const ROW_MS = 1000;
 /** How often it looks for the session secret while it lacks the key. */
 const SECRET_MS = 1000;
 
@@ -113,24 +128,23 @@ export async function startProcess(
   publisher.follow(documents.take);
   const { public_key } = genesis.network_authority;
   const authorityKeys = publishedAuthorityKeys(genesis, public_key, documents);
-  const seenList = followList(publisher);
-  const limits = createRateLimits(NO_LIMITS);
-  const keys = createLinkKeys({ signer, genesis, publisher, elapsed });
-  const wires = network.wires(machine, keys);
-  const link = { program: 'one', publisher, logger, elapsed, wires };
-  const host = await openLinkHost({ ...link, address: { host: machine.name, port: 0 } });
-  const client = createLinkClient({
-    edgesCaughtUp: () => Promise.resolve(),
-    answered: () => undefined,
-    nextKey: keys.nextKey,
-    ...link,
-    name: machine.name,
-    instance: machine.name,
-    instanceStatus,
-    linked: () => callRouter.resume(),
+  const keys = createForwardKeys({ signer, genesis, elapsed });
+  publisher.follow(({ name, document }) => {
+    if (name === 'authority_keys') keys.know(keysIn(document));
   });
-  const callRouter = createCallRouter({ client, holdMs: HOLD_MS, rateLimits: NO_LIMITS, elapsed });
-  const edge = { documents, instanceStatus, call: callRouter.call };
+  const forwarding = createForwarding<ForwardTarget | 'this instance'>({
+    holdMs: HOLD_MS,
+    elapsed,
+  });
+  const vacancy = createVacancy({ memory, leaseMs: LEASE_MS, logger, elapsed });
+  let led: Call = () => UNAVAILABLE;
+  /** What it has passed on last. */
+  let copy: Shown | null = null;
+  let isStopping = false;
+  const serving = network.serve(machine, keys, (asked) =>
+    instanceStatus.isActive() && !isStopping ? asked(running) : Promise.resolve(NOT_BEGUN),
+  );
+  const edge = { documents, instanceStatus, call: (...given: Parameters<Call>) => led(...given) };
   const ended = new AbortController();
   let authority: OpenAuthority | null = null;
   const holder = `${machine.name} ${machine.life}`;
@@ -138,6 +152,14 @@ export async function startProcess(
   /** The certificates on the list that it had shown by the time its turn came. */
   let before: readonly string[] = [];
   let lease: Lease | null = null;
+  let rows: readonly SeenRow[] = [];
+
+  /** Writes the row of this instance, and reads those of the others. */
+  async function writeRow(): Promise<void> {
+    const own = { name: machine.name, nextKey: keys.nextKey() };
+    rows = (await database.ask(machine, () => database.writeRow(own)).catch(() => null)) ?? rows;
+    machine.after(ROW_MS, () => void writeRow());
+  }
 
   function held(name: keyof Shown): JsonObject | null {
     const latest = documents.latest(name);
@@ -150,6 +172,7 @@ export async function startProcess(
     const seen = await database.ask(machine, () => lookAt(database.disk)).catch(() => null);
     if (seen !== null) {
       position = seen.position;
+      keys.know(seen.chain.keys);
       const former = formerKeys(seen.chain);
       if (former !== null) folder.settle(genesisInForce(seen.chain, folder.genesis), former);
     }
@@ -172,11 +195,14 @@ export async function startProcess(
     holder: { id: holder, name: machine.name },
     candidate: {
       configuration: {},
-      link: host.address,
+      link: serving.address,
       seen(holder) {
-        if (holder?.link != null) client.follow({ epoch: holder.epoch, link: holder.link });
+        vacancy.reached();
+        if (holder?.link == null || instanceStatus.isActive()) return;
+        const { epoch, link: address } = holder;
+        forwarding.turnTo({ epoch, address, keys: keys.offered() });
       },
-      missed: () => undefined,
+      missed: vacancy.missed,
       cannotWrite: () => undefined,
       waiting: isWaiting,
       signal: ended.signal,
@@ -189,10 +215,9 @@ export async function startProcess(
   });
 
   async function lead(held: Lease): Promise<void> {
-    client.close();
-    const seen = defect.remembersNothing === true ? null : { position, list: seenList() };
-    before = certificatesOn(heldList());
-    withdrawAll(publisher);
+    const list = seenList(copy === null ? undefined : publishedDocument(jsonText(copy.crl)));
+    const seen = defect.remembersNothing === true ? null : { position, list };
+    before = certificatesOn(copy?.crl ?? null);
     lease = held;
     const { epoch, previousOwner } = held;
     const by = { epoch, holder, previousOwner };
@@ -212,9 +237,9 @@ export async function startProcess(
     authority = opened;
     const heldSince = defect.answersUnconfirmed === true ? () => null : held.heldSince;
     const call = onceConfirmed(whileHeld(opened.call, held.isHeld), heldSince, elapsed);
-    noteWriter(memory, epoch);
-    host.startServing({ epoch, call, queue: patientQueue(elapsed), limits, heldSince });
-    callRouter.lead({ call, limits, isHeld: held.isHeld });
+    led = defect.call?.(call) ?? call;
+    noteActive(memory, epoch);
+    forwarding.turnTo('this instance');
     every(KEYS_MS, opened.keepKeys);
     every(FLUSH_INTERVAL, opened.flush);
   }
@@ -227,24 +252,25 @@ export async function startProcess(
 
   function instancesWithout(publicKey: string): number {
     if (defect.countsNoInstances === true) return 0;
-    return host.followers().filter(({ nextKey }) => nextKey !== publicKey).length;
+    return others().filter(({ nextKey }) => nextKey !== publicKey).length;
   }
 
-  /** Reports a violation if a key takes over while a linked instance lacks it. */
+  /** The other instances that this one has seen lately. */
+  function others() {
+    return rows.filter(({ name }) => name !== machine.name);
+  }
+
+  /** Reports a violation if a key takes over while an instance that was seen lacks it. */
   function activatedEverywhere(unit: Unit): Unit {
     for (const { entry } of unit.audit) {
       if (entry.event_type !== 'authority_key_activated') continue;
       const publicKey = String(entry.details.to_key);
-      for (const { instance } of host.followers()) {
-        if (folders.get(instance)?.has(publicKey) === true) continue;
-        found(new Violation(`${instance} is linked and lacks ${publicKey}, which takes over`));
+      for (const { name } of others()) {
+        if (folders.get(name)?.has(publicKey) === true) continue;
+        found(new Violation(`${name} was seen and lacks ${publicKey}, which takes over`));
       }
     }
     return unit;
-  }
-
-  function heldList(): JsonObject | null {
-    return documents.get('crl') === undefined ? null : held('crl');
   }
 
   async function shown(name: keyof Shown): Promise<JsonObject> {
@@ -255,46 +281,89 @@ export async function startProcess(
     return JSON.parse(documentText(document));
   }
 
+  /** Asks the active instance, wherever that is. */
+  function forward<Result>(
+    isRead: boolean,
+    asked: (running: Running) => Promise<Result>,
+  ): Promise<Result | Unanswered> {
+    const request: Forwarded<ForwardTarget | 'this instance', Result> = {
+      isRead,
+      isRepeatable: isRead || defect.repeatsAnything === true,
+      bytes: 0,
+      isGone: () => false,
+      send: (target) =>
+        target === 'this instance'
+          ? asked(running).then((answer) => ({ kind: 'answered', answer }))
+          : network.ask<Result>(machine, target, asked as Asked),
+    };
+    return forwarding.forward(request);
+  }
+
+  /** What the active instance shows. */
+  async function readHere(): Promise<Shown | null> {
+    const names = ['genesis', 'authority_keys', 'crl'] as const;
+    const read = await Promise.all(names.map(shown)).catch((cause) => {
+      if (cause instanceof Refusal) return null;
+      throw cause;
+    });
+    if (read === null) return null;
+    const [genesis, authority_keys, crl] = read as [JsonObject, JsonObject, JsonObject];
+    const listed = certificatesOn(crl);
+    const missing = authority === null ? [] : before.filter((id) => !listed.includes(id));
+    const what = () => `${machine.name} is active without ${missing}, which it has shown`;
+    insist(missing.length === 0, what);
+    return { genesis, authority_keys, crl };
+  }
+
   const created = createHeartbeatSessions({ lastsMs: SESSION_LASTS, runtime });
   const sessions = defect.sessions?.(created) ?? created;
   const { use } = sessions;
   const deriveSecret = followSessionSecret({ signer, genesis, publisher, use });
   every(SECRET_MS, async () => deriveSecret());
 
-  const leading = acquired.then(lead);
-  await Promise.race([leading, waits]);
-  void follow();
-  leading.catch((cause) => {
-    if (!ended.signal.aborted) fatal(cause);
-  });
-
-  return {
-    call: defect.call?.(callRouter.call) ?? callRouter.call,
+  const running: Running = {
+    call: (...given) => led(...given),
     authorityKeys,
     sessions,
     now: runtime.now,
     held,
+    readHere,
+    async ask(question) {
+      if (instanceStatus.isActive()) return question(running);
+      const answer = await forward(false, async (active) => question(active));
+      if (answer === 'outcome_unknown') return OUTCOME_UNKNOWN;
+      return typeof answer === 'string' ? UNAVAILABLE : answer;
+    },
     async read() {
-      const names = ['genesis', 'authority_keys', 'crl'] as const;
-      const read = await Promise.all(names.map(shown)).catch((cause) => {
-        if (cause instanceof Refusal) return null;
-        throw cause;
-      });
-      if (read === null) return null;
-      const [genesis, authority_keys, crl] = read as [JsonObject, JsonObject, JsonObject];
-      const listed = certificatesOn(crl);
-      const missing = authority === null ? [] : before.filter((id) => !listed.includes(id));
-      const what = () => `${machine.name} writes without ${missing}, which it has shown`;
-      insist(missing.length === 0, what);
-      return { genesis, authority_keys, crl };
+      if (instanceStatus.isActive()) return readHere();
+      const read = instanceStatus.isVacant()
+        ? 'authority_unavailable'
+        : await forward(true, (active) => active.readHere());
+      if (typeof read !== 'string') {
+        copy = read ?? copy;
+        return read;
+      }
+      // A copy is marked, so it promises nothing.
+      const isShown = instanceStatus.isVacant() && defect.unmarkedCopies === true;
+      return isShown ? copy : null;
     },
     async stop(inFlight) {
-      await Promise.all([...inFlight, host.halt()]);
+      isStopping = true;
+      await Promise.all(inFlight);
       ended.abort();
       await leading.catch(() => undefined);
       await (authority === null ? lease?.end('abandoned') : authority.close());
-      client.close();
-      host.close();
+      serving.close();
     },
   };
+
+  const leading = acquired.then(lead);
+  await Promise.race([leading, waits]);
+  void follow();
+  void writeRow();
+  leading.catch((cause) => {
+    if (!ended.signal.aborted) fatal(cause);
+  });
+
+  return running;
 }

@@ -1,0 +1,164 @@
+/** The connections of one thread to the active instance: over TLS, or to the socket of this thread itself. */
+import { Client, type Dispatcher, Pool } from 'undici';
+import { connectWithKey } from './shared-key-tls.ts';
+import type { ForwardTarget } from './target.ts';
+
+/** An answer that was read completely. */
+export interface WholeAnswer {
+  readonly status: number;
+  readonly body: string;
+}
+
+export interface Upstream {
+  /** False while it does not answer: nothing can be sent. */
+  isUp(): boolean;
+  /** Sends a request; `isLasting` if its answer may not end. */
+  dispatch(
+    options: Dispatcher.DispatchOptions,
+    isLasting: boolean,
+    handlers: Dispatcher.DispatchHandlers,
+  ): void;
+  /** For WebSockets, which last. */
+  readonly lasting: Dispatcher;
+  /** Null if there is no answer in time. */
+  read(path: string, milliseconds: number): Promise<WholeAnswer | null>;
+  /** Ends all connections: requests in flight are lost. */
+  close(): void;
+}
+
+/** Connections for requests that end; further requests wait for one. */
+const CONNECTIONS = 256;
+/** The other side keeps few connections of one address that have not proved the key yet. */
+const HANDSHAKES = 4;
+/** Shorter than the ten seconds after which uWebSockets.js ends an idle connection. */
+const KEPT_ALIVE_MS = 4000;
+/** No request takes longer, unless its connection is broken. */
+const LONGEST_MS = 30_000;
+/** How often the other instance is asked whether it answers. */
+const ASK_MS = 250;
+const SILENCE_MS = 1000;
+const ORIGIN = 'http://active.invalid';
+
+const SETTINGS = {
+  pipelining: 1,
+  keepAliveTimeout: KEPT_ALIVE_MS,
+  keepAliveMaxTimeout: KEPT_ALIVE_MS,
+  headersTimeout: LONGEST_MS,
+} as const;
+
+export interface UpstreamOptions {
+  readonly target: ForwardTarget;
+  /** Called when it answers for the first time, or again. */
+  reached(): void;
+  /** Called with the milliseconds that it took to answer. */
+  answered(milliseconds: number): void;
+  elapsed(): number;
+}
+
+/** The active instance over the network. */
+export function connectUpstream(options: UpstreamOptions): Upstream {
+  const { target, elapsed } = options;
+  /** Which of the keys the next connection uses; it changes when one is turned away. */
+  let failures = 0;
+  let isUp = true;
+  let hasAnswered = false;
+  let isClosed = false;
+
+  let handshakes = 0;
+  const waiting: (() => void)[] = [];
+
+  const connect: NonNullable<Client.Options['connect']> = (_options, callback) => {
+    function shakeHands(): void {
+      const key = target.keys[failures % target.keys.length];
+      if (isClosed || key === undefined) {
+        callback(new Error('There is nobody to connect to'), null);
+        return;
+      }
+      handshakes += 1;
+      connectWithKey(target.address, key, (cause, socket) => {
+        handshakes -= 1;
+        if (cause !== null) failures += 1;
+        if (cause === null && socket !== null) callback(null, socket);
+        else callback(cause ?? new Error('There is no connection'), null);
+        waiting.shift()?.();
+      });
+    }
+    if (handshakes < HANDSHAKES) shakeHands();
+    else waiting.push(shakeHands);
+  };
+
+  function open() {
+    return {
+      ending: new Pool(ORIGIN, { ...SETTINGS, connect, connections: CONNECTIONS, bodyTimeout: 0 }),
+      lasting: new Pool(ORIGIN, { ...SETTINGS, connect, connections: null, bodyTimeout: 0 }),
+      asking: new Client(ORIGIN, { ...SETTINGS, connect }),
+    };
+  }
+
+  let pools = open();
+
+  async function ask(): Promise<void> {
+    const sentAt = elapsed();
+    const answer = await readWhole(pools.asking, '/healthz', SILENCE_MS);
+    if (isClosed) return;
+    const wasUp = isUp && hasAnswered;
+    isUp = answer?.status === 200;
+    if (isUp) {
+      hasAnswered = true;
+      options.answered(elapsed() - sentAt);
+      if (!wasUp) options.reached();
+    } else {
+      end();
+      pools = open();
+    }
+    timer = setTimeout(() => void ask(), Math.max(0, sentAt + ASK_MS - elapsed()));
+  }
+
+  function end(): void {
+    for (const pool of Object.values(pools)) void pool.destroy().catch(() => undefined);
+  }
+
+  let timer: NodeJS.Timeout | null = null;
+  void ask();
+  return {
+    isUp: () => isUp,
+    dispatch: (given, isLasting, handlers) =>
+      void (isLasting ? pools.lasting : pools.ending).dispatch(given, handlers),
+    get lasting() {
+      return pools.lasting;
+    },
+    read: async (path, milliseconds) => (isUp ? readWhole(pools.ending, path, milliseconds) : null),
+    close() {
+      isClosed = true;
+      for (const each of waiting.splice(0)) each();
+      if (timer !== null) clearTimeout(timer);
+      end();
+    },
+  };
+}
+
+/** The server of this thread itself, for requests that were held when its instance became active. */
+export function localUpstream(socketPath: string): Upstream {
+  const pool = new Pool(ORIGIN, { ...SETTINGS, socketPath, connections: CONNECTIONS });
+  return {
+    isUp: () => true,
+    dispatch: (given, _isLasting, handlers) => void pool.dispatch(given, handlers),
+    lasting: pool,
+    read: (path, milliseconds) => readWhole(pool, path, milliseconds),
+    close: () => void pool.destroy().catch(() => undefined),
+  };
+}
+
+async function readWhole(
+  dispatcher: Dispatcher,
+  path: string,
+  milliseconds: number,
+): Promise<WholeAnswer | null> {
+  try {
+    const signal = AbortSignal.timeout(milliseconds);
+    const { statusCode: status, body } = await dispatcher.request({ path, method: 'GET', signal });
+    return { status, body: await body.text() };
+  } catch {
+    return null;
+  }
+}

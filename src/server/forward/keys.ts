@@ -1,0 +1,116 @@
+/** The secrets that instances share, which each authority key gives its own [link-2]. */
+import type { LabeledSigner, Signer } from '../../base/crypto/primitives.ts';
+import type { AuthoritySigner } from '../../base/signer/authority-signer.ts';
+import type { SharedKey } from '../../edge/forward/target.ts';
+import type { AuthorityKey } from '../../protocol/records/authority-chain.ts';
+import type { GenesisBlock } from '../../protocol/records/genesis.ts';
+import { isSignerUnavailable } from '../../protocol/refusals.ts';
+import { derivedSecret, networkDigest } from '../derived-secret.ts';
+
+export interface ForwardKeys {
+  /** Takes the keys that there are, as far as this instance knows. */
+  know(keys: readonly AuthorityKey[]): void;
+  /** The secrets that another instance may use now: those of the keys that sign. */
+  accepted(): readonly SharedKey[];
+  /**
+   * The secrets to connect with, never none. An instance may not know yet which of its keys signs; it does not offer one
+   * of which it knows that it does not sign anymore.
+   */
+  offered(): readonly SharedKey[];
+  /** The staged key, if this instance holds it. */
+  nextKey(): string | null;
+}
+
+const LABEL = 'mesh-na link 1';
+
+export function linkSecret(key: Pick<Signer, 'sign'>, network: string): Buffer {
+  return derivedSecret(key, network, LABEL);
+}
+
+/** How often an instance looks which keys it holds, because one may be put into its place at any time. */
+const LOOK_MS = 1000;
+
+export interface ForwardKeysOptions {
+  readonly signer: AuthoritySigner;
+  readonly genesis: GenesisBlock;
+  elapsed(): number;
+}
+
+export function createForwardKeys({ signer, genesis, elapsed }: ForwardKeysOptions): ForwardKeys {
+  const network = networkDigest(genesis);
+  const secrets = new Map<string, Buffer>();
+  let known: readonly AuthorityKey[] = [];
+
+  function signsNoMore(publicKey: string): boolean {
+    const key = known.find(({ public_key }) => public_key === publicKey);
+    return key?.state === 'distrusted' || key?.state === 'retired';
+  }
+
+  /** Null while the signer is unavailable. */
+  function secretOf(key: Pick<Signer, 'publicKey' | 'sign'>): Buffer | null {
+    const derived = secrets.get(key.publicKey);
+    if (derived !== undefined) return derived;
+    try {
+      const secret = linkSecret(key, network);
+      secrets.set(key.publicKey, secret);
+      return secret;
+    } catch (cause) {
+      if (isSignerUnavailable(cause)) return null;
+      throw cause;
+    }
+  }
+
+  function shared(keys: readonly Pick<Signer, 'publicKey' | 'sign'>[]): SharedKey[] {
+    return keys.flatMap((key) => {
+      const secret = secretOf(key);
+      return secret === null ? [] : [{ publicKey: key.publicKey, secret }];
+    });
+  }
+
+  function lookForNext(): string | null {
+    const staged = known.find(({ state }) => state === 'next');
+    return staged !== undefined && signer.holds(staged.public_key) ? staged.public_key : null;
+  }
+
+  function lookForOffered(): readonly SharedKey[] {
+    const others = signer.held().filter(({ publicKey }) => publicKey !== signer.publicKey);
+    const offered = shared([signer, ...others].filter(({ publicKey }) => !signsNoMore(publicKey)));
+    return offered.length === 0 ? [own] : offered;
+  }
+
+  // Derived now, while the signer is known to be available.
+  const own = { publicKey: signer.publicKey, secret: linkSecret(signer, network) };
+  secrets.set(own.publicKey, own.secret);
+  const nextKey = lookedFor(lookForNext, elapsed);
+  const offered = lookedFor(lookForOffered, elapsed);
+
+  return {
+    know(keys) {
+      if (keys === known) return;
+      known = keys;
+      nextKey.forget();
+      offered.forget();
+    },
+    accepted: () =>
+      shared(
+        [signer, signer.previous].flatMap((key): readonly LabeledSigner[] => (key ? [key] : [])),
+      ),
+    offered: offered.latest,
+    nextKey: nextKey.latest,
+  };
+}
+
+/** Looks again once a second at most. */
+function lookedFor<Found>(look: () => Found, elapsed: () => number) {
+  let found: { readonly value: Found; readonly at: number } | null = null;
+  return {
+    latest(): Found {
+      const now = elapsed();
+      if (found === null || now >= found.at + LOOK_MS) found = { value: look(), at: now };
+      return found.value;
+    },
+    forget(): void {
+      found = null;
+    },
+  };
+}

@@ -1,0 +1,214 @@
+/** Requests that a standby passes on: real processes on one PostgreSQL, asked through any of them. */
+import assert from 'node:assert/strict';
+import { createHash, randomBytes } from 'node:crypto';
+import { readdirSync, statSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { WebSocket } from 'undici';
+import type { ChildServer } from './support/child-server.ts';
+import { placeOf, type TestInstances, testInstances, until } from './support/instances.ts';
+import { startCluster } from './support/postgresql.ts';
+import {
+  get,
+  heartbeat,
+  joinedNode,
+  operate,
+  operatorRequest,
+  outcome,
+  send,
+  sendRaw,
+} from './support/requests.ts';
+
+const cluster = await startCluster();
+after(() => cluster[Symbol.asyncDispose]());
+
+const LINKED = {
+  MESH_LINK: '127.0.0.1:0',
+  MESH_PROXY_HOPS: '1',
+  MESH_RATE_LIMIT_SEARCH: '4/60',
+};
+
+let instances: TestInstances;
+let active: ChildServer;
+let standbys: readonly ChildServer[];
+before(async () => {
+  instances = await testInstances(cluster);
+  active = await instances.start(LINKED);
+  standbys = await Promise.all([instances.start(LINKED), instances.start(LINKED)]);
+  await until(async () => (await Promise.all(standbys.map(placeOf))).every(({ ready }) => ready));
+});
+after(() => instances[Symbol.asyncDispose]());
+
+const standby = () => standbys[0] as ChildServer;
+
+test('an answer through a standby is that of the active instance, byte for byte', async () => {
+  const node = await joinedNode(standby().na);
+  await operate(active.na, '/admin/revoke', { cert_id: node.certId });
+  for (const [method, path, headers] of [
+    ['GET', '/crl', {}],
+    ['GET', '/crl', { 'Accept-Encoding': 'gzip' }],
+    ['HEAD', '/crl', {}],
+    ['GET', '/crl?since=0', {}],
+    ['GET', '/genesis', {}],
+    ['GET', '/connectome', { 'Accept-Encoding': 'gzip', Accept: 'text/html' }],
+    ['GET', '/agents', {}],
+    ['GET', '/no/such%20path?', {}],
+    ['POST', '/verify/agreement', {}],
+    ['PUT', '/crl', {}],
+  ] as const) {
+    const asked = { ...headers, 'X-Request-Id': 'the-same' };
+    const answers = await Promise.all(
+      [active, standby()].map(({ na }) => sendRaw(na, method, path, { headers: asked })),
+    );
+    const [expected, got] = answers.map(({ status, headers: all, text }) => {
+      const others = [...all].filter(([name]) => name !== 'date');
+      return { status, others, text };
+    });
+    assert.deepEqual(got, expected, `${method} ${path}`);
+  }
+  const etag = String((await get(standby().na, '/crl')).headers.get('etag'));
+  const held = await send(standby().na, 'GET', '/crl', { headers: { 'If-None-Match': etag } });
+  assert.equal(held.status, 304);
+});
+
+test('a head that no HTTP library would write is answered as by the active instance, or refused', async () => {
+  const utf8 = Buffer.from('é→').toString('latin1');
+  for (const [method, path, header, expected] of [
+    ['GET', '/genesis', utf8, [200, 200]],
+    ['GET', '/genesis', 'a\x7f', [200, 200]],
+    ['GET', `/${utf8}`, 'a', [404, 404]],
+    ['G(T', '/genesis', 'a', [405, 400]],
+  ] as const) {
+    const head = `${method} ${path} HTTP/1.1\r\nHost: x\r\nUser-Agent: ${header}\r\n\r\n`;
+    const statuses = await Promise.all(
+      [active, standby()].map((server) => rawStatus(server, Buffer.from(head, 'latin1'))),
+    );
+    assert.deepEqual(statuses, expected, JSON.stringify(head));
+  }
+});
+
+test('a limit counts by the address of the client, through whichever instance it asks', async () => {
+  const search = (server: ChildServer, from: string) =>
+    send(server.na, 'GET', '/search?q=a', { headers: { 'X-Forwarded-For': from } });
+  const servers = [...standbys, active, ...standbys];
+  const statuses: number[] = [];
+  for (const server of servers) statuses.push((await search(server, '198.51.100.7')).status);
+  assert.deepEqual(statuses, [200, 200, 200, 200, 429]);
+  assert.equal((await search(standby(), '198.51.100.8')).status, 200);
+});
+
+test('only instances may say for whom they ask, and no one else reaches the socket where they do', async () => {
+  const claim = (address: string) => ({
+    'X-Forwarded-For': '198.51.100.20',
+    'X-Mesh-Forwarded-For': address,
+    'X-Mesh-Base-Url': 'https://elsewhere.example',
+  });
+  for (const server of [active, standby()]) {
+    const shown = await send(server.na, 'GET', '/sovereign.json', { headers: claim('192.0.2.1') });
+    assert.equal(shown.body.endpoint, server.na.url);
+  }
+  const statuses: number[] = [];
+  for (const [at, server] of [active, standby(), active, standby(), active].entries()) {
+    const headers = claim(`192.0.2.${at}`);
+    statuses.push((await send(server.na, 'GET', '/search?q=a', { headers })).status);
+  }
+  assert.deepEqual(statuses, [200, 200, 200, 200, 429], 'one address, whatever it claims');
+  const folders = readdirSync(tmpdir()).filter((name) => /^mesh-na-.{6}$/.test(name));
+  const modes = folders.map((name) => statSync(join(tmpdir(), name)).mode & 0o777);
+  assert.deepEqual([...new Set(modes)], [0o700]);
+});
+
+test('a body of two MiB arrives, and a longer one is refused', async () => {
+  const body = JSON.stringify({ feed: { filler: 'a'.repeat(2 ** 21 - 100) } });
+  for (const [text, expected] of [
+    [body, /^4(?:0[0-3]|22) /],
+    [`${body}${' '.repeat(2 ** 21)}`, /^413 /],
+  ] as const) {
+    const path = '/admin/sovereign-revocation-feeds/import';
+    const [first, second] = await Promise.all(
+      [active, standby()].map(({ na }) => send(na, 'POST', path, { body: text })),
+    );
+    assert.ok(first !== undefined && second !== undefined);
+    assert.equal(outcome(second), outcome(first));
+    assert.match(outcome(first), expected);
+  }
+});
+
+test('a client that leaves, and one that does not read, keep no other waiting', async () => {
+  const { hostname, port } = new URL(standby().na.url);
+  const clients: Socket[] = [];
+  for (let n = 0; n < 300; n += 1) {
+    const client = connect(Number(port), hostname).on('error', () => undefined);
+    client.pause();
+    client.write('GET /connectome HTTP/1.1\r\nHost: x\r\n\r\n');
+    clients.push(client);
+  }
+  for (const client of clients.slice(150)) client.destroy();
+  const node = await joinedNode(standby().na);
+  assert.equal(outcome(await heartbeat(standby().na, node)), '200');
+  for (const client of clients) client.destroy();
+});
+
+test('a live page gets its messages through a standby, and another site opens none', async () => {
+  const url = standby().na.url.replace('http', 'ws');
+  const socket = new WebSocket(`${url}/live?topic=dashboard`);
+  const messages: string[] = [];
+  socket.addEventListener('message', ({ data }) => messages.push(String(data)));
+  await until(async () => messages.length >= 1);
+  await operate(active.na, '/admin/invite');
+  await until(async () => messages.length >= 2);
+  assert.match(messages.join(), /"topic":"dashboard"/);
+  socket.close();
+  assert.equal(await upgradeStatus(standby(), '?topic=dashboard', 'http://evil.example'), 403);
+  assert.equal(await upgradeStatus(standby(), '?topic=secrets'), 400);
+});
+
+test('many readers of events through a standby see the same entry', async () => {
+  const { na } = standby();
+  const readers = await Promise.all(
+    Array.from({ length: 1000 }, async () => {
+      const { init } = operatorRequest(na, '/events', {}, { method: 'GET' });
+      const { status, body } = await fetch(`${na.url}/events`, init);
+      assert.equal(status, 200, status === 200 ? '' : await new Response(body).text());
+      return body?.pipeThrough(new TextDecoderStream()).getReader();
+    }),
+  );
+  await operate(active.na, '/admin/invite', { name: 'seen-by-all' });
+  for (const reader of readers) {
+    for (let seen = ''; !seen.includes('seen-by-all'); ) {
+      const read = await reader?.read();
+      assert.equal(read?.done, false);
+      seen += read?.value;
+    }
+    await reader?.cancel();
+  }
+});
+
+/** Opens a WebSocket manually and returns the status of the answer. */
+function upgradeStatus(server: ChildServer, query: string, origin?: string): Promise<number> {
+  const lines = [
+    `GET /live${query} HTTP/1.1`,
+    `Host: ${new URL(server.na.url).host}`,
+    'Upgrade: websocket',
+    'Connection: Upgrade',
+    `Sec-WebSocket-Key: ${createHash('md5').update(randomBytes(8)).digest('base64')}`,
+    'Sec-WebSocket-Version: 13',
+    ...(origin === undefined ? [] : [`Origin: ${origin}`]),
+  ];
+  return rawStatus(server, Buffer.from(`${lines.join('\r\n')}\r\n\r\n`));
+}
+
+function rawStatus({ na }: ChildServer, head: Buffer): Promise<number> {
+  const { hostname, port } = new URL(na.url);
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: hostname, port: Number(port) });
+    socket.on('error', reject);
+    socket.once('data', (data) => {
+      socket.destroy();
+      resolve(Number(data.toString('latin1').slice(9, 12)));
+    });
+    socket.write(head);
+  });
+}
