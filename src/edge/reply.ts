@@ -24,14 +24,20 @@ export interface Reply {
   readonly refusal: RefusalName | null;
   /** The Content-Security-Policy of a page; null for any other content. */
   readonly contentSecurityPolicy: string | null;
+  /** Set if another instance has answered: `headerLines` has all further lines. */
+  readonly isPassedOn?: true;
 }
 
 /** A body that is produced while it is being sent, at the pace of the client. */
 export interface PiecewiseBody {
+  /** The number of bytes, if that is known. */
+  readonly length?: number | null;
   /** The next piece, which may be empty; null once the body is complete. Rejects if it cannot be completed. */
-  next(): Promise<string | null>;
+  next(): Promise<string | Uint8Array | null>;
   /** No further piece will be requested. */
   abandon(): void;
+  /** Called when the client has gone, even while a piece is awaited. */
+  gone?(): void;
 }
 
 /** A body of unlimited length, which others write to after the headers are sent. */
@@ -107,6 +113,20 @@ export function streamReply(body: StreamBody): Reply {
 
 export function textReply(contentType: string, body: string): Reply {
   return freshReply(200, contentType, body);
+}
+
+/** The answer of another instance. */
+export function passedReply(
+  status: number,
+  contentType: string,
+  lines: readonly string[],
+  body: Reply['body'],
+): Reply {
+  return {
+    ...freshReply(status, contentType || 'application/octet-stream', body),
+    headerLines: lines.join('\r\n'),
+    isPassedOn: true,
+  };
 }
 
 function freshReply(status: number, contentType: string, body: Reply['body']): Reply {

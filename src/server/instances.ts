@@ -120,9 +120,7 @@ export async function joinInstances(options: InstancesOptions): Promise<Instance
   /** The smallest since the row was last written: what was stored a moment ago is no lag. */
   let leastLag: number | null = null;
 
-  const keys =
-    instanceStatus &&
-    createForwardKeys({ signer: options.signer, genesis: config.genesis, elapsed });
+  const keys = instanceStatus && createForwardKeys(options.signer, config.genesis);
   const gate = config.link && keys && (await openGate(config.link, keys.accepted()));
   const vacancy =
     instanceStatus &&

@@ -61,7 +61,8 @@ export function writeReply(
     // No length is sent, because the client may have another encoding of the document.
     writeWithoutBody(res, request, reply, null, closing);
   } else if (request.sentMethod === 'HEAD') {
-    writeWithoutBody(res, request, reply, Buffer.byteLength(body), closing);
+    const length = reply.isPassedOn === true ? null : Buffer.byteLength(body);
+    writeWithoutBody(res, request, reply, length, closing);
   } else {
     writeHead(res, request, reply);
     endAndClose(res, body, closing);
@@ -114,15 +115,14 @@ export function writeHead(
   reply: Reply,
   furtherLines = '',
 ): void {
-  const { status, contentType, headerLines, contentSecurityPolicy } = reply;
+  const { status, contentType, headerLines, contentSecurityPolicy, isPassedOn } = reply;
   const security =
     contentSecurityPolicy === null ? SECURITY_LINES : securityLines(contentSecurityPolicy);
+  const lines =
+    isPassedOn === true ? headerLines : `X-Request-ID: ${id}\r\n${headerLines}\r\n${security}`;
   // uWebSockets.js adds the status 200 itself.
   if (status !== 200) res.writeStatus(STATUS_TEXT[status] ?? `${status} Status`);
-  res.writeHeader(
-    'Content-Type',
-    `${contentType}\r\nX-Request-ID: ${id}\r\n${headerLines}\r\n${security}${furtherLines}`,
-  );
+  res.writeHeader('Content-Type', `${contentType}\r\n${lines}${furtherLines}`);
 }
 
 /**

@@ -68,16 +68,20 @@ async function sendPieces(
   turn: () => Promise<void>,
 ): Promise<void> {
   const { res } = taker;
-  const room = roomIn(taker);
+  const { length = null } = body;
+  const room = roomIn(taker, body);
   try {
     while (!taker.aborted) {
       const piece = await body.next();
       if (piece === null) {
-        if (!taker.aborted) res.cork(() => res.end());
+        if (!taker.aborted && length === null) res.cork(() => res.end());
         return;
       }
       // An empty chunk would end the body.
-      if (piece !== '' && !taker.aborted && !sendPiece(res, piece)) await room();
+      if (piece.length > 0 && !taker.aborted) {
+        if (length !== null) await sendPart(taker, Buffer.from(piece), length, room);
+        else if (!sendPiece(res, piece)) await room();
+      }
       await turn();
     }
     body.abandon();
@@ -87,13 +91,16 @@ async function sendPieces(
 }
 
 /** Waits until the client has accepted what was sent, or has disconnected. */
-function roomIn(taker: PieceTaker): () => Promise<void> {
+function roomIn(taker: PieceTaker, body: PiecewiseBody): () => Promise<void> {
   let wake: (() => void) | null = null;
   function wakeUp(): void {
     wake?.();
     wake = null;
   }
-  taker.onGone = wakeUp;
+  taker.onGone = () => {
+    wakeUp();
+    body.gone?.();
+  };
   if (!taker.aborted) {
     taker.res.onWritable(() => {
       wakeUp();
@@ -107,12 +114,33 @@ function roomIn(taker: PieceTaker): () => Promise<void> {
 }
 
 /** False if part of the piece is still buffered. */
-function sendPiece(res: HttpResponse, piece: string): boolean {
+function sendPiece(res: HttpResponse, piece: string | Uint8Array): boolean {
   let isTaken = true;
   res.cork(() => {
     isTaken = res.write(utf8(piece));
   });
   return isTaken;
+}
+
+/** Sends part of a body of known length: what the client does not accept at once is not buffered. */
+async function sendPart(
+  taker: PieceTaker,
+  part: Uint8Array,
+  length: number,
+  room: () => Promise<void>,
+): Promise<void> {
+  const { res } = taker;
+  const began = res.getWriteOffset();
+  for (;;) {
+    let isTaken = true;
+    const rest = part.subarray(res.getWriteOffset() - began);
+    res.cork(() => {
+      [isTaken] = res.tryEnd(rest, length);
+    });
+    if (isTaken) return;
+    await room();
+    if (taker.aborted) return;
+  }
 }
 
 const LARGE_BYTES = 64 * 1024;

@@ -10,7 +10,7 @@ import type { TlsFiles } from '../../base/tls/pair.ts';
 import { Refusal } from '../../protocol/refusals.ts';
 import { maxBodyBytes } from '../../protocol/route-description.ts';
 import type { Edge } from '../edge.ts';
-import type { Reply } from '../reply.ts';
+import { isPiecewise, type Reply } from '../reply.ts';
 import { answer, completed, notePassed, refuse, shed } from '../request/answer.ts';
 import type { ReceivedBody } from '../request/body.ts';
 import { isAnsweredElsewhere } from '../request/elsewhere.ts';
@@ -284,7 +284,10 @@ function settle(
   reply: Reply | Promise<Reply>,
   isCutShort = false,
 ): void {
-  if (connection.aborted) return;
+  if (connection.aborted) {
+    if ('body' in reply && isPiecewise(reply.body)) reply.body.abandon();
+    return;
+  }
   connection.generation = answers.traffic.begun();
   connection.onGone = null;
   if (reply instanceof Promise) {
@@ -306,28 +309,23 @@ async function answerElsewhere(
   connection: Connection,
   passed: PassedRequest,
 ): Promise<void> {
-  const { edge, traffic } = answers;
+  const { edge } = answers;
   const { request } = connection;
   const forwarded = passing(passed, connection);
   const outcome = (await edge.forwarder?.forward(forwarded)) ?? 'authority_unavailable';
-  if (connection.aborted) return;
-  if (typeof outcome === 'string') {
-    // While the request was held, it may have become known that nobody is active.
-    const copy = outcome === 'authority_unavailable' ? edge.lastCopy(request) : null;
-    const details = outcome === 'outcome_unknown' ? { outcome: 'unknown' } : {};
-    const reply =
-      copy === null
-        ? refuse(edge, request, new Refusal(outcome, details))
-        : completed(edge, request, copy);
-    return settle(answers, connection, reply);
+  if (typeof outcome !== 'string') {
+    notePassed(edge, request, outcome.requestId, outcome.reply.status);
+    return settle(answers, connection, outcome.reply);
   }
-  const generation = traffic.begun();
-  connection.generation = generation;
-  notePassed(edge, request, outcome.header('x-request-id'), outcome.status);
-  const writing = outcome.write(answers.isDraining ? 'asked' : 'stays');
-  traffic.read(generation);
-  if (writing === null) traffic.left();
-  else void writing.then(traffic.left);
+  if (connection.aborted) return;
+  // While the request was held, it may have become known that nobody is active.
+  const copy = outcome === 'authority_unavailable' ? edge.lastCopy(request) : null;
+  const details = outcome === 'outcome_unknown' ? { outcome: 'unknown' } : {};
+  const reply =
+    copy === null
+      ? refuse(edge, request, new Refusal(outcome, details))
+      : completed(edge, request, copy);
+  settle(answers, connection, reply);
 }
 
 /**

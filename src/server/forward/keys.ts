@@ -27,16 +27,8 @@ export function linkSecret(key: Pick<Signer, 'sign'>, network: string): Buffer {
   return derivedSecret(key, network, LABEL);
 }
 
-/** How often an instance looks which keys it holds, because one may be put into its place at any time. */
-const LOOK_MS = 1000;
-
-export interface ForwardKeysOptions {
-  readonly signer: AuthoritySigner;
-  readonly genesis: GenesisBlock;
-  elapsed(): number;
-}
-
-export function createForwardKeys({ signer, genesis, elapsed }: ForwardKeysOptions): ForwardKeys {
+/** A key may be put into its place at any time, so which ones are held is looked up whenever it is asked. */
+export function createForwardKeys(signer: AuthoritySigner, genesis: GenesisBlock): ForwardKeys {
   const network = networkDigest(genesis);
   const secrets = new Map<string, Buffer>();
   let known: readonly AuthorityKey[] = [];
@@ -67,50 +59,28 @@ export function createForwardKeys({ signer, genesis, elapsed }: ForwardKeysOptio
     });
   }
 
-  function lookForNext(): string | null {
-    const staged = known.find(({ state }) => state === 'next');
-    return staged !== undefined && signer.holds(staged.public_key) ? staged.public_key : null;
-  }
-
-  function lookForOffered(): readonly SharedKey[] {
-    const others = signer.held().filter(({ publicKey }) => publicKey !== signer.publicKey);
-    const offered = shared([signer, ...others].filter(({ publicKey }) => !signsNoMore(publicKey)));
-    return offered.length === 0 ? [own] : offered;
-  }
-
   // Derived now, while the signer is known to be available.
   const own = { publicKey: signer.publicKey, secret: linkSecret(signer, network) };
   secrets.set(own.publicKey, own.secret);
-  const nextKey = lookedFor(lookForNext, elapsed);
-  const offered = lookedFor(lookForOffered, elapsed);
 
   return {
     know(keys) {
-      if (keys === known) return;
       known = keys;
-      nextKey.forget();
-      offered.forget();
     },
     accepted: () =>
       shared(
         [signer, signer.previous].flatMap((key): readonly LabeledSigner[] => (key ? [key] : [])),
       ),
-    offered: offered.latest,
-    nextKey: nextKey.latest,
-  };
-}
-
-/** Looks again once a second at most. */
-function lookedFor<Found>(look: () => Found, elapsed: () => number) {
-  let found: { readonly value: Found; readonly at: number } | null = null;
-  return {
-    latest(): Found {
-      const now = elapsed();
-      if (found === null || now >= found.at + LOOK_MS) found = { value: look(), at: now };
-      return found.value;
+    offered() {
+      const others = signer.held().filter(({ publicKey }) => publicKey !== signer.publicKey);
+      const offered = shared(
+        [signer, ...others].filter(({ publicKey }) => !signsNoMore(publicKey)),
+      );
+      return offered.length === 0 ? [own] : offered;
     },
-    forget(): void {
-      found = null;
+    nextKey() {
+      const staged = known.find(({ state }) => state === 'next');
+      return staged !== undefined && signer.holds(staged.public_key) ? staged.public_key : null;
     },
   };
 }

@@ -128,7 +128,7 @@ export async function startProcess(
   publisher.follow(documents.take);
   const { public_key } = genesis.network_authority;
   const authorityKeys = publishedAuthorityKeys(genesis, public_key, documents);
-  const keys = createForwardKeys({ signer, genesis, elapsed });
+  const keys = createForwardKeys(signer, genesis);
   publisher.follow(({ name, document }) => {
     if (name === 'authority_keys') keys.know(keysIn(document));
   });
