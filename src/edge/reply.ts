@@ -36,6 +36,8 @@ export interface PiecewiseBody {
   next(): Promise<string | Uint8Array | null>;
   /** No further piece will be requested. */
   abandon(): void;
+  /** Called when the client must accept what it got before another piece is requested. */
+  waits?(): void;
   /** Called when the client has gone, even while a piece is awaited. */
   gone?(): void;
 }

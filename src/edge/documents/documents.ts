@@ -9,7 +9,7 @@ import {
   type PublishedDocument,
 } from '../../protocol/contract/documents.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
-import { Refusal, type RefusalName } from '../../protocol/refusals.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 import { type Edge, inTurn } from '../edge.ts';
 import type { EdgeParts } from '../operations/operations.ts';
 import { documentReply, type Reply, refusalReply } from '../reply.ts';
@@ -137,14 +137,7 @@ async function madeDocument(
     if (confirmed !== undefined) return confirmed;
   }
   const renewal = isRenewable(name) ? RENEWALS[name] : 'awaitPublications';
-  const answer = await edge.call(renewal, null);
-  assertCurrent(name, answer, edge);
-  // Without an answer, the last copy may be older than the question, unless nothing has replaced it. Nothing has while
-  // the state lacks what was shown: then the list that was shown is the newest there is.
-  const isNewest = edge.documents.get(name) !== undefined;
-  if (!answer.ok && !isNewest && answer.refusal !== 'restore_pending') {
-    throw new Refusal(answer.refusal, answer.details);
-  }
+  assertCurrent(name, await edge.call(renewal, null), edge);
   // The newest version at the time of the answer, although it may be outdated by now.
   return edge.documents.latest(name);
 }
@@ -153,9 +146,6 @@ const confirmationOf = cachedBySource(({ call }: DocumentSource) =>
   oncePerTurn(() => call('awaitPublications', null)),
 );
 
-/** Another instance is active, or is about to be. */
-const ELSEWHERE: ReadonlySet<RefusalName> = new Set(['authority_unavailable', 'shutting_down']);
-
 /** While the state lacks what was shown, nothing else is shown [backup-9]. */
 const IN_QUARANTINE: ReadonlySet<DocumentName> = new Set([
   'genesis',
@@ -163,18 +153,18 @@ const IN_QUARANTINE: ReadonlySet<DocumentName> = new Set([
   'sovereign_revocation_feed',
 ]);
 
-/** Throws if the document may lack what was shown: by another instance, or before the state was rolled back. */
-function assertCurrent(
-  name: DocumentName,
-  answer: Answer,
-  { instanceStatus, documents }: DocumentSource,
-): void {
+/**
+ * Throws if the document may lack what was shown: by another instance, or before the state was rolled back. Without an
+ * answer, it may be older than the question, unless nothing has replaced it.
+ */
+function assertCurrent(name: DocumentName, answer: Answer, { documents }: DocumentSource): void {
   if (answer.ok) return;
   const { refusal, details } = answer;
-  const isElsewhere = instanceStatus !== null && ELSEWHERE.has(refusal);
-  const isKnown = IN_QUARANTINE.has(name) && documents.latest(name) !== undefined;
-  if (isElsewhere || (refusal === 'restore_pending' && !isKnown))
-    throw new Refusal(refusal, details);
+  const isNewest =
+    refusal === 'restore_pending'
+      ? IN_QUARANTINE.has(name) && documents.latest(name) !== undefined
+      : refusal !== 'authority_unavailable' && documents.get(name) !== undefined;
+  if (!isNewest) throw new Refusal(refusal, details);
 }
 
 /** Public metadata of the sovereign [service-sovereign-metadata], [core-5-13]: no key but public ones. */

@@ -1,4 +1,5 @@
 /** Forwards the requests of one thread to the active instance, while that is another one. */
+import { isDeepStrictEqual } from 'node:util';
 import type { Dispatcher } from 'undici';
 import { type Copies, type Copy, createCopies } from './copies.ts';
 import { createForwarding, type Forwarded, type Unanswered } from './forwarding.ts';
@@ -50,7 +51,7 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
 
   return {
     turnTo(next) {
-      if (isSame(active, next)) return;
+      if (isDeepStrictEqual(active, next)) return;
       const before = upstream;
       active = next;
       upstream = open(next);
@@ -67,13 +68,4 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
       forwarding.turnTo(null);
     },
   };
-}
-
-function isSame(one: Active, other: Active): boolean {
-  if (one === null || other === null) return one === other;
-  if (one === 'this instance' || other === 'this instance') return one === other;
-  const [keys, others] = [one, other].map((target) =>
-    target.keys.map(({ publicKey }) => publicKey).join(),
-  );
-  return one.epoch === other.epoch && one.address === other.address && keys === others;
 }

@@ -132,7 +132,7 @@ function withoutRetry(headers: readonly string[]): string[] {
   return headers.filter((_text, at) => headers[at - (at % 2)] !== RETRY);
 }
 
-/** Answers of which the client has not accepted the last piece, in the order in which they gave it. */
+/** Answers of which the client has not accepted the last piece, in the order in which they began to wait. */
 const slow = new Set<Answer>();
 
 /** One answer while it arrives. */
@@ -218,11 +218,14 @@ class Answer implements Dispatcher.DispatchHandlers, PiecewiseBody {
     const piece = Buffer.concat(this.#chunks);
     this.#chunks = [];
     this.#bytes = 0;
+    this.#resume();
+    return piece;
+  }
+
+  waits(): void {
     slow.add(this);
     const [slowest] = slow;
     if (slowest !== undefined && slow.size > MOST_SLOW) slowest.#cut();
-    this.#resume();
-    return piece;
   }
 
   gone(): void {

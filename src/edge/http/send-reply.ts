@@ -110,6 +110,7 @@ function roomIn(taker: PieceTaker, body: PiecewiseBody): () => Promise<void> {
   return () =>
     new Promise((resolve) => {
       wake = resolve;
+      body.waits?.();
     });
 }
 

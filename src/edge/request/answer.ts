@@ -83,18 +83,14 @@ function admit(edge: Edge, request: Request, route: Route): Admission {
 }
 
 /** Whether the key is unknown here but may have been published and not have arrived yet. */
-function isBeingPublished({ settings, documents, instanceStatus }: Edge, keyId: string): boolean {
+function isBeingPublished({ settings, documents }: Edge, keyId: string): boolean {
   if (settings.operatorAuth.keys.has(keyId)) return false;
-  if (instanceStatus !== null) return true;
   const isOutdated = documents.get('operator_keys') === undefined;
   return isOutdated && documents.latest('operator_keys') !== undefined;
 }
 
 async function admitWithNewKey(edge: Edge, request: Request, route: Route): Promise<Reply | null> {
-  const published = await edge.call('awaitPublications', null);
-  if (!published.ok && published.refusal === 'authority_unavailable') {
-    return refusalReply(published.refusal);
-  }
+  await edge.call('awaitPublications', null);
   return count(edge, request, route);
 }
 
