@@ -1,26 +1,13 @@
 /** The gate on its own thread, so that encryption takes no time from the authority or an edge. */
-import { parentPort } from 'node:worker_threads';
-import { answerCall, type RpcCall } from '../threads/rpc.ts';
-import { type Gate, openGate } from './gate.ts';
-import type { GateProcedures } from './gate-thread.ts';
+import { parentPort, workerData } from 'node:worker_threads';
+import type { SharedKey } from '../../edge/forward/target.ts';
+import { type GateOptions, openGate } from './gate.ts';
 
 const port = parentPort;
 if (port === null) throw new Error('A gate runs as a worker thread');
-let gate: Gate | null = null;
 
-const PROCEDURES: GateProcedures = {
-  async open(options) {
-    gate = await openGate(options);
-    return gate.address;
-  },
-  accept: (keys) => gate?.accept(keys),
-  close() {
-    gate?.close();
-    // The answer is still sent.
-    setImmediate(() => port.close());
-  },
-};
-
-port.on('message', (call: RpcCall) => {
-  void answerCall(PROCEDURES, call, (answer) => port.postMessage(answer));
+// A rejection ends the thread with this error.
+void openGate(workerData as GateOptions).then((gate) => {
+  port.on('message', (keys: readonly SharedKey[]) => gate.accept(keys));
+  port.postMessage(gate.address);
 });
