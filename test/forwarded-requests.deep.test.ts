@@ -53,6 +53,9 @@ test('an answer through a standby is that of the active instance, byte for byte'
     ['GET', '/crl?since=0', {}],
     ['GET', '/genesis', {}],
     ['GET', '/connectome', { 'Accept-Encoding': 'gzip', Accept: 'text/html' }],
+    // Longer than what is collected before it is passed on.
+    ['GET', '/atlas', { Accept: 'text/html' }],
+    ['HEAD', '/atlas', { Accept: 'text/html' }],
     ['GET', '/agents', {}],
     ['GET', '/no/such%20path?', {}],
     ['POST', '/verify/agreement', {}],
@@ -67,6 +70,7 @@ test('an answer through a standby is that of the active instance, byte for byte'
       return { status, others, text };
     });
     assert.deepEqual(got, expected, `${method} ${path}`);
+    if (path === '/atlas' && method === 'GET') assert.ok(Number(got?.text.length) > 64 * 1024);
   }
   const etag = String((await get(standby().na, '/crl')).headers.get('etag'));
   const held = await send(standby().na, 'GET', '/crl', { headers: { 'If-None-Match': etag } });

@@ -14,7 +14,6 @@ import type { Active } from '../edge/forward/target.ts';
 import { type Call, onceConfirmed, UNAVAILABLE } from '../protocol/contract/calls.ts';
 import {
   createInstanceStatusMemory,
-  type InstanceStatus,
   instanceStatusIn,
   noteActive,
   noteLag,
@@ -67,29 +66,6 @@ export interface StandbyState {
   readonly keys: readonly AuthorityKey[];
 }
 
-export interface Instances {
-  /** Null if no other instance can become active. */
-  readonly instanceStatus: InstanceStatus | null;
-  readonly turn: Turn;
-  /** The authority in this process; refuses everything while another instance is active. */
-  readonly call: Call;
-  /** Where edges take what other instances forward; null if they forward nothing. */
-  readonly socketFolder: string | null;
-  /** The other instances, while this one is active. */
-  standbys(): readonly SeenInstance[];
-  /** If this instance is active: it and the others; null if instances do not forward to each other. */
-  rows(): readonly DashboardInstance[] | null;
-  /** Calls back with the active instance whenever that changes, and now. */
-  follow(listener: (active: Active) => void): void;
-  /** Notes how the state fares that this instance keeps ready. */
-  looked(state: StandbyState): void;
-  /** Makes this instance active. */
-  lead(call: Call, tenure: Tenure): void;
-  /** How many milliseconds this instance may stay active without renewing its lease; 0 while it is not active. */
-  leaseRemaining(): number;
-  close(): Promise<void>;
-}
-
 interface Turn {
   /** Null while another instance is active. */
   readonly opened: OpenedStore | null;
@@ -105,7 +81,7 @@ interface Turn {
 const KEYS_MS = 1000;
 
 /** Resolves when this instance may become active, or knows who is; rejects with a one-sentence error. */
-export async function joinInstances(options: InstancesOptions): Promise<Instances> {
+export async function joinInstances(options: InstancesOptions) {
   const { config, instanceId, publisher, logger, metrics, runtime } = options;
   const { elapsed } = runtime;
   const clock = leaseClock(runtime);
@@ -239,28 +215,38 @@ export async function joinInstances(options: InstancesOptions): Promise<Instance
     throw cause;
   });
 
+  const call: Call = (name, given) => led?.(name, given) ?? UNAVAILABLE;
+
   return {
+    /** Null if no other instance can become active. */
     instanceStatus,
     turn,
-    call: (name, given) => led?.(name, given) ?? UNAVAILABLE,
+    /** The authority in this process; refuses everything while another instance is active. */
+    call,
+    /** Where edges take what other instances forward; null if they forward nothing. */
     socketFolder: gate?.folder ?? null,
+    /** The other instances, while this one is active. */
     standbys,
-    rows: () => gate && instanceRows(instanceId, standbys()),
-    follow(listener) {
+    /** If this instance is active: it and the others; null if instances do not forward to each other. */
+    rows: (): readonly DashboardInstance[] | null => gate && instanceRows(instanceId, standbys()),
+    /** Calls back with the active instance whenever that changes, and now. */
+    follow(listener: (active: Active) => void): void {
       listeners.push(listener);
       listener(active);
     },
-    looked(state) {
+    /** Notes how the state fares that this instance keeps ready. */
+    looked(state: StandbyState): void {
       if (instanceStatus === null || active === 'this instance') return;
       standbyState = state;
       noteLag(instanceStatus.memory, state.lag);
       leastLag = state.lag === null ? null : Math.min(state.lag, leastLag ?? state.lag);
       keys?.know(state.keys);
     },
-    lead(call, { epoch, heldSince, isHeld, remaining }) {
+    /** Makes this instance active. */
+    lead(own: Call, { epoch, heldSince, isHeld, remaining }: Tenure): void {
       if (instanceStatus === null) return;
       leaseRemaining = remaining;
-      const confirmed = onceConfirmed(call, heldSince, elapsed);
+      const confirmed = onceConfirmed(own, heldSince, elapsed);
       const patience = config.link?.holdMs ?? 0;
       led = (name, given) =>
         isHeld() || name === 'checkReadiness'
@@ -271,7 +257,8 @@ export async function joinInstances(options: InstancesOptions): Promise<Instance
       note('this instance');
       logger.write('INFO', 'store', `This instance is the writer, as holder ${epoch} of the lease`);
     },
-    leaseRemaining: () => leaseRemaining(),
+    /** How many milliseconds this instance may stay active without renewing its lease; 0 while it is not active. */
+    leaseRemaining: (): number => leaseRemaining(),
     close,
   };
 

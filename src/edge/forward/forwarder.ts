@@ -1,8 +1,8 @@
 /** Forwards the requests of one thread to the active instance, while that is another one. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Dispatcher } from 'undici';
-import { type Copies, type Copy, createCopies } from './copies.ts';
-import { createForwarding, type Forwarded, type Unanswered } from './forwarding.ts';
+import { type Copy, createCopies } from './copies.ts';
+import { createForwarding } from './forwarding.ts';
 import type { Active } from './target.ts';
 import { connectUpstream, localUpstream, type Upstream, type WholeAnswer } from './upstream.ts';
 
@@ -18,20 +18,9 @@ export interface ForwarderOptions {
   elapsed(): number;
 }
 
-export interface Forwarder {
-  /** Follows a change of the active instance. */
-  turnTo(active: Active): void;
-  /** Resolves with the answer of the active instance, or with why there is none. */
-  forward<Answer>(request: Forwarded<Upstream, Answer>): Promise<Answer | Unanswered>;
-  /** Null if the active instance does not answer in time. */
-  read(path: string, milliseconds: number): Promise<WholeAnswer | null>;
-  /** For WebSockets to the active instance; null while none can be reached. */
-  lasting(): Dispatcher | null;
-  readonly copies: Copies;
-  close(): void;
-}
+export type Forwarder = ReturnType<typeof createForwarder>;
 
-export function createForwarder(options: ForwarderOptions): Forwarder {
+export function createForwarder(options: ForwarderOptions) {
   const { elapsed, socketPath } = options;
   const forwarding = createForwarding<Upstream>(options);
   const copies = createCopies(options);
@@ -50,7 +39,8 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
   }
 
   return {
-    turnTo(next) {
+    /** Follows a change of the active instance. */
+    turnTo(next: Active): void {
       if (isDeepStrictEqual(active, next)) return;
       const before = upstream;
       active = next;
@@ -58,11 +48,15 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
       forwarding.turnTo(upstream);
       before?.close();
     },
+    /** Resolves with the answer of the active instance, or with why there is none. */
     forward: forwarding.forward,
-    read: async (path, milliseconds) => (await upstream?.read(path, milliseconds)) ?? null,
-    lasting: () => (upstream?.isUp() === true ? upstream.lasting : null),
+    /** Null if the active instance does not answer in time. */
+    read: async (path: string, milliseconds: number): Promise<WholeAnswer | null> =>
+      (await upstream?.read(path, milliseconds)) ?? null,
+    /** For WebSockets to the active instance; null while none can be reached. */
+    lasting: (): Dispatcher | null => (upstream?.isUp() === true ? upstream.lasting : null),
     copies,
-    close() {
+    close(): void {
       upstream?.close();
       upstream = null;
       forwarding.turnTo(null);

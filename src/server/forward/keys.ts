@@ -7,28 +7,16 @@ import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { isSignerUnavailable } from '../../protocol/refusals.ts';
 import { derivedSecret, networkDigest } from '../derived-secret.ts';
 
-export interface ForwardKeys {
-  /** Takes the keys that there are, as far as this instance knows. */
-  know(keys: readonly AuthorityKey[]): void;
-  /** The secrets that another instance may use now: those of the keys that sign. */
-  accepted(): readonly SharedKey[];
-  /**
-   * The secrets to connect with, never none. An instance may not know yet which of its keys signs; it does not offer one
-   * of which it knows that it does not sign anymore.
-   */
-  offered(): readonly SharedKey[];
-  /** The staged key, if this instance holds it. */
-  nextKey(): string | null;
-}
-
 const LABEL = 'mesh-na link 1';
 
 export function linkSecret(key: Pick<Signer, 'sign'>, network: string): Buffer {
   return derivedSecret(key, network, LABEL);
 }
 
+export type ForwardKeys = ReturnType<typeof createForwardKeys>;
+
 /** A key may be put into its place at any time, so which ones are held is looked up whenever it is asked. */
-export function createForwardKeys(signer: AuthoritySigner, genesis: GenesisBlock): ForwardKeys {
+export function createForwardKeys(signer: AuthoritySigner, genesis: GenesisBlock) {
   const network = networkDigest(genesis);
   const secrets = new Map<string, Buffer>();
   let known: readonly AuthorityKey[] = [];
@@ -64,21 +52,28 @@ export function createForwardKeys(signer: AuthoritySigner, genesis: GenesisBlock
   secrets.set(own.publicKey, own.secret);
 
   return {
-    know(keys) {
+    /** Takes the keys that there are, as far as this instance knows. */
+    know(keys: readonly AuthorityKey[]): void {
       known = keys;
     },
-    accepted: () =>
+    /** The secrets that another instance may use now: those of the keys that sign. */
+    accepted: (): readonly SharedKey[] =>
       shared(
         [signer, signer.previous].flatMap((key): readonly LabeledSigner[] => (key ? [key] : [])),
       ),
-    offered() {
+    /**
+     * The secrets to connect with, never none. An instance may not know yet which of its keys signs; it does not offer one
+     * of which it knows that it does not sign anymore.
+     */
+    offered(): readonly SharedKey[] {
       const others = signer.held().filter(({ publicKey }) => publicKey !== signer.publicKey);
       const offered = shared(
         [signer, ...others].filter(({ publicKey }) => !signsNoMore(publicKey)),
       );
       return offered.length === 0 ? [own] : offered;
     },
-    nextKey() {
+    /** The staged key, if this instance holds it. */
+    nextKey(): string | null {
       const staged = known.find(({ state }) => state === 'next');
       return staged !== undefined && signer.holds(staged.public_key) ? staged.public_key : null;
     },

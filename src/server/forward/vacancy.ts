@@ -21,14 +21,7 @@ export interface VacancyOptions {
   elapsed(): number;
 }
 
-export interface Vacancy {
-  /** Call when the database has said who is active, or that nobody is. */
-  reached(): void;
-  /** Call when the database is unreachable or read-only, so that nobody can become active. */
-  missed(): void;
-}
-
-export function createVacancy({ memory, leaseMs, logger, elapsed }: VacancyOptions): Vacancy {
+export function createVacancy({ memory, leaseMs, logger, elapsed }: VacancyOptions) {
   let reachedAt = elapsed();
   let answers = answersIn(memory);
   let isVacant = false;
@@ -42,8 +35,10 @@ export function createVacancy({ memory, leaseMs, logger, elapsed }: VacancyOptio
   }
 
   return {
+    /** Call when the database has said who is active, or that nobody is. */
     reached,
-    missed() {
+    /** Call when the database is unreachable or read-only, so that nobody can become active. */
+    missed(): void {
       const known = answers;
       answers = answersIn(memory);
       if (answers !== known) reached();

@@ -38,13 +38,6 @@ export interface InstanceRowOptions {
   own(): OwnRow;
 }
 
-export interface InstanceRow {
-  /** The other instances that were seen lately, in the order of their ids. */
-  others(): readonly SeenInstance[];
-  /** Removes the row. */
-  close(): Promise<void>;
-}
-
 const APART_MS = 1000;
 /** An instance that was not seen for this long does not count. */
 const COUNTS_SECONDS = 3;
@@ -78,7 +71,7 @@ export async function readInstances(
 }
 
 /** Keeps the row of this instance up to date for as long as it serves. */
-export function keepInstanceRow(options: InstanceRowOptions): InstanceRow {
+export function keepInstanceRow(options: InstanceRowOptions) {
   const { address, leaseMs, clock, id, name, link } = options;
   let client: Client | null = null;
   let others: readonly SeenInstance[] = [];
@@ -117,8 +110,10 @@ export function keepInstanceRow(options: InstanceRowOptions): InstanceRow {
 
   const writing = keepWriting();
   return {
-    others: () => others,
-    async close() {
+    /** The other instances that were seen lately, in the order of their ids. */
+    others: (): readonly SeenInstance[] => others,
+    /** Removes the row. */
+    async close(): Promise<void> {
       isClosed = true;
       void writing;
       const current = client;
