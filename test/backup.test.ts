@@ -10,7 +10,7 @@ import { createBackup } from '../src/maintenance/backup/create.ts';
 import { readBackup } from '../src/maintenance/backup/file.ts';
 import { verifyBackup } from '../src/maintenance/backup/verify.ts';
 import { loadConfig } from '../src/server/config/load.ts';
-import { backUpInChildProcess } from '../src/server/threads/apart.ts';
+import { backUpInChildProcess } from '../src/server/threads/backup-child.ts';
 import { openSigner } from '../src/server/threads/open-signer.ts';
 import { openLmdbTarget } from '../src/store/lmdb/receiver.ts';
 import { openLmdbSource } from '../src/store/lmdb/source.ts';

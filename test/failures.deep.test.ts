@@ -4,7 +4,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { loadConfig } from '../src/server/config/load.ts';
-import { type BackupTask, backUpInChildProcess } from '../src/server/threads/apart.ts';
+import { type BackupTask, backUpInChildProcess } from '../src/server/threads/backup-child.ts';
 import { startArmed } from './support/armed-server.ts';
 import { assertEnded } from './support/broken-disk.ts';
 import { startChildServer } from './support/child-server.ts';

@@ -7,24 +7,14 @@ import fc from 'fast-check';
 import { parseJson } from '../src/base/json/parse.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
 import { canonicalJson } from '../src/base/json/write.ts';
-import { createRateLimits } from '../src/edge/limits/rate-limit.ts';
-import type { Answer } from '../src/protocol/contract/answers.ts';
 import type { CallInput } from '../src/protocol/contract/calls.ts';
-import { carryOut, createOutbox } from '../src/server/threads/answers.ts';
 import { fromCloneable, toCloneable } from '../src/server/threads/cloneable.ts';
+import { heartbeatIn, heartbeatRow } from '../src/server/threads/crossing.ts';
 import { edgeThreadOn } from '../src/server/threads/edge-threads.ts';
-import type { Answers } from '../src/server/threads/messages.ts';
-import {
-  HEARTBEAT_ROW,
-  packHeartbeat,
-  unpackHeartbeat,
-} from '../src/server/threads/packed-heartbeat.ts';
 import { startTestAuthority, type TestAuthority, type TestOptions } from './support/authority.ts';
 import { NO_LIMITS, startChildServer } from './support/child-server.ts';
 import { MINUTE } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';
-import { UNLIMITED } from './support/no-limits.ts';
-import { patientQueue } from './support/request-queue.ts';
 import {
   heartbeat,
   joinedNode,
@@ -239,7 +229,7 @@ for (const text of [
   });
 }
 
-test('a heartbeat is the same after packing and unpacking', () => {
+test('a heartbeat is the same after it has been taken apart and put together', () => {
   const beat: CallInput<'heartbeat'> = {
     cert_id: 'c',
     status: 'ok',
@@ -254,35 +244,8 @@ test('a heartbeat is the same after packing and unpacking', () => {
       sending: null,
     },
   };
-  const rows: unknown[] = [];
-  packHeartbeat(rows, 1, { ...beat, cert_id: 'other' });
-  packHeartbeat(rows, 2, beat);
-  assert.equal(rows.length, 2 * HEARTBEAT_ROW);
-  assert.deepEqual(unpackHeartbeat(rows, HEARTBEAT_ROW), beat);
-  assert.equal(rows[HEARTBEAT_ROW], 2);
+  assert.deepEqual(heartbeatIn(...structuredClone(heartbeatRow(beat))), beat);
 });
-
-test('answers of the same moment leave in one message before anything else is done, and the rest at the end of its turn', async () => {
-  const posted: Answers[] = [];
-  const outbox = createOutbox({ post: (answers) => posted.push(answers) });
-  const requests = ['now', 'later', 'now'].flatMap((name, id) => [id, name, null]);
-  const call = (name: string) => {
-    const answer: Answer = { ok: true, json: '1' };
-    return name === 'now' ? answer : Promise.resolve(answer);
-  };
-  const queue = patientQueue(() => 0);
-  const exposition = () => Promise.resolve('');
-  const host = { call, queue, limits: createRateLimits(UNLIMITED), exposition };
-  carryOut({ heartbeats: [], requests }, host, outbox);
-  assert.deepEqual(answeredIn(posted), [[0, 2]]);
-  // The turn of the later answer begins with its promise.
-  for (let turn = 0; turn < 2; turn += 1) await new Promise(setImmediate);
-  assert.deepEqual(answeredIn(posted), [[0, 2], [1]]);
-});
-
-function answeredIn(posted: readonly Answers[]): unknown[][] {
-  return posted.map(({ answered }) => answered.filter((_, index) => index % 2 === 0));
-}
 
 /** Null for a text that the parser refuses, such as one with a duplicate name. */
 function parsedOrNull(text: string): JsonValue {

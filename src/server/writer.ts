@@ -38,7 +38,7 @@ import type { Background } from './lifecycle/background.ts';
 import type { Fatal } from './lifecycle/fatal.ts';
 import type { AuthorityMetrics } from './metrics/authority.ts';
 import type { Role } from './role.ts';
-import { backUpInChildProcess } from './threads/apart.ts';
+import { backUpInChildProcess } from './threads/backup-child.ts';
 import { startListThread } from './threads/list-thread.ts';
 import { openWebhooks, type Webhooks } from './webhooks/webhooks.ts';
 

@@ -1,4 +1,4 @@
-/** The edges, as seen by the authority: threads that share the port and send commands in batches. */
+/** The edges, as seen by the authority: threads that share the port. */
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
@@ -9,19 +9,26 @@ import type { Copy } from '../../edge/forward/copies.ts';
 import type { LocalRateLimits } from '../../edge/limits/rate-limit.ts';
 import type { RequestQueue } from '../../edge/limits/request-queue.ts';
 import type { MetricsReport } from '../../edge/metrics.ts';
-import type { Call } from '../../protocol/contract/calls.ts';
+import type { Answer } from '../../protocol/contract/answers.ts';
+import {
+  type Call,
+  type CallName,
+  type CallOf,
+  isQuestion,
+} from '../../protocol/contract/calls.ts';
 import type { InstanceStatusMemory } from '../../protocol/contract/instance-status.ts';
 import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
-import { carryOut, createOutbox } from './answers.ts';
 import type { Beats } from './beats.ts';
-import type { EdgeProcedures, FromEdge, SharedState, ToEdge } from './messages.ts';
-import { createRpcCaller, type RpcCaller } from './rpc.ts';
+import { fromCloneable } from './cloneable.ts';
+import { type CrossedAnswer, crossingAnswer, heartbeatIn } from './crossing.ts';
+import type { AuthorityProcedures, EdgeProcedures, SharedState } from './messages.ts';
+import { createPeer, type Peer } from './rpc.ts';
 import { endOf, startWorker } from './worker-thread.ts';
 
 /** A thread that can serve, and can serve again after being closed. */
 export interface EdgeThread {
-  post(message: ToEdge): void;
-  listen(listener: (message: FromEdge) => void): void;
+  /** Begins to talk with the thread, for which the authority does this. */
+  connect(authority: Omit<AuthorityProcedures, 'failed'>): Peer<EdgeProcedures>;
   /** Ends the thread, whose server must be closed; resolves when it has ended. */
   end(): Promise<void>;
 }
@@ -33,14 +40,14 @@ export function startEdgeThread(onFailure: (cause: unknown) => void): EdgeThread
 /** The authority's interface to the thread. */
 export function edgeThreadOn(worker: Worker, onFailure: (cause: unknown) => void): EdgeThread {
   const ended = endOf(worker, onFailure);
-  worker.on('message', (message: FromEdge) => {
-    if (message.type === 'failed') onFailure(message.problem);
-  });
+  let edge: Peer<EdgeProcedures> | null = null;
   return {
-    post: (message) => worker.postMessage(message),
-    listen: (listener) => worker.on('message', listener),
+    connect(authority) {
+      edge = createPeer(worker, { ...authority, failed: onFailure }, { gathers: true });
+      return edge;
+    },
     end() {
-      worker.postMessage({ type: 'exit' } satisfies ToEdge);
+      edge?.notify('exit');
       return ended.expected();
     },
   };
@@ -108,9 +115,7 @@ export async function serveOnThreads(
   async function reports(): Promise<MetricsReport[]> {
     return Promise.all(edges.map((edge) => edge.call('report')));
   }
-  async function onAll(
-    name: 'announce' | 'drain' | 'cut' | 'close' | 'flush' | 'barrier',
-  ): Promise<void> {
+  async function onAll(name: 'announce' | 'drain' | 'cut' | 'close' | 'barrier'): Promise<void> {
     await Promise.all(edges.map((edge) => edge.call(name)));
   }
   async function close(): Promise<void> {
@@ -148,15 +153,17 @@ export async function serveOnThreads(
       await Promise.all(edges.map((edge) => edge.call('useTls', files)));
     },
     useSessionSecret(secret) {
-      for (const edge of edges) void edge.call('useSessionSecret', secret);
+      for (const edge of edges) edge.notify('useSessionSecret', secret);
+    },
+    async settle() {
+      await reports();
     },
     forwardTo(active) {
-      for (const edge of edges) void edge.call('forwardTo', active);
+      for (const edge of edges) edge.notify('forwardTo', active);
     },
     keepCopy(copy) {
-      for (const edge of edges) void edge.call('keepCopy', copy);
+      for (const edge of edges) edge.notify('keepCopy', copy);
     },
-    settle: () => onAll('flush'),
     async barrier() {
       // Publications are sent at the end of this turn, and edges process messages in order.
       await new Promise(setImmediate);
@@ -170,10 +177,7 @@ export function socketIn({ socketFolder }: Pick<EdgeHost, 'socketFolder'>, slot:
   return socketFolder && join(socketFolder, String(slot));
 }
 
-interface ConnectedEdge {
-  readonly call: RpcCaller<EdgeProcedures>['call'];
-  /** No answer is sent after this. */
-  silence(): void;
+interface ConnectedEdge extends Peer<EdgeProcedures> {
   end(): Promise<void>;
 }
 
@@ -182,25 +186,49 @@ function connect(
   host: EdgeHost,
   reports: () => Promise<MetricsReport[]>,
 ): ConnectedEdge {
-  const rpc = createRpcCaller<EdgeProcedures>(thread.post);
-  const outbox = createOutbox(thread);
-  const answering = { ...host, exposition: () => reports().then(host.exposition) };
-  host.publisher.follow((publication) => outbox.publish(publication));
-
-  thread.listen((message) => {
-    if (message.type === 'batch') {
-      if (message.log !== '') host.log(message.log);
-      carryOut(message, answering, outbox);
-    } else if (message.type === 'copy') host.copied(message.copy);
-    else if (message.type !== 'failed') rpc.take(message);
+  const { call, queue, limits, copied, log, publisher } = host;
+  let isSilent = false;
+  const edge = thread.connect({
+    heartbeat: (...row) => crossing(call('heartbeat', heartbeatIn(...row))),
+    ask(name, command) {
+      const ask = () => crossing(call(name, fromCloneable(command) as CallOf<CallName>));
+      // Few wait here, because an edge begins few at once.
+      return isQuestion(name, command as CallOf<CallName>) && !queue.isFree('public')
+        ? inTurn(queue, ask)
+        : ask();
+    },
+    takeToken: limits.take,
+    exposition: () => reports().then(host.exposition),
+    copied,
+    log,
+  });
+  publisher.follow((publication) => {
+    if (!isSilent) edge.notify('publish', publication);
   });
 
+  function silence(): void {
+    isSilent = true;
+    edge.silence();
+  }
+
   return {
-    call: rpc.call,
-    silence: outbox.close,
+    ...edge,
+    silence,
     end() {
-      outbox.close();
+      silence();
       return thread.end();
     },
   };
+}
+
+function crossing(answer: Answer | Promise<Answer>): CrossedAnswer | Promise<CrossedAnswer> {
+  return answer instanceof Promise ? answer.then(crossingAnswer) : crossingAnswer(answer);
+}
+
+/** Resolves with the result of `ask`, whose turn comes when the queue says so. */
+function inTurn<Result>(queue: RequestQueue, ask: () => Result | Promise<Result>) {
+  const turn = new Promise<void>((resolve) => {
+    queue.wait('public', { run: resolve, shed: null, bytes: 0 });
+  });
+  return turn.then(ask);
 }

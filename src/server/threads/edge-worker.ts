@@ -8,14 +8,15 @@ import { createLogger } from '../../base/log/logger.ts';
 import { problemText } from '../../base/log/problem.ts';
 import { systemRuntime, timeOf, withClocks } from '../../base/runtime.ts';
 import { createRequestQueue } from '../../edge/limits/request-queue.ts';
-import { type AuthorityLink, createAuthorityLink } from './authority-link.ts';
+import { createDocumentCache, type DocumentCache } from '../../protocol/contract/publications.ts';
+import { createAuthorityLink } from './authority-link.ts';
 import { createPulse, isAuthoritySilent, type Pulse } from './beats.ts';
-import type { EdgeProcedures, FromEdge, Service, ToEdge } from './messages.ts';
-import { answerCall } from './rpc.ts';
+import type { AuthorityProcedures, EdgeProcedures, Service } from './messages.ts';
+import { createPeer } from './rpc.ts';
 import { type ServingEdge, serveEdge } from './serving-edge.ts';
 
 interface Serving {
-  readonly link: AuthorityLink;
+  readonly documents: DocumentCache;
   readonly edge: ServingEdge;
   readonly pulse: Pulse;
 }
@@ -27,11 +28,7 @@ let current: Serving | null = null;
 const PROCEDURES: EdgeProcedures = {
   serve,
   announce: () => serving().edge.announce(),
-  async drain() {
-    const { edge, link } = serving();
-    await edge.drain();
-    link.flush();
-  },
+  drain: () => serving().edge.drain(),
   cut: () => serving().edge.cut(),
   close() {
     // Ending the thread with an open app would abort the process.
@@ -44,25 +41,18 @@ const PROCEDURES: EdgeProcedures = {
   forwardTo: (active) => current?.edge.forwardTo(active),
   keepCopy: (copy) => current?.edge.keepCopy(copy),
   report: () => serving().edge.report(),
-  flush: () => serving().link.flush(),
   barrier: () => serving().edge.barrier(),
+  publish: (publication) => current?.documents.take(publication),
+  exit: () => port.close(),
 };
+
+const authority = createPeer<AuthorityProcedures>(port, PROCEDURES, { gathers: true });
 
 // An uncaught exception would end the thread, and ending a thread with an open app aborts the process.
 process.on('uncaughtException', (cause) => {
   current?.edge.refuseWork();
-  post({ type: 'failed', problem: problemText(cause) });
+  authority.notify('failed', problemText(cause));
 });
-
-port.on('message', (message: ToEdge) => {
-  if (message.type === 'call') void answerCall(PROCEDURES, message, post);
-  else if (message.type === 'exit') port.close();
-  else current?.link.take(message);
-});
-
-function post(message: FromEdge): void {
-  port?.postMessage(message);
-}
 
 function serving(): Serving {
   if (current === null) throw new Error('The edge is not serving');
@@ -70,35 +60,34 @@ function serving(): Serving {
 }
 
 async function serve({ config, port: httpPort, slot, socketPath, shared }: Service): Promise<void> {
-  const link = createAuthorityLink(post, shared, config.rateLimits);
+  const documents = createDocumentCache(shared.documentVersions);
   const runtime = withClocks(systemRuntime, timeOf(shared.manualTime), anchoredTime(shared.clock));
   const logger = createLogger({
     level: config.logLevel,
     format: config.logFormat,
-    destination: { write: link.log },
+    destination: { write: (line) => authority.notify('log', line) },
     now: runtime.now,
   });
   const pulse = createPulse(shared.beats, slot);
   const edge = serveEdge(config, httpPort, {
-    call: link.call,
+    ...createAuthorityLink(authority, config.rateLimits),
     queue: createRequestQueue({
       longestWaitMs: config.longestWaitMs,
       elapsed: runtime.elapsed,
       schedule: setImmediate,
       progress: pulse.beat,
     }),
-    documents: link.documents,
+    documents,
     revisionEnds: shared.revisionEnds,
-    limits: link.limits,
     viewers: shared.viewers,
     runtime,
     logger,
     isAuthoritySilent: () => isAuthoritySilent(shared.beats),
     instanceStatus: shared.instanceStatus,
     socketPath,
-    share: (copy) => post({ type: 'copy', copy }),
-    exposition: link.exposition,
+    share: (copy) => authority.notify('copied', copy),
+    exposition: () => authority.call('exposition'),
   });
   pulse.begin();
-  current = { link, edge, pulse };
+  current = { documents, edge, pulse };
 }

@@ -1,7 +1,7 @@
 /** The thread that renders long signed lists, as seen by the authority thread. */
 import { isDeepStrictEqual } from 'node:util';
 import type { ListEntry, ListForm, ListHead } from '../../authority/lists/list-document.ts';
-import type { ListThread, RenderedList } from '../../authority/lists/list-rendering.ts';
+import type { ListThread } from '../../authority/lists/list-rendering.ts';
 import type { RecordSigner } from '../../base/crypto/primitives.ts';
 import {
   type KeySource,
@@ -9,6 +9,7 @@ import {
   signingKeysOf,
 } from '../../base/signer/authority-signer.ts';
 import type { PublishedDocument } from '../../protocol/contract/documents.ts';
+import { createPeer } from './rpc.ts';
 import { endOf, startWorker } from './worker-thread.ts';
 
 /** The keys that sign the lists; passed when the thread starts, and again when others sign. */
@@ -17,24 +18,19 @@ export interface ListThreadIdentity {
   readonly keys: SigningKeys;
 }
 
-/** `list` is the index of a list, in the order in which the lists were opened. */
-export type ToListThread =
-  | { readonly type: 'open'; readonly form: ListForm }
-  | { readonly type: 'add'; readonly list: number; readonly entries: readonly ListEntry[] }
-  | { readonly type: 'render'; readonly list: number; readonly head: ListHead }
-  | { readonly type: 'release'; readonly buffer: number }
-  /** Lists that are rendered from now on are signed with these keys. */
-  | { readonly type: 'use'; readonly identity: ListThreadIdentity }
-  | { readonly type: 'exit' };
-
-export type FromListThread =
-  | { readonly type: 'ready' }
+/** What is asked of the thread, in this order. `list` is the index of a list, in the order in which they were opened. */
+export type ListProcedures = {
+  /** Returns once the thread has its keys. */
+  ready(): void;
+  open(form: ListForm): void;
+  add(list: number, entries: readonly ListEntry[]): void;
   /** `buffer` is the memory of the document until it is released. */
-  | {
-      readonly type: 'rendered';
-      readonly document: PublishedDocument;
-      readonly buffer: number;
-    };
+  render(list: number, head: ListHead): Promise<{ document: PublishedDocument; buffer: number }>;
+  release(buffer: number): void;
+  /** Lists that are rendered from now on are signed with these keys. */
+  use(identity: ListThreadIdentity): void;
+  exit(): void;
+};
 
 /**
  * `keySource` is asked again when other keys sign; `onFailure` is called for failures after the thread became ready.
@@ -46,37 +42,29 @@ export function startListThread(
 ): ListThread {
   let identity: ListThreadIdentity = { keySource: keySource(), keys: signingKeysOf(signer) };
   const worker = startWorker('list', identity);
+  const thread = createPeer<ListProcedures>(worker, {});
   let isReady = false;
-  let becomeReady: () => void;
-  let notStarted: (cause: unknown) => void;
-  const ready = new Promise<void>((resolve, reject) => {
-    becomeReady = resolve;
-    notStarted = reject;
-  });
-  const ended = endOf(worker, (cause) => (isReady ? onFailure(cause) : notStarted(cause)));
-  const orders: ((rendered: RenderedList) => void)[] = [];
   let lists = 0;
   let closing = false;
-
-  worker.on('message', (message: FromListThread) => {
-    if (message.type === 'ready') {
+  let notStarted: (cause: unknown) => void;
+  const ready = new Promise<void>((resolve, reject) => {
+    notStarted = reject;
+    void thread.call('ready').then(() => {
       isReady = true;
-      return becomeReady();
-    }
-    const { document, buffer } = message;
-    // Documents arrive in the order in which they were requested.
-    orders.shift()?.({ document, release: () => post({ type: 'release', buffer }) });
+      resolve();
+    });
   });
+  const ended = endOf(worker, (cause) => (isReady ? onFailure(cause) : notStarted(cause)));
 
-  function post(message: ToListThread): void {
-    if (!closing) worker.postMessage(message);
-  }
+  const notify: typeof thread.notify = (name, ...given) => {
+    if (!closing) thread.notify(name, ...given);
+  };
 
   function useCurrentKeys(): void {
     const keys = signingKeysOf(signer);
     if (isDeepStrictEqual(keys, identity.keys)) return;
     identity = { keySource: keySource(), keys };
-    post({ type: 'use', identity });
+    notify('use', identity);
   }
 
   return {
@@ -84,20 +72,26 @@ export function startListThread(
     open(form) {
       const list = lists;
       lists += 1;
-      post({ type: 'open', form });
+      notify('open', form);
       return {
-        add: (entries) => post({ type: 'add', list, entries }),
+        add: (entries) => notify('add', list, entries),
         render(head) {
           useCurrentKeys();
-          post({ type: 'render', list, head });
-          return new Promise((resolve) => orders.push(resolve));
+          if (closing) return NEVER;
+          return thread.call('render', list, head).then(
+            ({ document, buffer }) => ({ document, release: () => notify('release', buffer) }),
+            // The failure ends the thread, and is reported then.
+            () => NEVER,
+          );
         },
       };
     },
     close() {
-      post({ type: 'exit' });
+      notify('exit');
       closing = true;
       return ended.expected();
     },
   };
 }
+
+const NEVER = new Promise<never>(() => undefined);

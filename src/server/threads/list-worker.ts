@@ -1,10 +1,15 @@
 /** The thread that renders long signed lists: it holds their entries, and signs them. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { createListContent, type ListContent } from '../../authority/lists/list-document.ts';
+import {
+  createListContent,
+  type ListContent,
+  type ListHead,
+} from '../../authority/lists/list-document.ts';
 import { longTextSignerFromSeed } from '../../base/crypto/ed25519.ts';
 import { withHeadroom } from '../../protocol/contract/documents.ts';
-import type { FromListThread, ListThreadIdentity, ToListThread } from './list-thread.ts';
+import type { ListProcedures, ListThreadIdentity } from './list-thread.ts';
 import { type OpenSigner, openSigner } from './open-signer.ts';
+import { createPeer } from './rpc.ts';
 
 const port = parentPort;
 if (port === null) throw new Error('The renderer of signed lists runs as a worker thread');
@@ -18,24 +23,40 @@ const lists: ListContent[] = [];
  */
 const buffers: { readonly bytes: Buffer; isFree: boolean }[] = [];
 
-/** The messages are handled in order, although opening other keys may take a while. */
-let handled = Promise.resolve();
-port.on('message', (message: ToListThread) => {
-  handled = handled.then(() => handle(message));
-});
-post({ type: 'ready' });
-
-async function handle(message: ToListThread): Promise<void> {
-  if (message.type === 'open') lists.push(createListContent(message.form));
-  else if (message.type === 'add') listOf(message.list).add(message.entries);
-  else if (message.type === 'render') render(message);
-  else if (message.type === 'release') release(message.buffer);
-  else if (message.type === 'use') await use(message.identity);
-  else {
-    await opened.close();
-    port?.close();
-  }
+/** What is asked is done in order, although opening other keys may take a while. */
+let handled: Promise<unknown> = Promise.resolve();
+function inOrder<Given extends readonly unknown[], Result>(
+  handle: (...given: Given) => Result | Promise<Result>,
+): (...given: Given) => Promise<Result> {
+  return (...given) => {
+    const result = handled.then(() => handle(...given));
+    handled = result;
+    result.catch(endThread);
+    return result;
+  };
 }
+
+/** By an uncaught error, which the authority takes for the failure that it is. */
+function endThread(cause: unknown): void {
+  setImmediate(() => {
+    throw cause;
+  });
+}
+
+createPeer(port, {
+  ready: () => undefined,
+  open: inOrder((form) => {
+    lists.push(createListContent(form));
+  }),
+  add: inOrder((list, entries) => listOf(list).add(entries)),
+  render: inOrder(render),
+  release: inOrder(release),
+  use: inOrder(use),
+  exit: inOrder(async () => {
+    await opened.close();
+    port.close();
+  }),
+} satisfies ListProcedures);
 
 function openWith({ keySource, keys }: ListThreadIdentity): Promise<OpenSigner> {
   return openSigner(keySource, keys, longTextSignerFromSeed);
@@ -47,23 +68,19 @@ async function use(identity: ListThreadIdentity): Promise<void> {
   await before.close();
 }
 
-function post(message: FromListThread): void {
-  port?.postMessage(message);
-}
-
 function listOf(list: number): ListContent {
   const held = lists[list];
   if (held === undefined) throw new Error(`The list ${list} was not opened`);
   return held;
 }
 
-function render({ list, head }: Extract<ToListThread, { type: 'render' }>): void {
+function render(list: number, head: ListHead) {
   let buffer = -1;
   const document = listOf(list).document(head, opened.signer, (needed) => {
     buffer = takeBuffer(needed);
     return buffers[buffer]?.bytes ?? Buffer.alloc(0);
   });
-  post({ type: 'rendered', document, buffer });
+  return { document, buffer };
 }
 
 /** A free buffer that is large enough, or a new one that replaces a free one that is too small. */

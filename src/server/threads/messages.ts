@@ -1,7 +1,4 @@
-/**
- * The messages between edges and the authority. Everything from one turn of the event loop is sent in one message, and
- * messages arrive in order.
- */
+/** What edges and the authority ask of each other, and what they share. */
 import type { ClockAnchor } from '../../base/clock.ts';
 import type { ManualTime } from '../../base/runtime.ts';
 import type { TlsFiles } from '../../base/tls/pair.ts';
@@ -9,12 +6,14 @@ import type { SessionSecret } from '../../edge/auth/session.ts';
 import type { EdgeConfig } from '../../edge/edge-config.ts';
 import type { Copy } from '../../edge/forward/copies.ts';
 import type { Active } from '../../edge/forward/target.ts';
+import type { RateLimits } from '../../edge/limits/rate-limit.ts';
 import type { MetricsReport } from '../../edge/metrics.ts';
+import type { CallName } from '../../protocol/contract/calls.ts';
 import type { InstanceStatusMemory } from '../../protocol/contract/instance-status.ts';
 import type { Publication } from '../../protocol/contract/publications.ts';
 import type { RevisionEnds } from '../../protocol/contract/revision-ends.ts';
 import type { Beats } from './beats.ts';
-import type { RpcAnswer, RpcCall } from './rpc.ts';
+import type { CrossedAnswer, HeartbeatRow } from './crossing.ts';
 
 /** Memory shared by all threads. */
 export interface SharedState {
@@ -55,9 +54,8 @@ export type EdgeProcedures = {
   cut(): void;
   /** Ends all connections. */
   close(): void;
+  /** What the edge has logged before arrives before this. */
   report(): Promise<MetricsReport>;
-  /** Sends what was logged so far. */
-  flush(): void;
   /** Makes new connections use this pair. */
   useTls(files: TlsFiles): Promise<void>;
   /** Uses this secret for heartbeat sessions; null while there is none. */
@@ -68,39 +66,23 @@ export type EdgeProcedures = {
   keepCopy(copy: Copy): void;
   /** Returns when no request reads a document that was replaced before this call. */
   barrier(): Promise<void>;
+  /** Takes a document in place of its earlier versions. */
+  publish(publication: Publication): void;
+  /** Ends the thread, whose server must be closed. */
+  exit(): void;
 };
 
-/**
- * The lists are flat because cloning one long list of strings and numbers is much cheaper than cloning many small
- * objects.
- */
-export interface Batch {
-  readonly type: 'batch';
-  /** For each heartbeat, its request id and the members of the command, in the order of `packHeartbeat`. */
-  readonly heartbeats: readonly unknown[];
-  /** For each other request, its id, name and cloneable command. */
-  readonly requests: readonly unknown[];
-  /** Log lines. */
-  readonly log: string;
-}
-
-export interface Answers {
-  readonly type: 'answers';
-  readonly publications: readonly Publication[];
-  /** For each answered request, its id and the JSON text, or the seconds of a rate limit. */
-  readonly answered: readonly unknown[];
-  /** For each request that was refused, or had arrived before, its id and cloneable answer. */
-  readonly others: readonly unknown[];
-  /** For each request that failed because of a bug, its id and text for the log. */
-  readonly failed: readonly unknown[];
-}
-
-export type ToEdge = RpcCall | Answers | { readonly type: 'exit' };
-
-export type FromEdge =
-  | RpcAnswer
-  | Batch
-  /** A document that the active instance has answered with, for all edges. */
-  | { readonly type: 'copy'; readonly copy: Copy }
+/** What an edge asks of the authority. */
+export type AuthorityProcedures = {
+  heartbeat(...row: HeartbeatRow): CrossedAnswer | Promise<CrossedAnswer>;
+  /** Any other call, in a cloneable form. */
+  ask(name: CallName, command: unknown): CrossedAnswer | Promise<CrossedAnswer>;
+  takeToken: RateLimits['take'];
+  /** Takes a document that the active instance has answered with, for all edges. */
+  copied(copy: Copy): void;
+  /** The metrics of all edges. */
+  exposition(): Promise<string>;
+  log(line: string): void;
   /** An uncaught exception: the thread waits to be closed and accepts no new work. */
-  | { readonly type: 'failed'; readonly problem: string };
+  failed(problem: string): void;
+};

@@ -1,67 +1,187 @@
 /**
- * Calls between two threads, as messages. Every call is executed and answered with the procedure's result or its error.
+ * What two threads, or a process and its child, say to each other: calls, which the other side answers with the result
+ * or the error of a procedure, and notices, which it does not answer. They arrive in the order in which they were made,
+ * and before the answers that were given in the same message.
  */
 import { problemText } from '../../base/log/problem.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 
-/** Named functions that the other thread may call. Arguments and results are cloneable. */
-export type Procedures = Readonly<Record<string, (argument: never) => unknown>>;
+/** Named functions that the other side may call. Arguments and results are cloneable. */
+export type Procedures = Readonly<Record<string, (...given: never[]) => unknown>>;
 
-export interface RpcCall {
-  readonly type: 'call';
-  readonly id: number;
-  readonly name: string;
-  readonly argument: unknown;
+/** A `MessagePort`, a `Worker`, or what behaves like them. */
+export interface Channel {
+  postMessage(message: Message): void;
+  on(event: 'message', listener: (message: Message) => void): unknown;
 }
 
-export type RpcAnswer =
-  | { readonly type: 'returned'; readonly id: number; readonly result: unknown }
-  | { readonly type: 'threw'; readonly id: number; readonly problem: string };
+/**
+ * The lists are flat because cloning one long list of strings and numbers is much cheaper than cloning many small
+ * objects.
+ */
+export type Message = readonly [
+  /** For each call, its id, the name of the procedure, the number of its arguments, and these; the id of a notice is 0. */
+  said: readonly unknown[],
+  /** For each call that was executed, its id and the result. */
+  returned: readonly unknown[],
+  /** For each call that failed, its id and the problem. */
+  failed: readonly unknown[],
+];
 
-export interface RpcCaller<Served extends Procedures> {
+/** An error on its way. */
+type Problem =
+  | Pick<Refusal, 'refusal' | 'details'>
+  | { readonly message: string; readonly text: string };
+
+interface Waiting {
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (cause: Error) => void;
+}
+
+export interface Peer<Theirs extends Procedures> {
   /** Resolves with the result of the procedure; rejects with its error. */
-  call<Name extends keyof Served & string>(
+  call<Name extends keyof Theirs & string>(
     name: Name,
-    ...argument: Parameters<Served[Name]>
-  ): Promise<Awaited<ReturnType<Served[Name]>>>;
-  take(answer: RpcAnswer): void;
+    ...given: Parameters<Theirs[Name]>
+  ): Promise<Awaited<ReturnType<Theirs[Name]>>>;
+  /** Is not answered: an error of the procedure is an uncaught one of the other side. */
+  notify<Name extends keyof Theirs & string>(name: Name, ...given: Parameters<Theirs[Name]>): void;
+  /** Answers nothing from now on, and drops what has not been sent. */
+  silence(): void;
 }
 
-export function createRpcCaller<Served extends Procedures>(
-  post: (call: RpcCall) => void,
-): RpcCaller<Served> {
-  const waiting = new Map<number, (answer: RpcAnswer) => void>();
+/** With `gathers`, everything from one turn of the event loop is sent in one message, at its end. */
+export function createPeer<Theirs extends Procedures>(
+  channel: Channel,
+  ours: Procedures,
+  { gathers = false } = {},
+): Peer<Theirs> {
+  const waiting = new Map<number, Waiting>();
   let lastId = 0;
+  let said: unknown[] = [];
+  let returned: unknown[] = [];
+  let failed: unknown[] = [];
+  let isHandling = false;
+  let isScheduled = false;
+  let isSilent = false;
+
+  function send(): void {
+    isScheduled = false;
+    if (said.length === 0 && returned.length === 0 && failed.length === 0) return;
+    const message: Message = [said, returned, failed];
+    drop();
+    channel.postMessage(message);
+  }
+
+  function drop(): void {
+    said = [];
+    returned = [];
+    failed = [];
+  }
+
+  /** What is said while a message is handled is sent as soon as all of it has been handled. */
+  function sendSoon(): void {
+    if (isHandling || isScheduled) return;
+    if (gathers) {
+      isScheduled = true;
+      setImmediate(send);
+    } else send();
+  }
+
+  function say(id: number, name: string, given: readonly unknown[]): void {
+    said.push(id, name, given.length);
+    for (const argument of given) said.push(argument);
+    sendSoon();
+  }
+
+  function answer(id: number, result: unknown): void {
+    if (id === NOTICE || isSilent) return;
+    returned.push(id, result);
+    sendSoon();
+  }
+
+  function fail(id: number, cause: unknown): void {
+    if (id === NOTICE) throwUncaught(cause);
+    if (id === NOTICE || isSilent) return;
+    failed.push(id, problemOf(cause));
+    sendSoon();
+  }
+
+  /** A bug in one procedure fails only that call; the rest of the message is handled. */
+  function carryOut(id: number, name: string, given: readonly unknown[]): void {
+    try {
+      const procedure = Object.hasOwn(ours, name) ? ours[name] : undefined;
+      if (procedure === undefined) throw new Error(`There is no procedure ${name}`);
+      const result = procedure(...(given as never[]));
+      if (result instanceof Promise) {
+        result.then(
+          (late) => answer(id, late),
+          (cause) => fail(id, cause),
+        );
+      } else answer(id, result);
+    } catch (cause) {
+      fail(id, cause);
+    }
+  }
+
+  function takeWaiting(id: unknown): Waiting | undefined {
+    const found = waiting.get(id as number);
+    waiting.delete(id as number);
+    return found;
+  }
+
+  channel.on('message', ([calls, results, problems]) => {
+    isHandling = true;
+    for (let at = 0; at < calls.length; ) {
+      const [id, name] = [calls[at] as number, calls[at + 1] as string];
+      const first = at + 3;
+      at = first + (calls[at + 2] as number);
+      carryOut(id, name, calls.slice(first, at));
+    }
+    isHandling = false;
+    send();
+    for (let at = 0; at < results.length; at += 2)
+      takeWaiting(results[at])?.resolve(results[at + 1]);
+    for (let at = 0; at < problems.length; at += 2) {
+      takeWaiting(problems[at])?.reject(errorOf(problems[at + 1] as Problem));
+    }
+  });
 
   return {
-    call<Name extends keyof Served & string>(name: Name, ...[argument]: Parameters<Served[Name]>) {
-      lastId += 1;
-      const id = lastId;
-      return new Promise<Awaited<ReturnType<Served[Name]>>>((resolve, reject) => {
-        waiting.set(id, (answer) => {
-          if (answer.type === 'threw') reject(new Error(answer.problem));
-          else resolve(answer.result as Awaited<ReturnType<Served[Name]>>);
-        });
-        post({ type: 'call', id, name, argument });
+    call(name, ...given) {
+      return new Promise((resolve, reject) => {
+        lastId += 1;
+        waiting.set(lastId, { resolve: resolve as Waiting['resolve'], reject });
+        say(lastId, name, given);
       });
     },
-    take(answer) {
-      waiting.get(answer.id)?.(answer);
-      waiting.delete(answer.id);
+    notify: (name, ...given) => say(NOTICE, name, given),
+    silence() {
+      isSilent = true;
+      drop();
     },
   };
 }
 
-/** Executes a call from the other thread. */
-export async function answerCall(
-  procedures: Procedures,
-  { id, name, argument }: RpcCall,
-  post: (answer: RpcAnswer) => void,
-): Promise<void> {
-  try {
-    const procedure = Object.hasOwn(procedures, name) ? procedures[name] : undefined;
-    if (procedure === undefined) throw new Error(`There is no procedure ${name}`);
-    post({ type: 'returned', id, result: await procedure(argument as never) });
-  } catch (cause) {
-    post({ type: 'threw', id, problem: problemText(cause) });
-  }
+const NOTICE = 0;
+
+/** In a turn of its own, so that the rest of the message is handled. */
+function throwUncaught(cause: unknown): void {
+  setImmediate(() => {
+    throw cause;
+  });
+}
+
+function problemOf(cause: unknown): Problem {
+  if (cause instanceof Refusal) return { refusal: cause.refusal, details: cause.details };
+  const text = problemText(cause);
+  return { message: cause instanceof Error ? cause.message : text, text };
+}
+
+/** A refusal arrives as one; any other error with its message, and for the log where it was thrown. */
+function errorOf(problem: Problem): Error {
+  if ('refusal' in problem) return new Refusal(problem.refusal, problem.details);
+  const error = new Error(problem.message);
+  error.stack = `On another thread: ${problem.text}`;
+  return error;
 }

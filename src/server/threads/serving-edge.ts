@@ -21,7 +21,7 @@ import {
 } from '../../protocol/contract/instance-status.ts';
 import type { EdgeProcedures } from './messages.ts';
 
-export interface ServingEdge extends Omit<EdgeProcedures, 'serve' | 'flush'> {
+export interface ServingEdge extends Omit<EdgeProcedures, 'serve' | 'publish' | 'exit'> {
   readonly port: number;
   /** Refuses all new work. */
   refuseWork(): void;

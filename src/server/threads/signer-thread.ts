@@ -3,13 +3,13 @@
  * signer, and the calling thread blocks until it has the signature, for a bounded time. After a failure, no thread
  * blocks again until the signer has shown that it works [signer-3].
  */
-import type { Worker } from 'node:worker_threads';
 import type { Signer } from '../../base/crypto/primitives.ts';
 import { messageOf } from '../../base/error-message.ts';
 import type { KeyHolder } from '../../base/signer/authority-signer.ts';
 import { patienceFor, type SignerAddress } from '../../base/signer/connection.ts';
 import { PROBE } from '../../base/signer/protocol.ts';
 import { Refusal } from '../../protocol/refusals.ts';
+import { createPeer } from './rpc.ts';
 import { endOf, startWorker } from './worker-thread.ts';
 
 export interface SignerThreadIdentity {
@@ -18,27 +18,27 @@ export interface SignerThreadIdentity {
   readonly isAvailable: Int32Array;
 }
 
-export type ToSignerThread =
-  | {
-      readonly type: 'sign';
-      readonly publicKey: string;
-      readonly text: Uint8Array;
-      /** A status number (see `CELL`), followed by room for the signature. */
-      readonly cell: SharedArrayBuffer;
-    }
+/** What is asked of the thread. */
+export type SignerProcedures = {
+  /** `cell` has a status number (see `CELL`), followed by room for the signature. */
+  sign(publicKey: string, text: Uint8Array, cell: SharedArrayBuffer): void;
   /** The keys that the signer must hold from now on. */
-  | { readonly type: 'require'; readonly publicKeys: readonly string[] }
+  require(publicKeys: readonly string[]): void;
   /** Drops the connection, which did not answer in time. */
-  | { readonly type: 'drop' }
-  | { readonly type: 'exit' };
+  drop(): void;
+  exit(): void;
+};
 
-export type FromSignerThread =
-  /** It holds these keys. */
-  | { readonly type: 'available'; readonly publicKeys: readonly string[] }
-  /** `isLasting` if waiting does not help. */
-  | { readonly type: 'unavailable'; readonly problem: string; readonly isLasting: boolean }
+/** What the thread says by itself. */
+export type SignerNews = {
+  /** The signer holds these keys. */
+  available(publicKeys: readonly string[]): void;
+  unavailable(problem: string): void;
+  /** It is unavailable, and waiting does not help. */
+  unfit(problem: string): void;
   /** The signer works but refuses this text. */
-  | { readonly type: 'refused'; readonly problem: string };
+  refused(problem: string): void;
+};
 
 /** The values of the status number in a cell. */
 export const CELL = { asked: 0, signed: 1, failed: 2 } as const;
@@ -72,16 +72,44 @@ export async function startSignerThread(
   const workerData: SignerThreadIdentity = { address, isAvailable };
   const worker = startWorker('signer', workerData);
   let required = address.publicKeys;
-  let held = signersOf(await firstAnswer(worker, address));
-  notes.available();
+  let held: ReadonlyMap<string, Signer> = new Map();
+  let isStarted = false;
+  let problem = 'no answer';
+  let succeed: () => void;
+  let fail: (why: string) => void;
+  const started = new Promise<void>((resolve, reject) => {
+    succeed = resolve;
+    fail = (why) => reject(new Error(`The signer at unix:${address.path} does not sign: ${why}`));
+  });
+  function unavailable(why: string): void {
+    problem = why;
+    if (isStarted) notes.unavailable(why);
+  }
+
+  const thread = createPeer<SignerProcedures>(worker, {
+    available(publicKeys) {
+      held = signersOf(publicKeys);
+      succeed();
+      notes.available();
+    },
+    unavailable,
+    unfit(why) {
+      unavailable(why);
+      fail(why);
+    },
+    refused: notes.refused,
+  } satisfies SignerNews);
+  worker.once('error', (cause) => fail(messageOf(cause)));
+  const late = setTimeout(() => fail(problem), START_MS);
+  await started.catch((cause) => {
+    void worker.terminate();
+    throw cause;
+  });
+  clearTimeout(late);
+  isStarted = true;
   // The thread alone must not keep the process alive.
   worker.unref();
   const ended = endOf(worker, notes.failed);
-  worker.on('message', (report: FromSignerThread) => {
-    if (report.type !== 'available') return notes[report.type](report.problem);
-    held = signersOf(report.publicKeys);
-    notes.available();
-  });
 
   function signersOf(publicKeys: readonly string[]): ReadonlyMap<string, Signer> {
     return new Map(
@@ -104,7 +132,7 @@ export async function startSignerThread(
     const bytes = typeof text === 'string' ? Buffer.from(text) : text;
     const cell = new SharedArrayBuffer(CELL_BYTES);
     const outcome = new Int32Array(cell, 0, 1);
-    post({ type: 'sign', publicKey, text: bytes, cell });
+    thread.notify('sign', publicKey, bytes, cell);
     Atomics.wait(outcome, 0, CELL.asked, patienceFor(bytes.length) + GRACE_MS);
     const found = Atomics.load(outcome, 0);
     if (found === CELL.signed) {
@@ -112,13 +140,9 @@ export async function startSignerThread(
     }
     if (found === CELL.asked) {
       Atomics.store(isAvailable, 0, 0);
-      post({ type: 'drop' });
+      thread.notify('drop');
     }
     return null;
-  }
-
-  function post(message: ToSignerThread): void {
-    worker.postMessage(message);
   }
 
   return {
@@ -126,7 +150,7 @@ export async function startSignerThread(
     held: () => [...held.values()],
     require(publicKeys) {
       required = publicKeys;
-      post({ type: 'require', publicKeys });
+      thread.notify('require', publicKeys);
     },
     isAvailable: () => Atomics.load(isAvailable, 0) === 1,
     // Any signature proves availability.
@@ -135,33 +159,8 @@ export async function startSignerThread(
     },
     close() {
       worker.ref();
-      post({ type: 'exit' });
+      thread.notify('exit');
       return ended.expected();
     },
   };
-}
-
-/** The keys that the signer holds. */
-function firstAnswer(worker: Worker, { path }: SignerAddress): Promise<readonly string[]> {
-  let problem = 'no answer';
-  return new Promise((resolve, reject) => {
-    const giveUp = (why: string) => {
-      clearTimeout(late);
-      void worker.terminate();
-      reject(new Error(`The signer at unix:${path} does not sign: ${why}`));
-    };
-    const late = setTimeout(() => giveUp(problem), START_MS);
-    const failed = (cause: unknown) => giveUp(messageOf(cause));
-    worker.once('error', failed);
-    worker.on('message', function first(report: FromSignerThread) {
-      if (report.type !== 'available') {
-        problem = report.problem;
-        if (report.type === 'unavailable' && report.isLasting) giveUp(problem);
-        return;
-      }
-      clearTimeout(late);
-      worker.off('message', first).off('error', failed);
-      resolve(report.publicKeys);
-    });
-  });
 }

@@ -12,12 +12,13 @@ import {
   UnfitSigner,
 } from '../../base/signer/connection.ts';
 import { CHALLENGE_BYTES } from '../../base/signer/protocol.ts';
+import { createPeer } from './rpc.ts';
 import {
   CELL,
-  type FromSignerThread,
   SIGNATURE_AT,
+  type SignerNews,
+  type SignerProcedures,
   type SignerThreadIdentity,
-  type ToSignerThread,
 } from './signer-thread.ts';
 
 /** The initial and the longest delay between two connection attempts. */
@@ -33,24 +34,29 @@ const { path } = address;
 let { publicKeys } = address;
 let connection: SignerConnection | null = null;
 
-let lastReport = '';
-
-port.on('message', (message: ToSignerThread) => {
-  if (message.type === 'drop') return connection?.end('it did not answer in time');
-  if (message.type === 'exit') return exit();
-  if (message.type === 'require') {
-    publicKeys = message.publicKeys;
-    return;
-  }
-  const { publicKey, text, cell } = message;
-  void sign(publicKey, text).then(
-    (signature) => {
-      Buffer.from(cell).set(signature, SIGNATURE_AT);
-      settle(cell, CELL.signed);
-    },
-    () => settle(cell, CELL.failed),
-  );
-});
+const user = createPeer<SignerNews>(port, {
+  sign(publicKey, text, cell) {
+    void sign(publicKey, text).then(
+      (signature) => {
+        Buffer.from(cell).set(signature, SIGNATURE_AT);
+        settle(cell, CELL.signed);
+      },
+      () => settle(cell, CELL.failed),
+    );
+  },
+  require(keys) {
+    publicKeys = keys;
+  },
+  drop: () => connection?.end('it did not answer in time'),
+  exit() {
+    closing.abort();
+    clearInterval(probing);
+    connection?.end('it is no longer needed');
+    port.close();
+  },
+} satisfies SignerProcedures);
+/** A problem is reported once, and not with each attempt to connect. */
+let lastProblem = '';
 const probing = setInterval(
   () => void connection?.probe(publicKeys).catch(() => undefined),
   PROBE_MS,
@@ -58,20 +64,13 @@ const probing = setInterval(
 const closing = new AbortController();
 await stayConnected();
 
-function exit(): void {
-  closing.abort();
-  clearInterval(probing);
-  connection?.end('it is no longer needed');
-  port?.close();
-}
-
 async function sign(publicKey: string, text: Uint8Array): Promise<Buffer> {
   if (connection === null) throw new Error('There is no connection');
   try {
     return await connection.sign(publicKey, text);
   } catch (cause) {
     // Any other problem ends the connection, and that is reported when it has ended.
-    if (cause instanceof SignerRefusal) report({ type: 'refused', problem: cause.message });
+    if (cause instanceof SignerRefusal) report('refused', cause.message);
     throw cause;
   }
 }
@@ -97,22 +96,20 @@ async function stayConnected(): Promise<void> {
       });
       waitMs = FIRST_WAIT_MS;
       Atomics.store(isAvailable, 0, 1);
-      report({ type: 'available', publicKeys: connection.publicKeys });
+      lastProblem = '';
+      user.notify('available', connection.publicKeys);
       const reason = await connection.ended;
       connection = null;
       Atomics.store(isAvailable, 0, 0);
-      report({ type: 'unavailable', problem: reason, isLasting: false });
+      report('unavailable', reason);
     } catch (cause) {
-      const isLasting = cause instanceof UnfitSigner;
-      report({ type: 'unavailable', problem: messageOf(cause), isLasting });
+      report(cause instanceof UnfitSigner ? 'unfit' : 'unavailable', messageOf(cause));
     }
     await delay(waitMs, undefined, { signal: closing.signal }).catch(() => undefined);
   }
 }
 
-/** Reports a message unless it repeats the previous one. */
-function report(message: FromSignerThread): void {
-  const text = JSON.stringify(message);
-  if (text !== lastReport) port?.postMessage(message);
-  lastReport = text;
+function report(what: 'unavailable' | 'unfit' | 'refused', problem: string): void {
+  if (`${what} ${problem}` !== lastProblem) user.notify(what, problem);
+  lastProblem = `${what} ${problem}`;
 }

@@ -7,7 +7,8 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { createLogger } from '../../base/log/logger.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import { AUTHORITY_SLOT, createLook, TICK_MS } from './beats.ts';
-import type { WatchdogSettings } from './watchdog.ts';
+import { createPeer } from './rpc.ts';
+import type { WatchdogProcedures, WatchdogSettings } from './watchdog.ts';
 
 const STANDARD_ERROR = 2;
 /** The reader of standard error may have stopped reading. */
@@ -29,7 +30,8 @@ const looking = setInterval(() => {
   setInterval(kill, LAST_LINE_MS);
   logger.write('CRITICAL', 'watchdog', `Ending after a failure: ${nameOf(slot)} hangs`);
 }, TICK_MS);
-parentPort?.postMessage('ready');
+if (parentPort !== null)
+  createPeer(parentPort, { ready: () => undefined } satisfies WatchdogProcedures);
 
 function nameOf(slot: number): string {
   return slot === AUTHORITY_SLOT ? 'the authority' : `edge thread ${slot}`;

@@ -2,6 +2,7 @@
 import inspector from 'node:inspector';
 import type { LogFormat, LogLevel } from '../../base/log/logger.ts';
 import type { Beats } from './beats.ts';
+import { createPeer } from './rpc.ts';
 import { endOf, startWorker } from './worker-thread.ts';
 
 export interface WatchdogSettings {
@@ -9,6 +10,11 @@ export interface WatchdogSettings {
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
 }
+
+export type WatchdogProcedures = {
+  /** Returns once the watchdog is watching. */
+  ready(): void;
+};
 
 export interface Watchdog {
   /** Resolves once the watchdog is watching. */
@@ -28,9 +34,8 @@ export const startWatchdog: StartWatchdog = (settings, onFailure) => {
   if (inspector.url() !== undefined) return NO_WATCHDOG;
   const worker = startWorker('watchdog', settings);
   const ended = endOf(worker, onFailure);
-  const ready = new Promise<void>((resolve) => worker.once('message', () => resolve()));
   return {
-    ready,
+    ready: createPeer<WatchdogProcedures>(worker, {}).call('ready'),
     end() {
       const end = ended.expected();
       void worker.terminate();

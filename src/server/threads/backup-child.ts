@@ -1,5 +1,5 @@
 /**
- * Runs one task in a child process with lower priority: reading a whole state takes CPU, memory and native code, which
+ * Makes a backup in a child process with lower priority: reading a whole state takes CPU, memory and native code, which
  * must not delay or crash the service.
  */
 import { fork } from 'node:child_process';
@@ -7,6 +7,7 @@ import type { KeySource, LabeledKey } from '../../base/signer/authority-signer.t
 import { workerEntry } from '../../base/worker-entry.ts';
 import type { BackupOrder } from '../../maintenance/backup/create.ts';
 import type { NamedDatabase } from '../../store/open.ts';
+import { createPeer, type Message } from './rpc.ts';
 
 export interface BackupTask extends Pick<BackupOrder, 'genesis' | 'recipients' | 'path' | 'now'> {
   readonly dataDir: string;
@@ -22,10 +23,10 @@ export interface MadeFile {
   readonly revision: number;
 }
 
-/** The last message of the child process. */
-export type Outcome<Result> =
-  | { readonly ok: true; readonly result: Result }
-  | { readonly ok: false; readonly problem: string };
+/** What the service asks of the child. */
+export type BackupProcedures = {
+  backUp(task: BackupTask): Promise<MadeFile>;
+};
 
 /** In characters, of what Node.js prints about an uncaught error; the rest of a longer stack is not useful. */
 const MOST_LAST_WORDS = 4000;
@@ -53,10 +54,6 @@ export function backUpInChildProcess(task: BackupTask, abort: AbortSignal): Prom
       reject(new Error('The service is stopping'));
     };
     abort.addEventListener('abort', kill, { once: true });
-    child.once('message', (outcome: Outcome<MadeFile>) => {
-      if (outcome.ok) resolve(outcome.result);
-      else reject(new Error(outcome.problem));
-    });
     child.once('error', reject);
     // Emitted after `exit`, when the last message has been read.
     child.once('close', (code, signal) => {
@@ -64,6 +61,10 @@ export function backUpInChildProcess(task: BackupTask, abort: AbortSignal): Prom
       const end = [signal ?? code, lastWords.trim()].join(' ').trim();
       reject(new Error(`The child process ended with ${end}`));
     });
-    child.send(task, (cause) => cause && reject(cause));
+    const channel = {
+      postMessage: (message: Message) => child.send(message, (cause) => cause && reject(cause)),
+      on: (event: 'message', listener: (message: Message) => void) => child.on(event, listener),
+    };
+    createPeer<BackupProcedures>(channel, {}).call('backUp', task).then(resolve, reject);
   });
 }
