@@ -109,7 +109,7 @@ test('tables of another version: not a restore', async () => {
     assert.deepEqual(troubles, ['store wrong']);
     assert.match(
       String(store?.found),
-      /this program reads version 6: start the program that wrote it$/,
+      /this program reads version 7: start the program that wrote it$/,
     );
     assert.equal(store?.cure, 'Use the program version that matches the state');
   }

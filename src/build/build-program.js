@@ -35,7 +35,7 @@ const ENTRIES = {
   main: 'src/cli/main.ts',
   'backup-worker': 'src/server/threads/backup-worker.ts',
   'edge-worker': 'src/server/threads/edge-worker.ts',
-  'gate-worker': 'src/server/forward/gate-worker.ts',
+  'gate-worker': 'src/server/threads/gate-worker.ts',
   'list-worker': 'src/server/threads/list-worker.ts',
   'signer-worker': 'src/server/threads/signer-worker.ts',
   'watchdog-worker': 'src/server/threads/watchdog-worker.ts',

@@ -39,10 +39,10 @@ import { leaseClock, pauseOn } from '../store/postgresql/lease-clock.ts';
 import { agreedSettings } from './config/agreed-settings.ts';
 import type { Config } from './config/load.ts';
 import { keysIn } from './derived-secret.ts';
-import { openGateThread } from './forward/gate-thread.ts';
 import { createForwardKeys } from './forward/keys.ts';
 import { createVacancy } from './forward/vacancy.ts';
 import type { AuthorityMetrics } from './metrics/authority.ts';
+import { openGateThread } from './threads/gate-thread.ts';
 
 export interface InstancesOptions extends Pick<StoreOptions, 'instanceId' | 'lost'> {
   readonly config: Config;
