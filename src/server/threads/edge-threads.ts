@@ -21,7 +21,7 @@ import type { DocumentPublisher } from '../../protocol/contract/publications.ts'
 import type { Beats } from './beats.ts';
 import { fromCloneable } from './cloneable.ts';
 import { type CrossedAnswer, crossingAnswer, heartbeatIn } from './crossing.ts';
-import type { AuthorityProcedures, EdgeProcedures, SharedState } from './messages.ts';
+import type { AuthorityProcedures, EdgeProcedures, Service, SharedState } from './messages.ts';
 import { createPeer, type Peer } from './rpc.ts';
 import { endOf, startWorker } from './worker-thread.ts';
 
@@ -125,7 +125,7 @@ export async function serveOnThreads(
   }
 
   const starts = edges.map((edge, index) =>
-    edge.call('serve', {
+    edge.serve({
       config,
       port,
       slot: index + 1,
@@ -178,6 +178,7 @@ export function socketIn({ socketFolder }: Pick<EdgeHost, 'socketFolder'>, slot:
 }
 
 interface ConnectedEdge extends Peer<EdgeProcedures> {
+  serve(service: Service): Promise<void>;
   end(): Promise<void>;
 }
 
@@ -202,10 +203,6 @@ function connect(
     copied,
     log,
   });
-  publisher.follow((publication) => {
-    if (!isSilent) edge.notify('publish', publication);
-  });
-
   function silence(): void {
     isSilent = true;
     edge.silence();
@@ -213,6 +210,14 @@ function connect(
 
   return {
     ...edge,
+    serve(service) {
+      const started = edge.call('serve', service);
+      // In the same message, so that no request comes before the documents that there are.
+      publisher.follow((publication) => {
+        if (!isSilent) edge.notify('publish', publication);
+      });
+      return started;
+    },
     silence,
     end() {
       silence();

@@ -59,7 +59,7 @@ function serving(): Serving {
   return current;
 }
 
-async function serve({ config, port: httpPort, slot, socketPath, shared }: Service): Promise<void> {
+function serve({ config, port: httpPort, slot, socketPath, shared }: Service): void {
   const documents = createDocumentCache(shared.documentVersions);
   const runtime = withClocks(systemRuntime, timeOf(shared.manualTime), anchoredTime(shared.clock));
   const logger = createLogger({

@@ -44,8 +44,8 @@ export interface Service {
 
 /** What the authority asks of an edge. */
 export type EdgeProcedures = {
-  /** Returns once the edge listens. */
-  serve(service: Service): Promise<void>;
+  /** Returns once the edge listens. Documents are published after this. */
+  serve(service: Service): void;
   /** `/readyz` answers 503 from now on. */
   announce(): void;
   /** Refuses new work; returns when all requests in flight are answered. */
