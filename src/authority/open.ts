@@ -295,7 +295,7 @@ async function assertNotOlder(
 
 function older(what: string, instead: string): OlderState {
   return new OlderState(
-    `The database lacks ${what}, which this instance has seen of it: ${instead}. Put the newer database in its place, or restore it with what came later`,
+    `The database lacks ${what}, which this instance has seen of it: ${instead}. Put the newer database in its place, or restore it with what came later (mesh-na restore)`,
   );
 }
 

@@ -10,7 +10,6 @@ import {
   type ReadyState,
   type SeenState,
 } from '../authority/open.ts';
-import { openQuarantine, type QuarantineOptions } from '../authority/quarantine.ts';
 import type { StateOptions } from '../authority/state.ts';
 import { SHA256 } from '../base/crypto/digest.ts';
 import type { JsonObject } from '../base/json/value.ts';
@@ -22,6 +21,7 @@ import type { AuthoritySigner } from '../base/signer/authority-signer.ts';
 import { formatInstant } from '../base/timestamp.ts';
 import { createKeptFiles } from '../maintenance/backup/kept-files.ts';
 import { type BackupSchedule, createBackupSchedule } from '../maintenance/backup/schedule.ts';
+import type { Answer } from '../protocol/contract/answers.ts';
 import { type Call, whileHeld } from '../protocol/contract/calls.ts';
 import type { DocumentPublisher } from '../protocol/contract/publications.ts';
 import { namedFirstPolicy } from '../protocol/records/first-policy.ts';
@@ -31,13 +31,13 @@ import { measured } from '../store/measured.ts';
 import type { OpenedStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import type { Config } from './config/load.ts';
-import { createHeadKeeper } from './head/keeper.ts';
-import { openHeads } from './head/open.ts';
+import { createHeadKeeper, type HeadKeeper } from './head/keeper.ts';
+import { type OpenedHeads, openHeads } from './head/open.ts';
 import { settleIdentityFiles } from './identity-files.ts';
 import type { Background } from './lifecycle/background.ts';
 import type { Fatal } from './lifecycle/fatal.ts';
 import type { AuthorityMetrics } from './metrics/authority.ts';
-import type { Role } from './role.ts';
+import { type Role, STARTING } from './role.ts';
 import { backUpInChildProcess } from './threads/backup-child.ts';
 import { startListThread } from './threads/list-thread.ts';
 import { openWebhooks, type Webhooks } from './webhooks/webhooks.ts';
@@ -89,83 +89,86 @@ const HEAD_MS = 1000;
 /** How soon a problem is detected, even while nobody reads the dashboard. */
 const POSTURE_MS = 15_000;
 
-/** Used if no list of the state is known to be the newest. */
-const NOT_THE_NEWEST = { crl_sequence: -1, feed_sequence: -1 };
-
-/** If the start is refused, the state is released to other instances. */
+/**
+ * If the start is refused, the state is released to other instances. If an instance that has waited finds an older state,
+ * it keeps the lease and refuses every call: another one, which may not have seen the newer state, would serve the older.
+ */
 export async function openWriter(options: WriterOptions): Promise<Writer> {
-  const { config, opened, signer, runtime, metrics, logger, fatal } = options;
+  const { opened, runtime, metrics, logger } = options;
   for (const note of opened.notes) logger.write('INFO', 'store', note);
-  const timed = measured(opened.store, { elapsed: runtime.elapsed, stored: metrics.stored });
-  const areKept = config.heads.paths.length > 0;
-  const heads = areKept ? await openHeads(config.heads, timed, config.publicKey) : null;
-  let quarantine = heads?.verdict.kind === 'quarantine' ? heads.verdict.reason : null;
-  const { network_name: networkName } = config.genesis;
-  const keeping = { store: timed, networkName, signer, now: runtime.now };
-  let head = heads && quarantine === null ? createHeadKeeper({ ...heads, ...keeping }) : null;
-  const headWrittenAt = Math.max(
-    0,
-    ...(heads?.heads ?? []).map((one) => instantOf(one.written_at)),
-  );
-  const authority = await openOrAbandon();
+  const store = measured(opened.store, { elapsed: runtime.elapsed, stored: metrics.stored });
+  try {
+    return writerOn(options, await openState(options, store));
+  } catch (cause) {
+    if (!keepsLease(cause, options)) throw cause;
+    return refusingWriter(store, cause, logger);
+  }
+}
+
+interface OpenState {
+  readonly authority: OpenAuthority;
+  /** Null without head files. */
+  readonly keeper: HeadKeeper | null;
+}
+
+/** Rejects with `OlderState` if the state was rolled back. */
+async function openState(options: WriterOptions, timed: Store): Promise<OpenState> {
+  const { config, signer, runtime, ready } = options;
+  let heads: OpenedHeads | null = null;
+  let authority: OpenAuthority | null = null;
+  let store = timed;
+  try {
+    heads = await openHeads(config.heads, timed, config.publicKey).catch(async (cause) => {
+      await ready?.state.close();
+      throw cause;
+    });
+    const { network_name: networkName } = config.genesis;
+    const keeping = { store: timed, networkName, signer, now: runtime.now };
+    const keeper = heads && createHeadKeeper({ ...heads, ...keeping });
+    store = keeper?.store ?? timed;
+    const written = (heads?.heads ?? []).map((head) => instantOf(head.written_at));
+    authority = await openAuthority(
+      { ...authorityOptions(options, store), headWrittenAt: Math.max(0, ...written) },
+      await readyFor(store, options),
+    );
+    await keeper?.keep();
+    return { authority, keeper };
+  } catch (cause) {
+    if (keepsLease(cause, options)) for (const file of heads?.files ?? []) file.release();
+    // Abandoned, not closed: if the previous holder crashed, the next start must still know it.
+    else await (authority ?? store).abandon();
+    throw cause;
+  }
+}
+
+function keepsLease(cause: unknown, { seen }: WriterOptions): cause is OlderState {
+  return cause instanceof OlderState && seen !== null;
+}
+
+/** Leaves the state unchanged. */
+function refusingWriter(store: Store, { message: reason }: OlderState, logger: Logger): Writer {
+  logger.write('CRITICAL', 'store', reason);
+  const refused: Answer = { ok: false, refusal: 'restore_pending', details: { reason } };
+  return {
+    ...STARTING,
+    call: () => refused,
+    begin: () => Promise.resolve(),
+    close: store.abandon,
+    abandon: store.abandon,
+  };
+}
+
+function writerOn(options: WriterOptions, { authority, keeper }: OpenState): Writer {
+  const { config, opened, runtime, logger, fatal } = options;
+  const { store, tenure } = opened;
   if (runtime.now() < authority.recordedUntil) {
     const text = `The clock is before ${formatInstant(authority.recordedUntil)}, which is recorded in the state, in the genesis block or in a head file: it is behind, or was ahead`;
     logger.write('WARNING', 'clock', text);
   }
-  const keeper = head;
-  const store = keeper?.store ?? timed;
   const endReaders = new AbortController();
-  // Backups of a rolled-back state must not replace the ones it may be restored from.
-  const backups = quarantine === null ? backupsOf(options, endReaders.signal) : null;
+  const backups = backupsOf(options, endReaders.signal);
   let webhooks: Webhooks | null = null;
   let renewLists = (): void => undefined;
-
-  async function openOrAbandon(): Promise<OpenAuthority> {
-    let authority: OpenAuthority | null = null;
-    try {
-      authority = await openState();
-      await head?.keep();
-      return authority;
-    } catch (cause) {
-      releaseUnkept();
-      // Abandoned, not closed: if the previous holder crashed, the next start must still know it.
-      await (authority ?? head?.store ?? timed).abandon();
-      throw cause;
-    }
-  }
-
-  async function openState(): Promise<OpenAuthority> {
-    const known: QuarantineOptions['heads'][number][] = [...(heads?.heads ?? [])];
-    if (quarantine === null) {
-      const store = head?.store ?? timed;
-      try {
-        return await openAuthority(
-          { ...authorityOptions(options, store), headWrittenAt },
-          await readyFor(store, options),
-        );
-      } catch (cause) {
-        if (!(cause instanceof OlderState)) throw cause;
-        quarantine = cause.message;
-        head = null;
-        known.push(NOT_THE_NEWEST);
-      }
-    } else await options.ready?.state.close();
-    return openQuarantine({
-      store: timed,
-      publisher: options.publisher,
-      heads: known,
-      signer,
-      networkName,
-      reason: quarantine,
-    });
-  }
-
-  /** Releases head files that will not be updated. */
-  function releaseUnkept(): void {
-    if (head === null) for (const file of heads?.files ?? []) file.release();
-  }
-
-  const { tenure } = opened;
   return {
     call: tenure === null ? authority.call : whileHeld(authority.call, tenure.isHeld),
     clockSet(byMs) {
@@ -197,12 +200,9 @@ export async function openWriter(options: WriterOptions): Promise<Writer> {
         await authority.call('runTrustCycle', null);
       });
       if (config.trustCycle !== null) await background.attempt('trust_cycle');
-      if (quarantine !== null) logger.write('CRITICAL', 'store', quarantine);
-      else {
-        webhooks = await openWebhooks(config.webhooks, { ...options, call: authority.call });
-        if (config.webhooks.urls.length > 0) {
-          background.start('webhook_save', WEBHOOK_SAVE_MS, webhooks.save);
-        }
+      webhooks = await openWebhooks(config.webhooks, { ...options, call: authority.call });
+      if (config.webhooks.urls.length > 0) {
+        background.start('webhook_save', WEBHOOK_SAVE_MS, webhooks.save);
       }
       if (backups !== null) {
         background.start('backup', BACKUP_CHECK_MS, backups.check);
@@ -214,13 +214,9 @@ export async function openWriter(options: WriterOptions): Promise<Writer> {
     endReaders: () => endReaders.abort(),
     async close() {
       await webhooks?.stop();
-      releaseUnkept();
       await authority.close();
     },
-    async abandon() {
-      releaseUnkept();
-      await authority.abandon();
-    },
+    abandon: authority.abandon,
   };
 }
 

@@ -245,13 +245,11 @@ async function checkHead(
     if (entry === auditLength) return auditHead;
     return hashes === null ? (head?.audit_head ?? null) : (hashes.get(entry) ?? null);
   };
-  const verdict = await judgeHeads([{ path, head }], { position, hashAt }, false);
-  if (verdict.kind !== 'serve') {
-    return wrong(
-      'head',
-      verdict.reason,
-      'Find out what happened to the state before you start the authority',
-    );
+  try {
+    await judgeHeads([{ path, head }], { position, hashAt }, false);
+  } catch (cause) {
+    const cure = 'Find out what happened to the state before you start the authority';
+    return wrong('head', messageOf(cause), cure);
   }
   if (head !== null && instantOf(head.written_at) > now + CLOCK_TOLERANCE_MS) {
     const found = `The head in ${path} was written at ${head.written_at}, which is in the future`;

@@ -146,24 +146,14 @@ const confirmationOf = cachedBySource(({ call }: DocumentSource) =>
   oncePerTurn(() => call('awaitPublications', null)),
 );
 
-/** While the state lacks what was shown, nothing else is shown [backup-9]. */
-const IN_QUARANTINE: ReadonlySet<DocumentName> = new Set([
-  'genesis',
-  'crl',
-  'sovereign_revocation_feed',
-]);
-
 /**
- * Throws if the document may lack what was shown: by another instance, or before the state was rolled back. Without an
- * answer, it may be older than the question, unless nothing has replaced it.
+ * Throws if the document may lack what another instance has shown. Without an answer, it may be older than the question,
+ * unless nothing has replaced it.
  */
 function assertCurrent(name: DocumentName, answer: Answer, { documents }: DocumentSource): void {
   if (answer.ok) return;
   const { refusal, details } = answer;
-  const isNewest =
-    refusal === 'restore_pending'
-      ? IN_QUARANTINE.has(name) && documents.latest(name) !== undefined
-      : refusal !== 'authority_unavailable' && documents.get(name) !== undefined;
+  const isNewest = refusal !== 'authority_unavailable' && documents.get(name) !== undefined;
   if (!isNewest) throw new Refusal(refusal, details);
 }
 

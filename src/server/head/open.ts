@@ -6,7 +6,7 @@ import { isSignedByAny } from '../../protocol/records/signed-record.ts';
 import { readStateHead, type StateHead } from '../../protocol/records/state-head.ts';
 import type { StatePosition, Store } from '../../store/store.ts';
 import { type HeadFile, openHeadFile } from './head-file.ts';
-import { judgeHeads, type Verdict } from './judge.ts';
+import { judgeHeads } from './judge.ts';
 
 export interface HeadSettings {
   readonly paths: readonly string[];
@@ -18,18 +18,18 @@ export interface OpenedHeads {
   readonly files: readonly HeadFile[];
   readonly heads: readonly StateHead[];
   readonly position: StatePosition;
-  readonly verdict: Exclude<Verdict, { kind: 'refuse' }>;
 }
 
 /**
- * `firstKey` is the authority key of a state that names none. If the start is refused, releases the state to other
- * instances, and throws a one-sentence error.
+ * `firstKey` is the authority key of a state that names none. Throws a one-sentence error if the start is refused, which
+ * is an `OlderState` if the state was rolled back. Null without head files.
  */
 export async function openHeads(
   { paths, acceptsNew }: HeadSettings,
   store: Store,
   firstKey: string,
-): Promise<OpenedHeads> {
+): Promise<OpenedHeads | null> {
+  if (paths.length === 0) return null;
   const files: HeadFile[] = [];
   try {
     for (const path of paths) files.push(openHeadFile(path));
@@ -41,12 +41,10 @@ export async function openHeads(
     }));
     const position = await store.position();
     const state = { position, hashAt: store.auditHashAt };
-    const verdict = await judgeHeads(kept, state, acceptsNew);
-    if (verdict.kind === 'refuse') throw new Error(verdict.reason);
-    return { files, heads: kept.flatMap(({ head }) => head ?? []), position, verdict };
+    await judgeHeads(kept, state, acceptsNew);
+    return { files, heads: kept.flatMap(({ head }) => head ?? []), position };
   } catch (cause) {
     for (const file of files) file.release();
-    await store.abandon();
     throw cause;
   }
 }
