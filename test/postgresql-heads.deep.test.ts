@@ -92,7 +92,7 @@ suite('the head file', { concurrency: false }, () => {
     first = await start(url);
   });
 
-  test('puts a restored older database in quarantine, and does not change it', async () => {
+  test('stops a restored older database, and does not change it', async () => {
     const node = await joinedNode(first);
     await first.stop();
     const older = await copyOf(url);
@@ -101,24 +101,7 @@ suite('the head file', { concurrency: false }, () => {
     await first.stop();
     const [headBefore, contentBefore] = [readFileSync(head, 'utf8'), await contentOf(older)];
 
-    const restored = await start(older);
-    const ready = await get(restored, '/readyz');
-    assert.equal(outcome(ready), '503 restore_pending');
-    assert.match(ready.body.error.details.reason, /The state is older than the head in/);
-    for (const asked of [
-      await heartbeat(restored, node),
-      await operate(restored, '/admin/invite'),
-      await get(restored, '/crl'),
-    ]) {
-      assert.equal(asked.status, 503, asked.text);
-    }
-    assert.equal(outcome(await heartbeat(restored, node)), '503 restore_pending');
-    for (const path of ['/sovereign.json', '/genesis', '/sovereign-revocation-feed', '/healthz']) {
-      assert.equal((await get(restored, path)).status, 200, path);
-    }
-    assert.match((await get(restored, '/metrics')).text, /^mesh_na_restore_pending 1$/m);
-    await restored.stop();
-
+    await assert.rejects(start(older), /The state is older than the head in/);
     assert.equal(readFileSync(head, 'utf8'), headBefore);
     assert.equal(await contentOf(older), contentBefore);
     const doctor = await runProgram(
@@ -211,8 +194,7 @@ for (const [what, hasOther, expected] of [
     const { reason } = ready.body.error.details;
     assert.match(reason, expected);
     assert.equal(outcome(await heartbeat(next.na, node)), '503 restore_pending');
-    assert.equal((await get(next.na, '/crl')).body.sequence, 1, 'the list that it has shown');
-    for (const path of ['/policy', '/recognition-graph', '/connectome.json', '/dashboard']) {
+    for (const path of ['/crl', '/policy', '/recognition-graph', '/connectome.json', '/dashboard']) {
       assert.equal(outcome(await get(next.na, path)), '503 restore_pending', path);
     }
   });

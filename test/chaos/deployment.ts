@@ -71,8 +71,8 @@ export interface Deployment extends AsyncDisposable {
   /** Instances that start from now on have no head file to learn the state's position from. */
   removeHead(): void;
   writer(): Promise<Instance>;
-  /** Resolves when every instance reports that the state is in quarantine. */
-  isQuarantined(): Promise<void>;
+  /** Resolves when an instance refuses the older state, and none is ready. */
+  isRefused(): Promise<void>;
   /** Resolves when one instance writes and all of them answer. */
   isWhole(): Promise<void>;
   linkOfWriter(): Promise<string>;
@@ -153,13 +153,13 @@ export async function deploy(leaseMs: number): Promise<Deployment> {
       delete head.MESH_HEAD_FILE;
     },
     writer,
-    async isQuarantined() {
+    async isRefused() {
       await comes('no instance has noticed that the state is older', async () => {
         const said = await Promise.all(
           instances.map(({ na }) => get(na, '/readyz').catch(() => null)),
         );
-        const isEverywhere = said.every((one) => one && outcome(one) === '503 restore_pending');
-        return isEverywhere || null;
+        const refuses = said.some((one) => one && outcome(one) === '503 restore_pending');
+        return (refuses && said.every((one) => one?.status !== 200)) || null;
       });
     },
     async isWhole() {

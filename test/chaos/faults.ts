@@ -141,7 +141,7 @@ export const FAULTS: readonly Fault[] = [
       await delay(cut);
       await servers.killPrimary();
       await servers.promote();
-      await deployment.isQuarantined();
+      await deployment.isRefused();
       await servers.returnToFormerPrimary();
       recovers();
       await servers.restoreStandby();
