@@ -1,0 +1,127 @@
+/** Serves HTTP, and begins the periodic work that every instance does. */
+
+import type { MetricsReport } from '../edge/metrics.ts';
+import { type Call, UNAVAILABLE } from '../protocol/contract/calls.ts';
+import type { RefusalName } from '../protocol/refusals.ts';
+import { databaseOf } from '../store/open.ts';
+import { type Front, openFront } from './front.ts';
+import { createHistoryRecorder } from './history-recorder.ts';
+import { haModeOf } from './instances.ts';
+import type { AuthorityMetrics } from './metrics/authority.ts';
+import type { AuthorityCounts } from './metrics/state.ts';
+import type { Prepared } from './prepare.ts';
+import { followSessionSecret } from './session-secrets.ts';
+import type { Terms } from './terms.ts';
+import type { EdgeHost } from './threads/edge-threads.ts';
+import { beginUpkeep } from './upkeep.ts';
+import type { Writer } from './writer.ts';
+
+/** How soon heartbeat sessions are possible again after a signer was unavailable when another key became current. */
+const SESSION_SECRET_MS = 10_000;
+/** How late a minute may be recorded. */
+const HISTORY_CHECK_MS = 1000;
+
+export type Serving = Awaited<ReturnType<typeof serve>>;
+
+/** `first` is the authority if this instance is active; `opened` is called once there are edges. */
+export async function serve(
+  prepared: Prepared,
+  terms: Terms,
+  first: Writer | null,
+  opened: (front: Front) => void,
+) {
+  const { config, options, runtime, logger, instances, silencers, lifecycle, pulse } = prepared;
+  const { instanceStatus } = instances;
+  const call: Call = (instanceStatus === null && first?.call) || instances.call;
+  const host = hostOf(prepared, terms, call, (copy) => void edges.keepCopy(copy));
+  // If the thread started later, it might find no free file descriptor to load its modules.
+  await prepared.watchdog.ready;
+  const instance = {
+    id: prepared.instanceId,
+    database: databaseOf(config.database),
+    signingKeyId: config.keyId,
+    haMode: haModeOf(config),
+  };
+  const { commands } = options;
+  const { threads } = prepared;
+  const edges = await openFront({ config, instance, commands, runtime, logger, host, threads });
+  silencers.push(edges.abandon);
+  opened(edges);
+  instances.follow(edges.forwardTo);
+  pulse.begin();
+  lifecycle.enter('serving');
+  return { edges, history: beginWork(prepared, host, edges) };
+}
+
+/** What edges need of the rest of the process. */
+function hostOf(
+  prepared: Prepared,
+  terms: Terms,
+  call: Call,
+  keepCopy: Front['keepCopy'],
+): EdgeHost {
+  const { queue, publisher, limits, clock, beats, instances, options, metrics, place } = prepared;
+  const { instanceStatus } = instances;
+  return {
+    call,
+    queue,
+    publisher,
+    limits,
+    viewers: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
+    clock: clock.anchor,
+    manualTime: options.manualTime,
+    beats,
+    instanceStatus: instanceStatus?.memory ?? null,
+    socketFolder: instances.socketFolder,
+    copied(copy) {
+      if (copy.path === '/crl') terms.passedOn(copy.document);
+      keepCopy(copy);
+    },
+    log: (lines) => options.destination.write(lines),
+    exposition(reports) {
+      if (instanceStatus !== null)
+        metrics.instanceStatus(instanceStatus, instances.standbys(), instances.leaseRemaining());
+      // Only the active instance reports the counts, so that they appear once.
+      return exposition(place.role.call ?? (() => UNAVAILABLE), metrics, reports);
+    },
+  };
+}
+
+/** Begins the periodic work; returns the recorder of the history. */
+function beginWork(prepared: Prepared, host: EdgeHost, edges: Front) {
+  const { config, runtime, background, signer, publisher, metrics, hostStatus, place } = prepared;
+  const { logger, clock } = prepared;
+  if (config.heartbeatSession !== null) {
+    const { genesis } = config;
+    const use = edges.useSessionSecret;
+    const derive = followSessionSecret({ signer, genesis, publisher, use });
+    background.start('session_secret', SESSION_SECRET_MS, derive);
+  }
+  const { now } = runtime;
+  beginUpkeep(background, { config, clock, hostStatus, host, edges, logger, metrics, now });
+  const history = createHistoryRecorder({
+    source: runtime.randomBytes(6).readUIntBE(0, 6),
+    now,
+    reports: async () => [...(await edges.reports()), await metrics.report()],
+    counts: async () => (await place.role.call?.('readCounts', null)) ?? UNAVAILABLE,
+    diskFree: () => hostStatus.diskFree,
+    record: (part) => host.call('recordHistory', part),
+    logger,
+  });
+  background.start('history', HISTORY_CHECK_MS, history.check);
+  return history;
+}
+
+async function exposition(
+  call: Call,
+  metrics: AuthorityMetrics,
+  reports: readonly MetricsReport[],
+): Promise<string> {
+  const answer = await call('readCounts', null);
+  if (answer.ok) return metrics.exposition(JSON.parse(answer.json) as AuthorityCounts, reports);
+  if (UNCOUNTED.has(answer.refusal)) return metrics.exposition(answer.refusal, reports);
+  throw new Error(`The counts cannot be read: ${answer.refusal}`);
+}
+
+/** The state was rolled back, or another instance is active. */
+const UNCOUNTED: ReadonlySet<RefusalName> = new Set(['restore_pending', 'authority_unavailable']);
