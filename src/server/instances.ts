@@ -172,17 +172,7 @@ export async function joinInstances(options: InstancesOptions) {
   }
 
   const refreshing = setInterval(refresh, KEYS_MS).unref();
-  const row =
-    config.database &&
-    keepInstanceRow({
-      address: config.database.address(),
-      leaseMs: config.database.leaseMs,
-      clock,
-      id: instanceId,
-      name: processName(),
-      link: gate?.address ?? null,
-      own: ownRow,
-    });
+  let row: ReturnType<typeof keepInstanceRow> | null = null;
 
   async function close(): Promise<void> {
     clearInterval(refreshing);
@@ -214,6 +204,19 @@ export async function joinInstances(options: InstancesOptions) {
     await close();
     throw cause;
   });
+
+  // The lease comes first: an instance whose start is refused is none of them.
+  row =
+    config.database &&
+    keepInstanceRow({
+      address: config.database.address(),
+      leaseMs: config.database.leaseMs,
+      clock,
+      id: instanceId,
+      name: processName(),
+      link: gate?.address ?? null,
+      own: ownRow,
+    });
 
   const call: Call = (name, given) => led?.(name, given) ?? UNAVAILABLE;
 

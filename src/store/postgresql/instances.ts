@@ -91,6 +91,7 @@ export function keepInstanceRow(options: InstanceRowOptions) {
   async function write(): Promise<void> {
     try {
       const current = await connected();
+      if (isClosed) return await leave();
       const { isActive, revision, lag, nextKey } = options.own();
       await current.query(WRITE, [id, name, link, isActive, revision, lag, nextKey]);
       await current.query(SWEEP);
@@ -108,14 +109,13 @@ export function keepInstanceRow(options: InstanceRowOptions) {
     }
   }
 
-  const writing = keepWriting();
+  void keepWriting();
   return {
     /** The other instances that were seen lately, in the order of their ids. */
     others: (): readonly SeenInstance[] => others,
     /** Removes the row. */
     async close(): Promise<void> {
       isClosed = true;
-      void writing;
       const current = client;
       if (current === null) return;
       await current
