@@ -63,6 +63,11 @@ export function etagOf(content: string | Uint8Array): string {
   return `"${sha256Hex(content).slice(0, 32)}"`;
 }
 
+/** The validator without its quotes, as live pages name it. */
+export function versionOf(etag: string): string {
+  return etag.slice(1, -1);
+}
+
 /** How many bytes to allocate for a growing document: an eighth more than needed, so that it rarely has to be moved. */
 export function withHeadroom(needed: number): number {
   return needed + Math.max(65_536, needed >> 3);
