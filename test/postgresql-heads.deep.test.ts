@@ -194,7 +194,13 @@ for (const [what, hasOther, expected] of [
     const { reason } = ready.body.error.details;
     assert.match(reason, expected);
     assert.equal(outcome(await heartbeat(next.na, node)), '503 restore_pending');
-    for (const path of ['/crl', '/policy', '/recognition-graph', '/connectome.json', '/dashboard']) {
+    for (const path of [
+      '/crl',
+      '/policy',
+      '/recognition-graph',
+      '/connectome.json',
+      '/dashboard',
+    ]) {
       assert.equal(outcome(await get(next.na, path)), '503 restore_pending', path);
     }
   });

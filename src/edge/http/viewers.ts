@@ -149,9 +149,7 @@ function upgrade(
 
   function accept(topic: LiveTopic, source: UpstreamSocket | null): void {
     noteOutcome(edge, request, 101);
-    res.cork(() =>
-      res.upgrade<Viewer>({ topic, source, isGone: false }, ...handshake, context),
-    );
+    res.cork(() => res.upgrade<Viewer>({ topic, source, isGone: false }, ...handshake, context));
   }
 
   try {
