@@ -23,7 +23,6 @@ import { runProgram } from './support/child-server.ts';
 import { HOUR } from './support/clock.ts';
 import { endOf } from './support/failed-command.ts';
 import { makeNetworkFolder } from './support/folders.ts';
-import './support/lmdb-only.ts';
 import { get, heartbeat, joinedNode, operate, outcome } from './support/requests.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'mesh-damage-'));

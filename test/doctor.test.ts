@@ -33,7 +33,6 @@ import { runProgram, runProgramBehind } from './support/child-server.ts';
 import { HOUR, MINUTE, REAL_TIME, testClock } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
 import { makeNetworkFolder } from './support/folders.ts';
-import './support/lmdb-only.ts';
 import { PROJECT } from './support/project.ts';
 import { get, joinedNode, operate } from './support/requests.ts';
 import { stage, succession } from './support/successions.ts';

@@ -26,7 +26,6 @@ import {
   mayTrace,
 } from './support/failing-calls.ts';
 import { makeNetworkFolder } from './support/folders.ts';
-import './support/lmdb-only.ts';
 import { joinedNode, outcome, sendSigned, signedByNode } from './support/requests.ts';
 
 const skip = mayTrace() ? false : 'this user may not trace processes';

@@ -9,7 +9,6 @@ import { assertEnded, assertStored, invite } from './support/broken-disk.ts';
 import { NO_LIMITS, runProgram, startChildServer } from './support/child-server.ts';
 import { failFromNow, mayTrace } from './support/failing-calls.ts';
 import { makeNetworkFolder } from './support/folders.ts';
-import './support/lmdb-only.ts';
 import { networkOn, smallDisk } from './support/small-disk.ts';
 
 test('a server whose commit cannot be stored ends with 1, names the cause, and has stored everything it acknowledged', async (t) => {

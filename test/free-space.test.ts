@@ -8,7 +8,6 @@ import { loadConfig } from '../src/server/config/load.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE, SECOND, testClock } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';
-import './support/lmdb-only.ts';
 import {
   get,
   heartbeat,

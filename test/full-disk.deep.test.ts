@@ -8,7 +8,6 @@ import { assertEnded, assertStored, invite } from './support/broken-disk.ts';
 import { type ChildServer, NO_LIMITS, startChildServer } from './support/child-server.ts';
 import { MINUTE } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';
-import './support/lmdb-only.ts';
 import { joinedNode, outcome, sendSigned, signedByNode } from './support/requests.ts';
 import { networkOn, type SmallDisk, smallDisk } from './support/small-disk.ts';
 

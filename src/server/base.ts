@@ -1,17 +1,39 @@
 /** What every part of an instance uses: its clocks, log, metrics, published documents, and the states of the process. */
 import { createClock } from '../base/clock.ts';
 import { jsonText } from '../base/json/write.ts';
-import { createLogger } from '../base/log/logger.ts';
-import { timeOf, withClocks } from '../base/runtime.ts';
+import { createLogger, type LogDestination } from '../base/log/logger.ts';
+import { type ManualTime, type Runtime, timeOf, withClocks } from '../base/runtime.ts';
+import type { CommandReference } from '../pages/reference/command-reference.ts';
 import { documentText, publishedDocument } from '../protocol/contract/documents.ts';
 import { createDocumentPublisher } from '../protocol/contract/publications.ts';
-import type { BootOptions } from './boot.ts';
 import type { Config } from './config/load.ts';
 import { createBackground } from './lifecycle/background.ts';
 import { createFatal } from './lifecycle/fatal.ts';
 import { createLifecycle } from './lifecycle/lifecycle.ts';
 import { createAuthorityMetrics } from './metrics/authority.ts';
 import { type Role, STARTING } from './role.ts';
+import type { EdgeThread } from './threads/edge-threads.ts';
+import type { StartWatchdog } from './threads/watchdog.ts';
+
+export interface BootOptions {
+  /** Its time comes from the clocks below. */
+  readonly runtime: Runtime;
+  /** Manually set clocks; null for the system clocks. */
+  readonly manualTime: ManualTime | null;
+  /** Receives the log lines. */
+  readonly destination: LogDestination;
+  /** The number of log lines dropped so far. */
+  droppedLogLines(): number;
+  readonly version: string;
+  /** The command line, for the page that documents it. */
+  readonly commands: CommandReference;
+  startThread(onFailure: (cause: unknown) => void): EdgeThread;
+  readonly startWatchdog: StartWatchdog;
+  /** Signed lists with at least this many entries are rendered on a separate thread; null for the default. */
+  readonly listThreadFrom: number | null;
+  /** Called when memory and disk no longer agree: the process must exit with a non-zero code. */
+  readonly onFatal: (cause: unknown) => void;
+}
 
 export type Base = ReturnType<typeof createBase>;
 

@@ -1,12 +1,10 @@
 /** The composition root: an instance is prepared, serves, and stops, and each step returns what the next one needs. */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import type { LogDestination, Logger } from '../base/log/logger.ts';
+import type { Logger } from '../base/log/logger.ts';
 import { problemText } from '../base/log/problem.ts';
-import type { ManualTime, Runtime } from '../base/runtime.ts';
 import type { LabeledKey } from '../base/signer/authority-signer.ts';
-import type { CommandReference } from '../pages/reference/command-reference.ts';
-import { createBase } from './base.ts';
+import { type BootOptions, createBase } from './base.ts';
 import type { Config } from './config/load.ts';
 import type { Front } from './front.ts';
 import type { Fatal } from './lifecycle/fatal.ts';
@@ -14,28 +12,6 @@ import type { StopPatience, StopSteps } from './lifecycle/lifecycle.ts';
 import { type Prepared, prepare } from './prepare.ts';
 import { type Serving, serve } from './serve.ts';
 import { createTerms } from './terms.ts';
-import type { EdgeThread } from './threads/edge-threads.ts';
-import type { StartWatchdog } from './threads/watchdog.ts';
-
-export interface BootOptions {
-  /** Its time comes from the clocks below. */
-  readonly runtime: Runtime;
-  /** Manually set clocks; null for the system clocks. */
-  readonly manualTime: ManualTime | null;
-  /** Receives the log lines. */
-  readonly destination: LogDestination;
-  /** The number of log lines dropped so far. */
-  droppedLogLines(): number;
-  readonly version: string;
-  /** The command line, for the page that documents it. */
-  readonly commands: CommandReference;
-  startThread(onFailure: (cause: unknown) => void): EdgeThread;
-  readonly startWatchdog: StartWatchdog;
-  /** Signed lists with at least this many entries are rendered on a separate thread; null for the default. */
-  readonly listThreadFrom: number | null;
-  /** Called when memory and disk no longer agree: the process must exit with a non-zero code. */
-  readonly onFatal: (cause: unknown) => void;
-}
 
 export interface RunningAuthority {
   readonly port: number;

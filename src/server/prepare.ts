@@ -67,7 +67,7 @@ function startThreads({ config: { threads }, options, fatal }: Base): EdgeThread
   return threads === 1 ? [] : Array.from({ length: threads }, (_, index) => start(index));
 }
 
-/** What the authority is told of this process and its machine. */
+/** What the authority knows of this process and its machine. */
 async function hostStatusOf(
   { config, place, genesis }: Base,
   signer: AuthoritySigner,

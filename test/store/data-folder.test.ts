@@ -28,7 +28,6 @@ import { startTestAuthority } from '../support/authority.ts';
 import { runProgram } from '../support/child-server.ts';
 import { testClock } from '../support/clock.ts';
 import { makeNetworkFolder } from '../support/folders.ts';
-import '../support/lmdb-only.ts';
 import { PROJECT_PATH } from '../support/project.ts';
 import { get, joinedNode } from '../support/requests.ts';
 

@@ -10,7 +10,6 @@ import { test } from 'node:test';
 import { readAuditEntries } from '../../src/store/lmdb/source.ts';
 import { randomFrom } from '../fuzz/random.ts';
 import { startTestAuthority, type TestAuthority } from '../support/authority.ts';
-import '../support/lmdb-only.ts';
 import {
   get,
   heartbeat,

@@ -20,8 +20,7 @@ import { storeOptions } from './postgresql-store.ts';
 export const IN_DATABASE = process.env.MESH_TEST_STORE === 'postgresql';
 
 /**
- * For tests about a state in the data folder, which read, copy or damage its files, or do what a database would
- * refuse. Files that contain only these tests import `lmdb-only.ts`.
+ * For tests about a state in the data folder, which read, copy or damage its files, or do what a database would refuse.
  */
 export const LMDB_ONLY = { skip: IN_DATABASE };
 

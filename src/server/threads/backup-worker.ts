@@ -32,7 +32,7 @@ function giveWay(): void {
   try {
     setPriority(PRIORITY);
   } catch {
-    // The backup is made anyway.
+    // It makes the backup at the priority that it has.
   }
 }
 
