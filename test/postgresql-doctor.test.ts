@@ -8,13 +8,15 @@ import type { Finding } from '../src/cli/doctor/finding.ts';
 import { checkLocal } from '../src/cli/doctor/local.ts';
 import { loadConfig } from '../src/server/config/load.ts';
 import { networkOf } from '../src/store/network-identity.ts';
+import { parseStoreAddress } from '../src/store/postgresql/address.ts';
 import { SCHEMA_VERSION } from '../src/store/postgresql/schema.ts';
+import { migrateDatabase } from '../src/store/postgresql/status.ts';
 import { markInUse } from '../src/store/usage-mark.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { startCluster } from './support/postgresql.ts';
 import { migratedDatabase } from './support/postgresql-store.ts';
-import { joinedNode } from './support/requests.ts';
+import { heartbeat, joinedNode, outcome } from './support/requests.ts';
 
 const cluster = await startCluster();
 const { folder: dataDir } = makeNetworkFolder();
@@ -100,7 +102,7 @@ test('keys that were in use and an empty database: the right database, or a rest
 test('tables of another version: not a restore', async () => {
   const url = await migratedDatabase(cluster);
   const database = new URL(url).pathname.slice(1);
-  for (const version of [SCHEMA_VERSION - 1, SCHEMA_VERSION + 1]) {
+  for (const version of [SCHEMA_VERSION - 2, SCHEMA_VERSION + 1]) {
     await cluster.query(
       database,
       `select mesh_na.put_meta('schema', '\\x${version.toString(16).padStart(2, '0')}')`,
@@ -113,6 +115,44 @@ test('tables of another version: not a restore', async () => {
     );
     assert.equal(store?.cure, 'Use the program version that matches the state');
   }
+});
+
+test('tables of version 0.2.0 are upgraded by store migrate, while nobody serves', async () => {
+  const url = await migratedDatabase(cluster);
+  const database = new URL(url).pathname.slice(1);
+  const { folder } = makeNetworkFolder();
+  const first = await startTestAuthority({ dataDir: folder, flags: { store: url } });
+  const node = await joinedNode(first);
+  await first.stop();
+  await cluster.query(
+    database,
+    `drop table mesh_na.instances;
+     alter table mesh_na.writer_lease add column wanted_until timestamptz;
+     select mesh_na.put_meta('schema', '\\x06')`,
+  );
+  const start = () => startTestAuthority({ dataDir: folder, flags: { store: url } });
+  await assert.rejects(start(), /has schema version 6; .*: mesh-na store migrate, .* upgrades it/);
+  const lease = (released: boolean) =>
+    `update mesh_na.writer_lease set released = ${released}, holder_name = 'pid 12 on host',
+       expires_at = clock_timestamp() + interval '1 minute'`;
+  await cluster.query(database, lease(false));
+  const address = parseStoreAddress(url, {});
+  await assert.rejects(
+    migrateDatabase(address),
+    /^Error: pid 12 on host serves .*: stop all instances/,
+  );
+  await cluster.query(database, lease(true));
+  const { from, to } = await migrateDatabase(address);
+  assert.deepEqual([from, to], [6, SCHEMA_VERSION]);
+  assert.equal((await migrateDatabase(address)).from, SCHEMA_VERSION);
+  const second = await startTestAuthority({
+    dataDir: folder,
+    flags: { store: url },
+    clock: first.clock,
+  });
+  assert.equal(outcome(await heartbeat(second, node)), '200');
+  await second.stop();
+  rmSync(folder, { recursive: true });
 });
 
 test('no tables, and a server that is not there: not a restore', async () => {

@@ -6,6 +6,24 @@ import { inTransaction } from './commit.ts';
 import { type Connection, connectToPrimary, disconnect } from './connect.ts';
 import { readingProblem } from './unreadable.ts';
 
+const INSTANCES = `
+-- Each instance writes its row once a second. What is in it is of no use after a crash.
+create unlogged table mesh_na.instances (
+  -- New at each start of the instance.
+  id uuid primary key,
+  name text not null,
+  -- Where it takes what other instances forward, as host:port.
+  address text,
+  active boolean not null,
+  -- The revision of the state that it keeps ready, and how many revisions it was behind.
+  revision bigint,
+  lag bigint,
+  -- The staged authority key, if it holds that.
+  next_key text,
+  seen timestamptz not null
+);
+`;
+
 const TABLES = `
 create schema mesh_na;
 
@@ -84,22 +102,7 @@ create table mesh_na.writer_lease (
   lasts interval
 );
 
--- Each instance writes its row once a second. What is in it is of no use after a crash.
-create unlogged table mesh_na.instances (
-  -- New at each start of the instance.
-  id uuid primary key,
-  name text not null,
-  -- Where it takes what other instances forward, as host:port.
-  address text,
-  active boolean not null,
-  -- The revision of the state that it keeps ready, and how many revisions it was behind.
-  revision bigint,
-  lag bigint,
-  -- The staged authority key, if it holds that.
-  next_key text,
-  seen timestamptz not null
-);
-
+${INSTANCES}
 insert into mesh_na.writer_lease (epoch, expires_at, released) values (0, '-infinity', true);
 insert into mesh_na.meta (key, value) values ('totals', '');
 
@@ -265,6 +268,13 @@ end $$;
 
 export const SCHEMA_VERSION = 7;
 
+/** The version of program 0.2.0, which these statements make the one of this program. */
+const FORMER_VERSION = 6;
+const UPGRADE = `
+${INSTANCES}
+alter table mesh_na.writer_lease drop column wanted_until;
+`;
+
 /** The kind of database, and the version of the tables that this program reads and writes. */
 export const DATABASE = { backend: 'postgresql', schemaVersion: SCHEMA_VERSION } as const;
 
@@ -294,19 +304,35 @@ async function readSchemaRow(client: Client): Promise<number | undefined> {
   }
 }
 
-/** Creates the tables unless they exist; returns the previous version, which is 0 if there were none. */
+/**
+ * Creates the tables unless they exist, or upgrades them unless an instance uses them; returns the previous version, which
+ * is 0 if there were none.
+ */
 export function createTables(client: Client, shown: string): Promise<number> {
   return inTransaction(client, async () => {
     await client.query('select pg_advisory_xact_lock($1)', [CREATION_LOCK]);
     const version = await readSchemaVersion(client);
-    if (version === 0) {
-      await client.query(TABLES);
+    if (version === FORMER_VERSION) await assertUnused(client, shown);
+    else if (version !== 0) assertVersion(version, shown);
+    if (version !== SCHEMA_VERSION) {
+      await client.query(version === 0 ? TABLES : UPGRADE);
       await client.query(`select mesh_na.put_meta('schema', $1)`, [Buffer.of(SCHEMA_VERSION)]);
-    } else {
-      assertVersion(version, shown);
     }
     return version;
   });
+}
+
+/** Locks the lease until the end of the transaction. Throws a one-sentence error if an instance holds it. */
+async function assertUnused(client: Client, shown: string): Promise<void> {
+  const { rows } = await client.query<{ holder: string }>(`
+    select holder_name as holder from mesh_na.writer_lease
+    where not released and expires_at > clock_timestamp() for update
+  `);
+  const holder = rows[0]?.holder;
+  if (holder === undefined) return;
+  throw new Error(
+    `${holder} serves the database at ${shown}: stop all instances, and repeat this command before the next start`,
+  );
 }
 
 /** Throws a one-sentence error that says what to do, unless the tables have the version of this program. */
@@ -332,7 +358,10 @@ export async function connectToTables(address: StoreAddress): Promise<Connection
 }
 
 function assertVersion(version: number, shown: string): void {
-  if (version !== SCHEMA_VERSION) {
-    throw new OtherSchema(`The database at ${shown}`, version, SCHEMA_VERSION);
-  }
+  if (version === SCHEMA_VERSION) return;
+  const cure =
+    version === FORMER_VERSION
+      ? 'mesh-na store migrate, with the same --store, upgrades it while no instance runs'
+      : undefined;
+  throw new OtherSchema(`The database at ${shown}`, version, SCHEMA_VERSION, cure);
 }
