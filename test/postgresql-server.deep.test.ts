@@ -222,7 +222,7 @@ async function migratedByCommand(): Promise<string> {
   const url = await cluster.createDatabase();
   const made = await runProgram(['store', 'migrate', '--store', url]);
   assert.equal(made.code, 0, made.stderr);
-  assert.match(made.stdout, /^The tables at \S+ now have schema version 6\.\n$/);
+  assert.match(made.stdout, /^The tables at \S+ now have schema version 7\.\n$/);
   return url;
 }
 

@@ -63,8 +63,11 @@ const NOT_PASSED_BACK: ReadonlySet<string> = new Set([
 
 /** A longer answer is written while it arrives. */
 const MOST_COLLECTED_BYTES = 64 * 1024;
-/** How many clients of this thread may read a longer answer slowly at the same time. */
-const MOST_SLOW = 128;
+/**
+ * How many clients of this thread may read a longer answer slowly at the same time: each holds a connection that others
+ * wait for. Streams have connections of their own, so only their memory counts.
+ */
+const MOST_SLOW = { ending: 128, lasting: 1024 } as const;
 
 /** The headers to send, from all header lines of a request. */
 export function passedHeaders(
@@ -133,7 +136,7 @@ function withoutRetry(headers: readonly string[]): string[] {
 }
 
 /** Answers of which the client has not accepted the last piece, in the order in which they began to wait. */
-const slow = new Set<Answer>();
+const slow = { ending: new Set<Answer>(), lasting: new Set<Answer>() };
 
 /** One answer while it arrives. */
 class Answer implements Dispatcher.DispatchHandlers, PiecewiseBody {
@@ -152,9 +155,11 @@ class Answer implements Dispatcher.DispatchHandlers, PiecewiseBody {
   #state: 'arriving' | 'complete' | 'lost' = 'arriving';
   /** Called when there is something to give. */
   #arrived: () => void = () => undefined;
+  readonly #kind: keyof typeof slow;
 
   constructor(request: PassedRequest, client: PassedClient, settle: (outcome: Outcome) => void) {
     this.#request = request;
+    this.#kind = request.isLasting ? 'lasting' : 'ending';
     this.#client = client;
     this.#settle = settle;
   }
@@ -207,7 +212,7 @@ class Answer implements Dispatcher.DispatchHandlers, PiecewiseBody {
   }
 
   async next(): Promise<Uint8Array | null> {
-    slow.delete(this);
+    slow[this.#kind].delete(this);
     while (this.#chunks.length === 0) {
       if (this.#state === 'complete') return null;
       if (this.#state === 'lost') throw new Error('The answer broke off');
@@ -223,13 +228,14 @@ class Answer implements Dispatcher.DispatchHandlers, PiecewiseBody {
   }
 
   waits(): void {
-    slow.add(this);
-    const [slowest] = slow;
-    if (slowest !== undefined && slow.size > MOST_SLOW) slowest.#cut();
+    const waiting = slow[this.#kind];
+    waiting.add(this);
+    const [slowest] = waiting;
+    if (slowest !== undefined && waiting.size > MOST_SLOW[this.#kind]) slowest.#cut();
   }
 
   gone(): void {
-    slow.delete(this);
+    slow[this.#kind].delete(this);
     if (this.#state === 'arriving') this.#abort?.();
   }
 
