@@ -9,7 +9,6 @@ import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { Validator } from '@seriousme/openapi-schema-validator';
-import { Ajv } from 'ajv';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { ROUTES } from '../src/edge/routes/table.ts';
@@ -17,18 +16,7 @@ import { API } from '../src/protocol/api/table.ts';
 import { REFUSALS } from '../src/protocol/refusals.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { PROJECT_PATH } from './support/project.ts';
-import {
-  freshNonce,
-  get,
-  newKey,
-  operate,
-  operatorRequest,
-  outcome,
-  type Received,
-  send,
-  sendRaw,
-} from './support/requests.ts';
-import { inExampleOrder } from './support/routes.ts';
+import { freshNonce, get, newKey, operatorRequest, sendRaw } from './support/requests.ts';
 import { signNodeBody } from './support/signing.ts';
 
 interface Operation {
@@ -212,83 +200,6 @@ test('nullable members have a type, and whole numbers have bounds', () => {
   walk(document, '');
   assert.deepEqual(faults, []);
 });
-
-/** Makes Ajv interpret `nullable` as OpenAPI 3.0.3 defines it. */
-function createAnswerCheck() {
-  const ajv = new Ajv({ strict: false, formats: { 'date-time': isInstant } });
-  ajv.addSchema(document, 'document');
-  return ({ method, path }: Operation, { status, body }: Received): string => {
-    const steps = ['paths', path, method.toLowerCase(), 'responses', String(status), 'content'];
-    const place = [...steps, 'application/json', 'schema'].map(pointer).join('/');
-    const validate = ajv.getSchema(`document#/${place}`);
-    if (validate === undefined) return `${status} is not described`;
-    return validate(body) ? '' : ajv.errorsText(validate.errors);
-  };
-}
-
-function isInstant(text: string): boolean {
-  return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(text);
-}
-
-function pointer(step: string): string {
-  return encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'));
-}
-
-test('each example is answered as the description says, in the documented form', async (t) => {
-  const problemOf = createAnswerCheck();
-  const refusalOf = ({ described }: Operation) => described['x-mesh-example-outcome'];
-  const inOrder = inExampleOrder(operations, {
-    method: ({ method }) => method,
-    isRefused: (operation) => refusalOf(operation) !== undefined,
-  });
-  for (const operation of inOrder) {
-    const refusal = refusalOf(operation);
-    const name = `${operation.method} ${operation.path}`;
-    await t.test(
-      refusal === undefined ? `${name} succeeds` : `${name} lacks what it needs`,
-      async () => {
-        const answer = await sendExample(operation);
-        if (refusal !== undefined) return assert.equal(outcome(answer), refusal);
-        assert.match(String(answer.status), /^20[01]$/, answer.text);
-        const type = answer.headers.get('content-type')?.split(';')[0] ?? '';
-        assert.ok(type in operation.described.responses[answer.status].content, type);
-        if (type === 'application/json') assert.equal(problemOf(operation, answer), '');
-      },
-    );
-  }
-});
-
-test('exactly the reads with an ETag describe it, and the 304 for clients that have it', async (t) => {
-  const reads = operations.filter(
-    ({ method, described }) => method === 'GET' && !described['x-mesh-example-outcome'],
-  );
-  for (const operation of reads) {
-    await t.test(`GET ${operation.path}`, async () => {
-      const { responses } = operation.described;
-      const etag = (await sendExample(operation)).headers.get('etag');
-      assert.equal(responses[304] !== undefined, etag !== null);
-      assert.equal(responses[200].headers.ETag !== undefined, etag !== null);
-      if (etag === null) return;
-      const headers = { 'If-None-Match': etag };
-      assert.equal((await send(na, 'GET', operation.path, { headers })).status, 304);
-    });
-  }
-});
-
-function sendExample({ method, path, described }: Operation): Promise<Received> {
-  const parameters: { name: string; in: string; example?: string }[] = described.parameters ?? [];
-  let target = path;
-  const query = new URLSearchParams();
-  for (const { name, in: place, example } of parameters) {
-    if (example === undefined) continue;
-    if (place === 'query') query.set(name, example);
-    else target = target.replace(`{${name}}`, encodeURIComponent(example));
-  }
-  const url = query.size === 0 ? target : `${target}?${query}`;
-  const body = described.requestBody?.content['application/json'].example;
-  if (described['x-mesh-access'].startsWith('operator')) return operate(na, url, body, { method });
-  return send(na, method, url, body === undefined ? {} : { body: JSON.stringify(body) });
-}
 
 /** A program written from the description alone. */
 const PROGRAM = `

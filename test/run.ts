@@ -33,9 +33,7 @@ const SCRATCH_BYTES = 4 * 1024 ** 3;
 const TESTS = import.meta.dirname;
 const BUILD = resolve(TESTS, '..');
 const PROJECT = resolve(BUILD, '..');
-const AUTHORITY = 'test/support/authority.ts';
 const BROWSER = 'test/support/browser.ts';
-const LMDB_ONLY = 'test/support/lmdb-only.ts';
 const PROCESSES = 'test/support/processes.ts';
 
 /** How many files share a process: loading the modules and warming them up takes half of a process's time. */
@@ -46,89 +44,81 @@ const BROWSER_GROUP_FILES = 3;
 const ALONE =
   /\b(?:cpuUsage|memoryUsage|mock\.timers)\b|\bprocess\.env\.\w+ = |support\/(?:thread-)?cpu\.ts/;
 
-/** They start an authority, but neither threads nor the store affect them, or they bring their own store. */
-const UNAFFECTED =
-  /^(?:cli|client|golden-trust|postgresql|trust-(?:evaluation|explanations|records))\b/;
-const UNAFFECTED_NAMES = new Set([
-  'altered-records',
-  'deploy',
-  'first-use',
-  'fleet-succession',
-  'key-file',
-  'lists',
-  'native-parts',
-  'node-agent',
-  'openapi',
-  'recognition-policy',
-  'recognition-verification',
-  'refused-programs',
-  'route-table',
-  'rows',
-  'server-name',
-  'signer',
-  'ssh-agent',
-  'third-party-vectors',
-  'tls',
-  'verification-cost',
-  'worst-bodies',
-]);
-
-/** They test what happens before the authority is called, or records that are not stored. */
-const UNAFFECTED_BY_STORE = new Set([
-  'agreement-acceptance',
-  'agreement-verification',
-  'agreements',
-  'body-bounds',
-  'boundary',
-  'boundary-verification',
-  'consensus',
-  'consensus-keys',
-  'consensus-verification',
-  'data-usage',
-  'envelope',
-  'http-connections',
-  'http-head',
-  'large-bodies',
-  'logs',
-  'node-auth',
-  'operator-auth',
-  'peers',
-  'proof-bytes',
-  'rate-limits',
-  'stopping',
-  'text-bounds',
-  'threads',
-  'trust-evidence',
-  'trust-protocol',
-  'usable-offers',
-]);
+/**
+ * What runs once more with `MESH_TEST_THREADS`, by what differs if HTTP is on other threads than the authority. What
+ * the authority decides does not, so files about one subject are not among them.
+ */
+const THREADED = {
+  // Commands, answers, publications and log lines are messages.
+  messages: [
+    'examples',
+    'fuzz',
+    'logs',
+    'repeated-requests',
+    'roster',
+    'threads',
+    'trust-protocol',
+  ],
+  // Each thread has the documents, lists and events in its own memory, or shares it with the authority.
+  documents: [
+    'certificate-list',
+    'crl',
+    'documents',
+    'events',
+    'large-bodies',
+    'public-lists',
+    'publication',
+    'published-graph',
+    'revocation-list-delta',
+  ],
+  // Each thread checks proofs with its own copies of keys, sessions and clocks.
+  proofs: [
+    'added-operator-keys',
+    'heartbeat-sessions',
+    'key-compromise',
+    'operator-auth',
+    'operator-keys',
+    'replay',
+    'succession',
+    'wrong-clocks',
+  ],
+  // Threads count connections, bytes, refusals and requests together.
+  limits: ['body-bounds', 'envelope', 'http-connections', 'peers', 'rate-limits', 'refusal-audit'],
+};
 
 /**
- * They test what the authority does on its own thread, regardless of the number of others, or single routes of the
- * trust protocol, each of which `trust-protocol` also runs through a thread.
+ * What runs once more with `MESH_TEST_STORE=postgresql`, by what it needs of the store. A store does not know what a
+ * subject means, so one file for each kind of subject would repeat the same statements.
  */
-const UNAFFECTED_BY_THREADS = new Set([
-  'agreement-acceptance',
-  'agreement-verification',
-  'agreements',
-  'backup',
-  'boundary',
-  'boundary-verification',
-  'consensus',
-  'consensus-keys',
-  'consensus-verification',
-  'data-usage',
-  'disclosure',
-  'disclosure-verification',
-  'doctor',
-  'heads',
-  'lapses',
-  'restore',
-  'retention',
-  'scheduled-backups',
-  'trust-evidence',
-  'usable-offers',
-]);
+const STORED = {
+  // Each route stores, removes or reads once, and what was stored is the same after a restart.
+  restarts: [
+    'certificates',
+    'contacts',
+    'examples',
+    'invites',
+    'lapses',
+    'nullifier-restart',
+    'trust-restart',
+  ],
+  // Units with many subjects, removals, spent nonces, kept answers, and times of heartbeats.
+  units: [
+    'bulk-revocation',
+    'heartbeat-sessions',
+    'invite-batches',
+    'repeated-requests',
+    'replay',
+    'retention',
+  ],
+  // The audit log and the history are read from the store.
+  logs: ['audit', 'history'],
+  // Lists whose versions are stored.
+  lists: ['publication', 'revocation-list-delta'],
+  // Keys are in files, and which of them count is in the store.
+  keys: ['authority-keys', 'succession', 'succession-files'],
+  // The state as a whole.
+  states: ['backup', 'restore', 'restored-authority-keys', 'scheduled-backups'],
+};
 
 interface Counted {
   readonly name: string;
@@ -148,14 +138,13 @@ const { values, positionals } = parseArgs({
 const tests = readdirSync(TESTS, { recursive: true, encoding: 'utf8' }).filter((path) =>
   path.endsWith('.test.js'),
 );
+const again = {
+  threads: new Set(Object.values(THREADED).flat()),
+  store: new Set(Object.values(STORED).flat()),
+};
 // An outdated name in these lists would have no effect.
 const known = new Set(tests.map((path) => basename(path, '.test.js')));
-for (const name of [
-  ...UNAFFECTED_NAMES,
-  ...UNAFFECTED_BY_STORE,
-  ...UNAFFECTED_BY_THREADS,
-  ...positionals,
-]) {
+for (const name of [...again.threads, ...again.store, ...positionals]) {
   if (!known.has(name)) throw new Error(`There is no test file named ${name}`);
 }
 const files = tests
@@ -169,13 +158,8 @@ function isChosen(path: string): boolean {
   const name = basename(path, '.test.js');
   if (positionals.length > 0) return positionals.includes(name);
   if (name.endsWith('.deep') !== values.deep) return false;
-  if (MESH_TEST_THREADS === undefined && MESH_TEST_STORE === undefined) return true;
-  const modules = modulesOf(join(TESTS, path));
-  // Browsers would see the same pages, and take a quarter of the time.
-  if (!modules.has(AUTHORITY) || modules.has(BROWSER)) return false;
-  if (UNAFFECTED.test(name) || UNAFFECTED_NAMES.has(name)) return false;
-  if (MESH_TEST_STORE === undefined) return !UNAFFECTED_BY_THREADS.has(name);
-  return !modules.has(LMDB_ONLY) && !UNAFFECTED_BY_STORE.has(name);
+  if (MESH_TEST_THREADS !== undefined && !again.threads.has(name)) return false;
+  return MESH_TEST_STORE === undefined || again.store.has(name);
 }
 
 // Removing this folder also removes what killed tests leave behind.
@@ -200,12 +184,14 @@ const computing = groupsOf(
 const groups = [...longest, ...computing].map(writeGroup);
 const alone = files.filter((file) => !shared.includes(file));
 const waiting = alone.filter((file) => usesBrowser(file) || startsPrograms(file));
+const quiet = alone.filter((file) => !waiting.includes(file));
 run({
-  // The longest first, and the shortest last, so that the run does not end with a single busy core.
+  // The longest first, and the shortest last, so that the run does not end with a single busy core. Of the deep tests,
+  // those that start no program are the longest.
   files: [
     ...groups.slice(0, longest.length),
-    ...inTurns(groups.slice(longest.length), waiting),
-    ...alone.filter((file) => !waiting.includes(file)),
+    ...inTurns(values.deep ? quiet : groups.slice(longest.length), waiting),
+    ...(values.deep ? [] : quiet),
   ],
   concurrency,
   timeout: FILE_TIMEOUT_MS,
