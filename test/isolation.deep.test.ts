@@ -1,6 +1,6 @@
 /** Tests pass regardless of what is in the checkout and of the user's settings. */
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,11 +16,14 @@ const home = join(scratch, 'home');
 
 /** One test for each way of running the program and each kind of litter: file and title. */
 const KINDS = [
-  ['doctor.test.ts', 'loads no native code for an authority elsewhere'],
-  ['cli-terminal.test.ts', 'is as wide as the terminal, with colors that show what is in force'],
-  ['ssh-agent.test.ts', 'an operator signs with the agent'],
-  ['store/postgresql-start.test.ts', 'a unix socket is addressed by its folder'],
+  ['doctor.test.js', 'loads no native code for an authority elsewhere'],
+  ['cli-terminal.test.js', 'is as wide as the terminal, with colors that show what is in force'],
+  ['ssh-agent.test.js', 'an operator signs with the agent'],
+  ['store/postgresql-start.test.js', 'a unix socket is addressed by its folder'],
 ] as const;
+
+/** What the tests are compiled from, beside the sources. */
+const TESTED = ['bench', 'reference', 'release', 'test'];
 
 /** What `npm start`, a node and an operator leave behind. */
 function litter(): void {
@@ -57,11 +60,15 @@ const SETTINGS = {
 
 test('one file of each kind passes in a checkout, a home and an environment full of litter', async () => {
   makeCheckout(checkout);
-  cpSync(join(PROJECT_PATH, 'test'), join(checkout, 'test'), { recursive: true });
+  for (const folder of TESTED) {
+    cpSync(join(PROJECT_PATH, folder), join(checkout, folder), { recursive: true });
+  }
+  // From their sources, each process would compile what it loads.
+  execFileSync(process.execPath, ['--import', 'tsx', 'test/build.ts'], { cwd: checkout });
   litter();
   const patterns = KINDS.flatMap(([, title]) => ['--test-name-pattern', title]);
-  const files = KINDS.map(([file]) => join('test', file));
-  const args = ['--import', 'tsx', '--test', '--test-reporter', 'tap', ...patterns, ...files];
+  const files = KINDS.map(([file]) => join('build/test', file));
+  const args = ['--test', '--test-reporter', 'tap', ...patterns, ...files];
   const { NODE_TEST_CONTEXT: _, ...environment } = process.env;
   const printed = await new Promise<string>((resolve) => {
     const options = { cwd: checkout, env: { ...environment, ...SETTINGS } };

@@ -10,7 +10,8 @@ import { after, before, suite, test } from 'node:test';
 import { commandReference } from '../src/cli/command-reference.ts';
 import { buildProgram } from '../src/cli/program.ts';
 import { startTestAuthority } from './support/authority.ts';
-import { NO_LIMITS, runProgram, startChildServer } from './support/child-server.ts';
+import { NO_LIMITS, startChildServer } from './support/child-server.ts';
+import { runCommand } from './support/commands.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { startCluster } from './support/postgresql.ts';
 import { migratedDatabase } from './support/postgresql-store.ts';
@@ -107,7 +108,7 @@ test('the log of an unused database is reported as empty', async () => {
   const unused = await migratedDatabase(cluster);
   for (const command of ['show', 'export']) {
     const line = ['audit', command, '--data-dir', folderNaming(null), '--store', unused];
-    const { code, stdout, stderr } = await runProgram(line);
+    const { code, stdout, stderr } = await runCommand(line);
     assert.equal(code, 0, stderr);
     assert.equal(stdout, '');
     assert.equal(stderr, 'The audit log is empty.\n');
@@ -122,7 +123,7 @@ for (const way of Object.keys(WAYS)) {
         rmSync(join(folder, 'keys', 'root.key'));
         const to = command === 'backup create' ? ['--to', join(folder, 'made.backup')] : [];
         const line = [...command.split(' '), ...args, ...to];
-        const { code, stdout, stderr } = await runProgram(line, environment);
+        const { code, stdout, stderr } = await runCommand(line, environment);
         assert.equal(code, 0, stdout + stderr);
         assert.match(stdout, shown);
       });
@@ -133,11 +134,11 @@ for (const way of Object.keys(WAYS)) {
       const place = await migratedDatabase(cluster);
       const { folder, args, environment } = named(way, place);
       const restore = ['restore', 'apply', '--backup', backup, '--accept-loss', LOSS, ...args];
-      const restored = await runProgram(restore, environment);
+      const restored = await runCommand(restore, environment);
       assert.equal(restored.code, 0, restored.stdout + restored.stderr);
       assert.match(restored.stdout, /^Restored the state at revision \d+ of epoch 2\.$/m);
       assert.ok(!restored.stdout.includes(encodeURIComponent(cluster.password)));
-      const status = await runProgram(['store', 'status', '--store', place]);
+      const status = await runCommand(['store', 'status', '--store', place]);
       assert.match(status.stdout, /^Network: alpha$/m);
       const own = args.filter((arg) => arg !== '--data-dir' && arg !== folder);
       const options = { environment: { ...NO_LIMITS, ...environment }, args: own };
@@ -153,7 +154,7 @@ let made: Promise<void> | undefined;
 
 /** One backup of the database, shared by all restores. */
 function makeBackup(): Promise<void> {
-  made ??= runProgram([
+  made ??= runCommand([
     ...['backup', 'create', '--data-dir', network],
     ...['--store', url, '--to', backup],
   ]).then(({ code, stderr }) => assert.equal(code, 0, stderr));
@@ -164,7 +165,7 @@ test('a database that already has state is not restored into', async () => {
   await makeBackup();
   const folder = folderNaming(url);
   const restore = ['restore', 'apply', '--backup', backup, '--accept-loss', LOSS];
-  const { code, stderr } = await runProgram([...restore, '--data-dir', folder]);
+  const { code, stderr } = await runCommand([...restore, '--data-dir', folder]);
   assert.equal(code, 3);
   assert.match(stderr, /^mesh-na: The database at \S+ holds state already\n$/);
 });
