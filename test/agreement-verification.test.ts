@@ -41,7 +41,6 @@ import {
   resigned,
   signaturesOf,
   signedAgreement,
-  testPublicDoor,
   without,
 } from './support/trust-protocol.ts';
 
@@ -296,7 +295,6 @@ test('invalid agreements are refused', async (t) => {
       assert.equal(outcomeWithCause(await post(na, VERIFY, body)), expected);
     });
   }
-  await testPublicDoor(t, na, VERIFY);
 });
 
 /** Members that no signature covers: anyone can change them, as long as they keep their type. */

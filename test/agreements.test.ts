@@ -44,7 +44,6 @@ import {
   outcomeWithCause,
   set,
   signaturesOf,
-  testOperatorsDoor,
 } from './support/trust-protocol.ts';
 
 // Offers
@@ -574,20 +573,6 @@ test('the capabilities of a counter must be a subset of those offered, regardles
 });
 
 // The front door
-
-for (const path of [OFFER, COUNTER, ACCEPT]) {
-  test(`${path} authenticates its operator before it reads the body`, async (t) => {
-    await using na = await startUnlimited();
-    const { alpha, beta, now } = await parties(na);
-    const offer = offerBetween(beta, alpha, now);
-    const body = {
-      [OFFER]: offerRequest(now),
-      [COUNTER]: termsRequest(now, { offer }),
-      [ACCEPT]: { offer },
-    }[path] as JsonObject;
-    await testOperatorsDoor(t, na, path, body);
-  });
-}
 
 test('a refused request spends its nonce and changes nothing else', async () => {
   await using na = await startUnlimited();

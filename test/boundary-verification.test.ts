@@ -21,7 +21,6 @@ import {
   resigned,
   signaturesOf,
   singlySigned,
-  testPublicDoor,
   without,
 } from './support/trust-protocol.ts';
 
@@ -411,7 +410,6 @@ test('invalid decisions are refused', async (t) => {
       assert.equal(outcomeWithCause(await post(na, VERIFY, body)), expected);
     });
   }
-  await testPublicDoor(t, na, VERIFY);
 });
 
 test('no member of a decision can be changed unnoticed', async () => {

@@ -40,7 +40,6 @@ import {
   signaturesOf,
   signedAgreement,
   singlyVerifies,
-  testOperatorsDoor,
   without,
 } from './support/trust-protocol.ts';
 
@@ -703,12 +702,6 @@ test('an agreement with 16 signatures and 4096 capabilities is accepted, a large
       if (expected === '201') assert.equal(answer.body.authorized, true);
     });
   }
-});
-
-test('the operator is authenticated before the body is read', async (t) => {
-  await using na = await startUnlimited();
-  const body = { agreement: agreementOf(na), requested_capability: 'read' };
-  await testOperatorsDoor(t, na, DECIDE, body);
 });
 
 test('a refused request spends its nonce and changes nothing else', async () => {

@@ -42,8 +42,6 @@ import {
   type Party,
   singlySigned,
   singlyVerifies,
-  testOperatorsDoor,
-  testPublicDoor,
   without,
 } from './support/trust-protocol.ts';
 
@@ -616,18 +614,6 @@ test('no altered member of an operator request causes an internal error', async 
 });
 
 // The front door
-
-test('operators are authenticated before any member of the body is read', async (t) => {
-  await using na = await startUnlimited();
-  const now = na.clock.now();
-  await testOperatorsDoor(t, na, VOTE, { justification_proof: justification(now), vote: true });
-  await testOperatorsDoor(t, na, ASSEMBLE, assembly(now));
-});
-
-test('public requests are JSON objects of a bounded size', async (t) => {
-  await using na = await startUnlimited();
-  await testPublicDoor(t, na, VERIFY);
-});
 
 test('both operator routes share the admin rate limit, the public one has its own', async () => {
   const environment = { MESH_RATE_LIMIT_ADMIN: '2/60', MESH_RATE_LIMIT_VERIFY: '' };

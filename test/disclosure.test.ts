@@ -38,8 +38,6 @@ import {
   outcomeWithCause,
   recognized,
   singlyVerifies,
-  testOperatorsDoor,
-  testPublicDoor,
   without,
 } from './support/trust-protocol.ts';
 
@@ -730,18 +728,6 @@ test('no altered member of an operator request causes an internal error', async 
 });
 
 // The front door
-
-test('operators are authenticated before any member of the body is read', async (t) => {
-  await using na = await startUnlimited();
-  const commit = { capabilities: SET, agreement: agreedWith(na, SET) };
-  await testOperatorsDoor(t, na, COMMIT, commit);
-  await testOperatorsDoor(t, na, NULLIFY, { proof: proofOf(SET, 'read') });
-});
-
-test('public requests are JSON objects of a bounded size', async (t) => {
-  await using na = await startUnlimited();
-  for (const path of [PROVE, VERIFY]) await testPublicDoor(t, na, path);
-});
 
 test('both operator routes share the admin rate limit, both public ones have their own', async () => {
   const environment = { MESH_RATE_LIMIT_ADMIN: '2/60', MESH_RATE_LIMIT_VERIFY: '' };

@@ -6,7 +6,7 @@ import type { Route } from '../src/edge/request/route.ts';
 import { createRouter } from '../src/edge/request/router.ts';
 import { ROUTES } from '../src/edge/routes/table.ts';
 import { bodyExample, pathExamples, queryExamples } from '../src/pages/reference/example.ts';
-import type { Access } from '../src/protocol/route-description.ts';
+import { type Access, maxBodyBytes } from '../src/protocol/route-description.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import {
   get,
@@ -20,6 +20,7 @@ import {
   type Received,
   send,
   sendRaw,
+  sendSigned,
 } from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
 
@@ -291,14 +292,56 @@ for (const route of ROUTES.filter(({ access }) => access === 'operator')) {
   });
 }
 
+// The checks before any route's own [trust-1-4]
+
 for (const route of ROUTES.filter(({ access }) => access.startsWith('operator'))) {
-  test(`${route.method} ${route.path} refuses requests that are unsigned, or signed for another route`, async () => {
+  const { method } = route;
+  test(`${method} ${route.path} authenticates its operator before it reads any member`, async () => {
     const na = await shared();
-    const unsigned = await send(na, route.method, pathOf(route));
-    assert.equal(outcome(unsigned), '401 admin_auth_failed');
-    const { init } = operatorRequest(na, '/elsewhere', {}, { method: route.method });
-    const elsewhere = await send(na, route.method, pathOf(route), init);
-    assert.equal(outcome(elsewhere), '401 admin_auth_failed');
+    const path = pathOf(route);
+    const body = bodyExample(route, 'alpha') ?? {};
+    const sent = method === 'GET' ? {} : { body: JSON.stringify(body) };
+    const { headers } = operatorRequest(na, path, body, { method }).init;
+    const changed = method === 'GET' ? {} : { headers, body: '{"changed":true}' };
+    const [known, unknown] = ['ops-standard', 'nobody'].map((keyId) => ({
+      method,
+      operator: { keyId, key: newKey() },
+    }));
+    for (const [name, answer] of [
+      ['unsigned', send(na, method, path, sent)],
+      ['unsigned and empty', send(na, method, path)],
+      ['signed by another key', operate(na, path, body, known)],
+      ['signed by another key, without members', operate(na, path, {}, known)],
+      ['signed by an unknown operator', operate(na, path, body, unknown)],
+      ['changed after it was signed', send(na, method, path, changed)],
+      [
+        'signed for another route',
+        send(na, method, path, operatorRequest(na, '/elsewhere', body, { method }).init),
+      ],
+    ] as const) {
+      assert.equal(outcome(await answer), '401 admin_auth_failed', name);
+    }
+    const request = operatorRequest(na, path, {}, { method });
+    assert.notEqual((await sendSigned(na, request)).status, 401);
+    assert.equal(outcome(await sendSigned(na, request)), '401 admin_auth_failed', 'a second time');
+  });
+}
+
+for (const route of ROUTES.filter(({ method }) => method !== 'GET')) {
+  test(`${route.method} ${route.path} reads only JSON objects, before anything is verified`, async () => {
+    const na = await shared();
+    for (const [body, expected] of [
+      ['{"a":', '400 invalid_json'],
+      ['{"a":["\\ud800"]}', '400 invalid_json'],
+      ['['.repeat(100) + ']'.repeat(100), '400 invalid_json'],
+      ['[]', '400 invalid_json_object'],
+      ['null', '400 invalid_json_object'],
+      ['"text"', '400 invalid_json_object'],
+      [' '.repeat(maxBodyBytes(route) + 1), '413 request_entity_too_large'],
+    ] as const) {
+      const answer = await send(na, route.method, pathOf(route), { body });
+      assert.equal(outcome(answer), expected, body.slice(0, 20));
+    }
   });
 }
 

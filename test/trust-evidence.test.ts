@@ -49,8 +49,6 @@ import {
   resigned,
   set,
   signaturesOf,
-  testOperatorsDoor,
-  testPublicDoor,
   without,
 } from './support/trust-protocol.ts';
 
@@ -470,11 +468,6 @@ test('hostile decisions are refused or signed, and what is signed verifies', asy
   });
 });
 
-test('the operator is authenticated before the body is read', async (t) => {
-  await using na = await startUnlimited();
-  await testOperatorsDoor(t, na, BUILD, { decision: decision() });
-});
-
 test('a refused request spends its nonce and changes nothing else', async () => {
   await using na = await startUnlimited();
   const events = auditEvents(na).length;
@@ -724,7 +717,6 @@ test('invalid evidence is refused', async (t) => {
       assert.equal(outcomeWithCause(await post(na, VERIFY, body)), expected);
     });
   }
-  await testPublicDoor(t, na, VERIFY);
 });
 
 test('no member of evidence can be changed unnoticed', async () => {

@@ -6,7 +6,6 @@
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import type { TestContext } from 'node:test';
 import { signerFromSeed, verifySignature } from '../../src/base/crypto/ed25519.ts';
 import type { Signer } from '../../src/base/crypto/primitives.ts';
 import { JsonFloat, type JsonObject, type JsonValue } from '../../src/base/json/value.ts';
@@ -16,16 +15,8 @@ import { formatInstant } from '../../src/base/timestamp.ts';
 import type { TestAuthority } from './authority.ts';
 import { HOUR, SECOND } from './clock.ts';
 import { misspelledKeys, WEAK_KEYS } from './hostile.ts';
-import {
-  newKey,
-  operate,
-  operatorRequest,
-  outcome,
-  type Received,
-  send,
-  sendSigned,
-} from './requests.ts';
-import { freshId, parsed, post, recognize, signedBy } from './trust.ts';
+import { newKey, outcome, type Received } from './requests.ts';
+import { freshId, parsed, recognize, signedBy } from './trust.ts';
 
 /** A signer of records: a `Sovereign`, or the authority itself. */
 export interface Party {
@@ -455,120 +446,4 @@ export function set(changes: JsonObject): Change {
 
 export function drop(...members: readonly string[]): Change {
   return (body) => members.reduce(without, body);
-}
-
-// The checks before any route's own [trust-1-4]
-
-/** Requests with the answers that an operator route gives before it reads any member of the body. */
-const AT_THE_OPERATORS_DOOR: readonly (readonly [
-  string,
-  string,
-  (na: TestAuthority, path: string, body: JsonObject) => Promise<Received>,
-])[] = [
-  ['unsigned', '401 admin_auth_failed', (na, path, body) => post(na, path, body)],
-  ['unsigned and empty', '401 admin_auth_failed', (na, path) => send(na, 'POST', path)],
-  [
-    'signed by another key',
-    '401 admin_auth_failed',
-    (na, path, body) =>
-      operate(na, path, body, { operator: { keyId: 'ops-standard', key: newKey() } }),
-  ],
-  [
-    'signed by an unknown operator',
-    '401 admin_auth_failed',
-    (na, path, body) => operate(na, path, body, { operator: { keyId: 'nobody', key: newKey() } }),
-  ],
-  [
-    'signed by another key and without any member',
-    '401 admin_auth_failed',
-    (na, path) => operate(na, path, {}, { operator: { keyId: 'ops-standard', key: newKey() } }),
-  ],
-  [
-    'changed after it was signed',
-    '401 admin_auth_failed',
-    (na, path, body) => {
-      const { headers } = operatorRequest(na, path, body).init;
-      return send(na, 'POST', path, { headers, body: '{"changed":true}' });
-    },
-  ],
-  [
-    'signed for another route',
-    '401 admin_auth_failed',
-    (na, path, body) => {
-      const { init } = operatorRequest(na, '/admin/invite', body);
-      return send(na, 'POST', path, init);
-    },
-  ],
-  [
-    'sent a second time',
-    '401 admin_auth_failed',
-    async (na, path, body) => {
-      const request = operatorRequest(na, path, body);
-      await created(sendSigned(na, request));
-      return sendSigned(na, request);
-    },
-  ],
-  [
-    'unsigned and no JSON',
-    '400 invalid_json',
-    (na, path) => send(na, 'POST', path, { body: '{"a":' }),
-  ],
-  [
-    'unsigned with half a surrogate pair',
-    '400 invalid_json',
-    (na, path) => send(na, 'POST', path, { body: '{"capabilities":["\\ud800"]}' }),
-  ],
-  [
-    'unsigned and a list',
-    '400 invalid_json_object',
-    (na, path) => send(na, 'POST', path, { body: '[]' }),
-  ],
-  [
-    'unsigned and null',
-    '400 invalid_json_object',
-    (na, path) => send(na, 'POST', path, { body: 'null' }),
-  ],
-  [
-    'unsigned and nested too deep',
-    '400 invalid_json',
-    (na, path) => send(na, 'POST', path, { body: '['.repeat(100) + ']'.repeat(100) }),
-  ],
-  [
-    'unsigned and too large, which is reported before its form',
-    '413 request_entity_too_large',
-    (na, path) => send(na, 'POST', path, { body: ' '.repeat(2 ** 21 + 1) }),
-  ],
-];
-
-/** The same for a public route, with bodies. */
-const AT_THE_PUBLIC_DOOR: readonly (readonly [string, string, string])[] = [
-  ['no JSON', '400 invalid_json', '{"a":'],
-  ['half a surrogate pair', '400 invalid_json', '{"a":"\\ud800"}'],
-  ['a list', '400 invalid_json_object', '[]'],
-  ['a string', '400 invalid_json_object', '"text"'],
-  ['nested too deep', '400 invalid_json', '['.repeat(100) + ']'.repeat(100)],
-  ['too large', '413 request_entity_too_large', ' '.repeat(2 ** 21 + 1)],
-];
-
-/** Tests what an operator route answers before it reads any member of the body, which is one that it accepts. */
-export async function testOperatorsDoor(
-  t: TestContext,
-  na: TestAuthority,
-  path: string,
-  body: JsonObject,
-): Promise<void> {
-  for (const [name, expected, ask] of AT_THE_OPERATORS_DOOR) {
-    await t.test(`${path}, ${name}: ${expected}`, async () => {
-      assert.equal(outcome(await ask(na, path, body)), expected);
-    });
-  }
-}
-
-/** The same for a public route. */
-export async function testPublicDoor(t: TestContext, na: TestAuthority, path: string) {
-  for (const [name, expected, body] of AT_THE_PUBLIC_DOOR) {
-    await t.test(`${path}, ${name}: ${expected}`, async () => {
-      assert.equal(outcome(await send(na, 'POST', path, { body })), expected);
-    });
-  }
 }
