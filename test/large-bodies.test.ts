@@ -191,6 +191,7 @@ test('a large document that the client already has is not sent again', async () 
   ask(whole.headers.get('etag') ?? '');
   await connection.until('\r\n\r\n');
   ask('"another"');
-  const received = await connection.until(whole.text.slice(-1000));
+  // The last chunk is empty.
+  const received = await connection.until('\r\n0\r\n\r\n');
   assert.match(received, /^HTTP\/1\.1 304 [^\r]*\r\n([^\r]+\r\n)+\r\nHTTP\/1\.1 200 /);
 });

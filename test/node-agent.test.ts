@@ -271,7 +271,7 @@ function assertSpread(places: readonly number[]): void {
 }
 
 /** 10,000 agents take minutes. */
-const AGENTS = Number(process.env.MESH_TEST_FLEET_AGENTS ?? 500);
+const AGENTS = Number(process.env.MESH_TEST_FLEET_AGENTS ?? 50);
 
 test(`${AGENTS} agents have a revocation in their folders with their next heartbeat, and one further request each`, async () => {
   await using na = await startTestAuthority();
