@@ -8,7 +8,7 @@ import { type TestContext, test } from 'node:test';
 import { LOADER, modulePath, PROJECT_PATH } from './support/project.ts';
 
 const PREPARE = [...LOADER, modulePath('test/prepare.ts')];
-const COMMAND = 'sudo apt-get install --no-install-recommends chromium';
+const COMMAND = 'sudo apt-get install --no-install-recommends chromium-headless-shell';
 
 const OTHERS = Object.fromEntries(
   [
@@ -60,8 +60,8 @@ test('a sudo that asks for a password cannot install it', (t) => {
 const SUDO = '[ "$1" = --non-interactive ] && shift && exec "$@"';
 
 test('Chromium is installed if root, or sudo without a password, can do it', (t) => {
-  const install = `case "$*" in "install --yes --no-install-recommends chromium")
-    echo '#!/bin/sh' > "$PATH/chromium"; /bin/chmod +x "$PATH/chromium";; esac`;
+  const install = `case "$*" in "install --yes --no-install-recommends chromium-headless-shell")
+    echo '#!/bin/sh' > "$PATH/chromium-headless-shell"; /bin/chmod +x "$PATH/chromium-headless-shell";; esac`;
   const { status, stdout } = prepare(machineWith(t, { ...OTHERS, sudo: SUDO, 'apt-get': install }));
   assert.equal(status, 0);
   assert.match(stdout, /installing from the distribution/);

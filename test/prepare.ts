@@ -15,7 +15,7 @@ if (wanted.length > 0) process.exitCode = install(wanted) ? 0 : 1;
 function missing(): string[] {
   const programs = PROGRAMS.filter((name) => findProgram([name], process.env) === null);
   return [
-    ...(findChromium(process.env) === null ? ['chromium'] : []),
+    ...(findChromium(process.env) === null ? ['chromium-headless-shell'] : []),
     ...(findPostgresql() === null ? ['postgresql'] : []),
     ...(findProgram(['promtool'], process.env) === null ? ['prometheus'] : []),
     ...(findProgram(['systemd-analyze'], process.env) === null ? ['systemd'] : []),
