@@ -3,22 +3,17 @@
  * without listeners, and measures how long it takes until they learn of an operator's action.
  */
 import type { Socket } from 'node:net';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readKeyFile } from '../src/base/keys/key-file.ts';
 import { systemRuntime } from '../src/base/runtime.ts';
 import { keyFromSeed } from '../src/client/keys.ts';
 import { createOperatorClient, type OperatorClient } from '../src/client/operator-client.ts';
-import { rateOf } from './contest.ts';
+import { enrolledFleet } from './enrolled-fleet.ts';
 import type { Load } from './load.ts';
-import { assertAccepted, type RoundResult } from './round.ts';
+import type { RoundResult } from './round.ts';
 import type { AuthorityProcess } from './servers.ts';
 
 export const CONNECTIONS = 64;
 export const NODES = 1000;
-const ENROLLING = { connections: 32, seconds: 600, rate: null };
-const FIRST_GUESS = 15_000;
-const HEADROOM = 1.3;
 const EVERY_MS = 1000;
 
 export interface Listener {
@@ -46,28 +41,18 @@ export async function enrolledSide(
   na: AuthorityProcess,
   audience: Audience,
 ): Promise<Side> {
-  const plan = { target: na, ...ENROLLING };
-  assertAccepted('NA joins', await load.ask('enroll', { plan, network: na.network, nodes: NODES }));
+  const { beat } = await enrolledFleet(load, na, { nodes: NODES, connections: CONNECTIONS });
   const delays: number[] = [];
-  let fastest = FIRST_GUESS;
-
-  async function unheard(seconds: number): Promise<RoundResult> {
-    await load.ask('sign', { count: Math.ceil(seconds * fastest * HEADROOM) });
-    const order = { target: na, connections: CONNECTIONS, rate: null, seconds };
-    const result = await load.ask('heartbeats', order);
-    fastest = Math.max(fastest, rateOf(result));
-    return result;
-  }
 
   async function heard(seconds: number): Promise<RoundResult> {
     const listeners = await audience.open(na);
-    const running = unheard(seconds);
+    const running = beat(seconds);
     delays.push(...(await happenUntil(na, listeners, audience, running)));
     for (const { socket } of listeners) socket.destroy();
     return running;
   }
 
-  return { delays, heard, unheard };
+  return { delays, heard, unheard: (seconds) => beat(seconds) };
 }
 
 /** Causes an event each second until the round has ended; returns how long each one took to reach each listener. */
@@ -100,8 +85,9 @@ async function happenUntil(
   return delays;
 }
 
-/** A client of the privileged operator. */
-export function operatorOf({ url, dataDir }: AuthorityProcess): OperatorClient {
-  const seed = readKeyFile(join(dataDir, 'keys', 'operator-privileged.key'));
-  return createOperatorClient({ url, keyId: 'ops-privileged', key: keyFromSeed(seed) });
+/** A client of the privileged operator; its requests name this key of the authority. */
+export function operatorOf({ url, privileged }: AuthorityProcess, audience = privileged.audience) {
+  const { operatorKeyId: keyId, operatorSeed } = privileged;
+  const key = keyFromSeed(Buffer.from(operatorSeed, 'base64'));
+  return createOperatorClient({ url, audience, keyId, key });
 }

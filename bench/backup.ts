@@ -11,10 +11,10 @@ import { FILES } from '../src/server/config/data-folder.ts';
 import { scratchFolder } from '../test/support/scratch.ts';
 import { ROOT } from './children.ts';
 import { contest, type Measured, type Settings } from './contest.ts';
+import { enrolledFleet } from './enrolled-fleet.ts';
 import { fillWithLargeNetwork } from './large-network.ts';
 import type { Load } from './load.ts';
 import { compare, lineOf, median, type Report } from './report.ts';
-import { assertAccepted, type RoundResult } from './round.ts';
 import { startAuthority } from './servers.ts';
 
 /** The target for heartbeats during a backup, as a fraction of their rate without one. */
@@ -24,7 +24,6 @@ const RESTORE_SECONDS = 120;
 const HEARTBEATS_PER_SECOND = 10_000;
 const FLEET = 1000;
 const CONNECTIONS = 64;
-const ENROLLING = { connections: 32, seconds: 600, rate: null };
 
 export async function benchBackup(load: Load, settings: Settings): Promise<Report> {
   const { threads, progress } = settings;
@@ -63,14 +62,7 @@ export async function benchBackup(load: Load, settings: Settings): Promise<Repor
         fillWithLargeNetwork(dataDir, settings),
       );
       copyKeys(na.dataDir, original);
-      const { network } = na;
-      const plan = { target: na, ...ENROLLING };
-      assertAccepted('joins', await load.ask('enroll', { plan, network, nodes: FLEET }));
-
-      async function beat(seconds: number): Promise<RoundResult> {
-        await load.ask('sign', { count: Math.ceil(seconds * rate) });
-        return load.ask('heartbeats', { target: na, connections, rate, seconds });
-      }
+      const fleet = await enrolledFleet(load, na, { nodes: FLEET, connections, rate });
       async function backUp(): Promise<void> {
         rmSync(file, { force: true });
         const create = ['backup', 'create', '--data-dir', na.dataDir, '--to', file];
@@ -81,11 +73,11 @@ export async function benchBackup(load: Load, settings: Settings): Promise<Repor
           {
             name: 'during a backup',
             async run(seconds) {
-              const [result] = await Promise.all([beat(seconds), backUp()]);
+              const [result] = await Promise.all([fleet.beat(seconds), backUp()]);
               return result;
             },
           },
-          { name: 'no backup', run: beat },
+          { name: 'no backup', run: fleet.beat },
         ],
         settings,
       )) as [Measured, Measured];

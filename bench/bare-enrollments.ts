@@ -4,10 +4,10 @@
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { open } from 'lmdb';
 import { SEED_BYTES, signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { canonicalJson } from '../src/base/json/write.ts';
-import { type BarePlace, openBareRows } from './bare-rows.ts';
 
 const HOUR = 3_600_000;
 const PROOF_HEADERS = ['key-id', 'timestamp', 'nonce', 'signature'] as const;
@@ -15,22 +15,27 @@ const PROOF_HEADERS = ['key-id', 'timestamp', 'nonce', 'signature'] as const;
 type Answers = (body: JsonObject, header: (name: string) => string) => Promise<JsonObject | null>;
 
 export interface BareNetwork {
-  readonly place: BarePlace;
+  /** On the disk of the authority's data folder. */
+  readonly folder: string;
   /** In base64. */
   readonly operatorKey: string;
   readonly audience: string;
 }
 
-export async function bareEnrollments({ place, operatorKey, audience }: BareNetwork) {
-  const rows = await openBareRows(place);
+export function bareEnrollments({ folder, operatorKey, audience }: BareNetwork) {
+  // As in the authority, a write is acknowledged when it is on disk.
+  const env = open({ path: folder, overlappingSync: false });
+  const rows = env.openDB<string, string>({ name: 'rows', encoding: 'string' });
+  const log = env.openDB<string, number>({ name: 'log', encoding: 'string' });
   const issuer = signerFromSeed(randomBytes(SEED_BYTES));
 
-  function store(
-    changed: Readonly<Record<string, JsonObject>>,
-    event: JsonObject,
-  ): Promise<unknown> {
-    const texts = Object.entries(changed).map(([id, row]) => [id, JSON.stringify(row)] as const);
-    return rows.put(new Map(texts), JSON.stringify(event));
+  let entries = 0;
+
+  /** Resolves when the rows, and an entry of the log, are on disk. */
+  function store(changed: { readonly [id: string]: JsonObject }, event: JsonObject) {
+    for (const [id, row] of Object.entries(changed)) void rows.put(id, JSON.stringify(row));
+    entries += 1;
+    return log.put(entries, JSON.stringify(event));
   }
 
   async function invite(
@@ -65,7 +70,7 @@ export async function bareEnrollments({ place, operatorKey, audience }: BareNetw
     const nodeKey = String(body.node_public_key);
     if (!verifySignature(nodeKey, canonicalJson(signed), String(signature))) return null;
     const inviteId = idOf(String(body.invite_token));
-    const found = rows.find(inviteId);
+    const found = rows.get(inviteId);
     if (found === undefined) return null;
     const used = { ...(JSON.parse(found) as JsonObject), used_at: Date.now(), used_by: nodeKey };
     const unsigned = {

@@ -40,14 +40,10 @@ const uws: typeof import('uWebSockets.js') & { _cfg(name: string): void } = crea
 // As in the authority, no header names the library.
 uws._cfg('silent');
 
-process.once('message', (work: BareWork) => void serve(work));
+process.once('message', serve);
 process.once('disconnect', () => process.exit());
 
-async function serve({
-  answers = [],
-  verifications = [],
-  network = null,
-}: BareWork): Promise<void> {
+function serve({ answers = [], verifications = [], network = null }: BareWork): void {
   const app = uws.App();
   app.post('/heartbeat', acceptHeartbeat);
   for (const { path, headers, body } of answers) {
@@ -62,7 +58,7 @@ async function serve({
     app.post(verification.path, verifier(verification));
   }
   if (network !== null) {
-    for (const [path, handle] of Object.entries(await bareEnrollments(network))) {
+    for (const [path, handle] of Object.entries(bareEnrollments(network))) {
       app.post(path, handle);
     }
   }

@@ -12,15 +12,10 @@ export type Settings = {
   readonly sessions: boolean;
   /** Nodes of the fleet that sends heartbeats. */
   readonly nodes: number;
-  /** Nodes of the fleet that returns all at once. */
-  readonly returning: number;
   /** Readers of events. */
   readonly readers: number;
-  /** Simulated weeks during which the fleet renews its certificates. */
-  readonly weeks: number;
-  /** The length of a run that watches memory, and the folder for its heap snapshots; null to write none. */
+  /** The length of a run that watches memory. */
   readonly minutes: number;
-  readonly heapSnapshots: string | null;
   /** Nodes of the large network, and its folder; null creates a new one. */
   readonly seeded: number;
   readonly dataDir: string | null;
@@ -30,8 +25,6 @@ export type Settings = {
   /** Another checkout with its own build, to be measured along with this one; null for none. */
   readonly against: string | null;
   readonly progress: (line: string) => void;
-  /** Aborted when a benchmark that can be continued must stop. */
-  readonly stopping: AbortSignal;
 };
 
 export interface Contestant {

@@ -34,6 +34,15 @@ export function ownMilliseconds(): number {
   return Number(schedstat.split(' ')[0]) / 1e6;
 }
 
+/** Memory of a process, in MiB; mapped files are those that the system may reclaim. */
+export function memoryOf(pid: number) {
+  const status = readFileSync(`/proc/${pid}/status`, 'latin1');
+  const [resident = 0, anonymous = 0, files = 0] = ['VmRSS', 'RssAnon', 'RssFile'].map((field) =>
+    Math.round(Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1] ?? Number.NaN) / 1024),
+  );
+  return { resident, anonymous, files };
+}
+
 function secondsIn(path: string): number {
   const stat = readFileSync(path, 'latin1');
   // The command name is in parentheses and may contain spaces, so fields are counted after it.

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import type { StaticAnswer } from './bare-server.ts';
 import { contest, type Measured, type Settings } from './contest.ts';
+import { getRequest } from './fleet.ts';
 import type { Load } from './load.ts';
 import { busyClientNotes, compare, lineOf, type Report, starvedNotes } from './report.ts';
 import type { Target } from './round.ts';
@@ -17,62 +18,44 @@ const NOT_OURS = new Set(['connection', 'content-length', 'date', 'keep-alive'])
 
 export async function benchDocuments(load: Load, settings: Settings): Promise<Report[]> {
   const { cpuProf } = settings;
+  const connections = settings.connections ?? CONNECTIONS;
   await using na = await startAuthority(cpuProf === null ? null : join(cpuProf, 'documents'));
   const answers = await Promise.all(PATHS.map((path) => copiesOf(na.url, path)));
   await using bare = await startBare({ answers: answers.flat() });
   await using other = await startOther(settings);
+
+  function read(target: Target, path: string) {
+    const request = getRequest(path).toString('base64');
+    return (seconds: number) =>
+      load.ask('repeat', { plan: { target, connections, seconds, rate: null }, request });
+  }
   const reports: Report[] = [];
   for (const path of PATHS) {
-    reports.push(await benchDocument(path, { load, settings, na, bare, other }));
+    const standings = await contest(
+      [
+        { name: 'NA', run: read(na, path) },
+        { name: 'bare', run: read(bare, path) },
+        { name: 'bare, all headers', run: read(bare, ALL_HEADERS + path) },
+        ...(other ? [{ name: OTHER, run: read(other, path) }] : []),
+      ],
+      settings,
+    );
+    const [ours, ...against] = standings as [Measured, ...Measured[]];
+    const highest = Math.max(...standings.map((each) => lineOf(each).requests_per_second));
+    reports.push({
+      benchmark: `documents GET ${path}`,
+      about: `${connections} connections, closed loop`,
+      lines: standings.map(lineOf),
+      comparisons: against.map((each, index) => compare(ours, each, index ? null : TARGET)),
+      notes: [
+        'bare sends status, content type and body; with all headers, as many as the NA does',
+        `the load generator reached ${highest.toLocaleString('en')} requests/s`,
+        ...busyClientNotes(standings),
+        ...starvedNotes(standings),
+      ],
+    });
   }
   return reports;
-}
-
-interface Sides {
-  readonly load: Load;
-  readonly settings: Settings;
-  readonly na: Target;
-  readonly bare: Target;
-  readonly other: Target | undefined;
-}
-
-async function benchDocument(
-  path: string,
-  { load, settings, na, bare, other }: Sides,
-): Promise<Report> {
-  const connections = settings.connections ?? CONNECTIONS;
-  function read(target: Target, at: string) {
-    return (seconds: number) =>
-      load.ask('document', { plan: { target, connections, seconds, rate: null }, path: at });
-  }
-  const [ours, plain, full, others] = (await contest(
-    [
-      { name: 'NA', run: read(na, path) },
-      { name: 'bare', run: read(bare, path) },
-      { name: 'bare, all headers', run: read(bare, ALL_HEADERS + path) },
-      ...(other ? [{ name: OTHER, run: read(other, path) }] : []),
-    ],
-    settings,
-  )) as [Measured, Measured, Measured, Measured | undefined];
-
-  const standings = [ours, plain, full, ...(others ? [others] : [])];
-  const highest = Math.max(...standings.map((measured) => lineOf(measured).requests_per_second));
-  return {
-    benchmark: `documents GET ${path}`,
-    about: `${connections} connections, closed loop`,
-    lines: standings.map(lineOf),
-    comparisons: [
-      compare(ours, plain, TARGET),
-      compare(ours, full, null),
-      ...(others ? [compare(ours, others, null)] : []),
-    ],
-    notes: [
-      'bare sends status, content type and body; with all headers, as many as the NA does',
-      `the load generator reached ${highest.toLocaleString('en')} requests/s`,
-      ...busyClientNotes(standings),
-      ...starvedNotes(standings),
-    ],
-  };
 }
 
 /** The authority's answer as static answers: one with only its content type, and one with all its headers. */

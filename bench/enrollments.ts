@@ -1,13 +1,14 @@
 /**
- * Durable enrollments: an invite and a join for each node, with each answer sent after its commit is on disk. The bare
- * server parses, verifies, signs and stores the same.
+ * Durable enrollments: an invite and a join for each node, with each answer sent after its commit is on disk, and
+ * renewals. The bare server parses, verifies, signs and stores the same as an enrollment.
  */
 import { join } from 'node:path';
 import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
 import { scratchFolder } from '../test/support/scratch.ts';
 import { contest, type Measured, type Settings } from './contest.ts';
+import { enrolledFleet } from './enrolled-fleet.ts';
 import type { Network } from './fleet.ts';
-import type { Load } from './load.ts';
+import { type Load, startLoad } from './load.ts';
 import { busyClientNotes, compare, lineOf, type Report } from './report.ts';
 import type { RoundResult, Target } from './round.ts';
 import { OTHER, startAuthority, startBare, startOther } from './servers.ts';
@@ -16,6 +17,8 @@ const CONNECTIONS = 32;
 /** Rounds have a fixed number of requests; this only ends a round that hangs. */
 const LONGEST_SECONDS = 600;
 const WARM_UP = 2000;
+/** Nodes that renew in each round. */
+const RENEWING = 2000;
 const HIGHEST_COUNT = 100_000;
 const LEAST_OF_BARE = 0.55;
 
@@ -29,18 +32,22 @@ export async function benchEnrollments(load: Load, settings: Settings): Promise<
   const operatorKey = signerFromSeed(Buffer.from(network.operatorSeed, 'base64')).publicKey;
   const folder = scratchFolder('mesh-na-bare-').path;
   await using bare = await startBare({
-    network: { place: { folder }, operatorKey, audience: network.audience },
+    network: { folder, operatorKey, audience: network.audience },
   });
+  await using renewing = startLoad();
+  await enrolledFleet(renewing, na, { nodes: RENEWING, connections });
   const ours = enrollmentsAt(na, load, connections);
   const bares = enrollmentsAt({ ...bare, network }, load, connections);
   const theirs = other && enrollmentsAt(other, load, connections);
+  const renewals = { target: na, connections, seconds: LONGEST_SECONDS, rate: null };
   // All do the same work, so that none has more state than another.
-  const [ofPairs, ofJoins, barePairs, bareJoins, otherPairs, otherJoins] = (await contest(
+  const [ofPairs, ofJoins, barePairs, bareJoins, ofRenewals, ...further] = (await contest(
     [
       { name: 'pairs', run: ours.pairs },
       { name: 'joins alone', run: ours.joins },
       { name: 'pairs, bare', run: bares.pairs },
       { name: 'joins alone, bare', run: bares.joins },
+      { name: 'renewals', run: () => renewing.ask('renew', { plan: renewals }) },
       ...(theirs
         ? [
             { name: `pairs, ${OTHER}`, run: theirs.pairs },
@@ -49,7 +56,7 @@ export async function benchEnrollments(load: Load, settings: Settings): Promise<
         : []),
     ],
     settings,
-  )) as [Measured, Measured, Measured, Measured, Measured | undefined, Measured | undefined];
+  )) as [Measured, Measured, Measured, Measured, Measured, ...Measured[]];
   const { phases } = ours;
 
   const standings = [
@@ -59,7 +66,8 @@ export async function benchEnrollments(load: Load, settings: Settings): Promise<
     ofJoins,
     barePairs,
     bareJoins,
-    ...(otherPairs && otherJoins ? [otherPairs, otherJoins] : []),
+    ofRenewals,
+    ...further,
   ];
   return {
     benchmark: 'enrollments',
@@ -68,9 +76,7 @@ export async function benchEnrollments(load: Load, settings: Settings): Promise<
     comparisons: [
       compare(ofPairs, barePairs, LEAST_OF_BARE),
       compare(ofJoins, bareJoins, LEAST_OF_BARE),
-      ...(otherPairs && otherJoins
-        ? [compare(ofPairs, otherPairs, null), compare(ofJoins, otherJoins, null)]
-        : []),
+      ...further.map((each, index) => compare(index === 0 ? ofPairs : ofJoins, each, null)),
     ],
     notes: [
       'a pair is one invite request and one join; joins alone use invites made by the thousand',

@@ -7,12 +7,11 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createPublicClient } from '../src/client/public-client.ts';
-import { CONNECTIONS, enrolledSide, type Listener, NODES, operatorOf } from './audience.ts';
+import { CONNECTIONS, enrolledSide, type Listener, NODES } from './audience.ts';
 import { contest, type Measured, type Settings } from './contest.ts';
 import { operatorSigner } from './fleet.ts';
 import type { Load } from './load.ts';
 import { delayText } from './probes.ts';
-import { readerCost } from './reader-cost.ts';
 import { compare, lineOf, type Report } from './report.ts';
 import { type AuthorityProcess, startAuthority } from './servers.ts';
 
@@ -27,9 +26,6 @@ export async function benchEvents(load: Load, settings: Settings): Promise<Repor
     open: () => openReaders(na, count),
     happen: (operator, mark) => operator.createInvites({ roles: [`role:${mark}`] }),
   });
-  settings.progress('events: nothing but the readers');
-  const open = () => openReaders(na, count);
-  const cost = await readerCost({ pid: na.pid, operator: operatorOf(na), open });
   const standings = (await contest(
     [
       { name: `${count} readers`, run: heard },
@@ -42,7 +38,7 @@ export async function benchEvents(load: Load, settings: Settings): Promise<Repor
     about: `${NODES} nodes on ${CONNECTIONS} connections, closed loop, an invite a second, ${threads} thread(s)`,
     lines: standings.map(lineOf),
     comparisons: [compare(standings[0], standings[1], TARGET)],
-    notes: [cost, `from the answer to its event at a reader: ${delayText(delays)}`],
+    notes: [`from the answer to its event at a reader: ${delayText(delays)}`],
   };
 }
 

@@ -8,8 +8,8 @@ import { systemRuntime } from '../src/base/runtime.ts';
 import { importRows } from '../src/edge/routes/recognition.ts';
 import type { Prepared } from '../src/protocol/contract/calls.ts';
 import { scratchFolder } from '../test/support/scratch.ts';
+import { openSimulatedNetwork } from '../test/support/simulated-network.ts';
 import { ownMilliseconds } from './cpu.ts';
-import { openSimulatedNetwork } from './simulated-network.ts';
 
 /** The limit in the default settings. */
 export const FEED_ENTRIES = 100_000;

@@ -30,8 +30,13 @@ export function newKeys(count: number): Signer[] {
 
 /** Creates signed invite requests with the given body. */
 export function inviteSigner(network: Network): (body: JsonObject) => Buffer {
-  const sign = operatorSigner(network, 'POST', '/admin/invite');
-  return (body) => httpRequest('POST', '/admin/invite', sign(body), jsonText(body));
+  return commandSigner(network, '/admin/invite');
+}
+
+/** Creates signed commands of the network's operator to one route. */
+export function commandSigner(network: Network, path: string): (body: JsonObject) => Buffer {
+  const sign = operatorSigner(network, 'POST', path);
+  return (body) => httpRequest('POST', path, sign(body), jsonText(body));
 }
 
 /** Creates the headers with which the network's operator signs requests to one route. */
@@ -76,7 +81,7 @@ export function httpRequest(
   method: string,
   path: string,
   headers: { readonly [name: string]: string },
-  body: string,
+  body = '',
 ): Buffer {
   const all = { 'Content-Type': 'application/json', ...headers };
   return requests.bytesOf({ method, path, headers: all, body }, SITE);

@@ -1,9 +1,6 @@
 /** Entry of the load generator's process: executes one order at a time. */
-
-import { cpuSecondsOf } from './cpu.ts';
 import {
   type FleetNode,
-  getRequest,
   heartbeatSigner,
   inviteSigner,
   joinRequest,
@@ -13,7 +10,6 @@ import {
   renewalRequest,
   SITE,
 } from './fleet.ts';
-import { prepareReturn } from './load/returning-fleet.ts';
 import { openSessions } from './load/sessions.ts';
 import type { Reply, Work } from './load.ts';
 import { assertAccepted, type RoundPlan, type RoundResult, runRound } from './round.ts';
@@ -54,28 +50,16 @@ const doing: Doing = {
     signHeartbeats = heartbeatSigner(enrolled);
     return null;
   },
-  async return(plan) {
-    const run = await prepareReturn(enrolled, plan);
-    const cpuBefore = cpuSecondsOf(plan.target.pid);
-    const result = await run();
-    const [refusal] = Object.keys(result.refused);
-    if (refusal !== undefined) throw new Error(`A heartbeat was answered ${refusal}`);
-    return { ...result, serverCpuSeconds: cpuSecondsOf(plan.target.pid) - cpuBefore };
-  },
   heartbeats: (plan) => runRound(plan, (index) => heartbeats[index]),
-  document({ plan, path }) {
-    const request = getRequest(path);
-    return runRound(plan, () => request);
-  },
-  async verifications({ plan, request, answer }) {
+  async repeat({ plan, request, answer }) {
     const bytes = Buffer.from(request, 'base64');
-    const expected = Buffer.from(answer);
+    const expected = answer === undefined ? null : Buffer.from(answer);
     let other: string | null = null;
     const result = await runRound(
       plan,
       () => bytes,
       (_, body) => {
-        if (!body.equals(expected)) other ??= body.toString();
+        if (expected?.equals(body) === false) other ??= body.toString();
       },
     );
     if (other !== null) throw new Error(`An answer was not the expected one: ${other}`);

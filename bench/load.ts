@@ -3,31 +3,21 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { childOptions, stopChild, watchChild } from './children.ts';
 import type { Network } from './fleet.ts';
-import type { ReturnPlan, ReturnResult } from './load/returning-fleet.ts';
 import type { RoundPlan, RoundResult, Target } from './round.ts';
-
-export type BenchedReturn = ReturnPlan & { readonly target: Target };
-export type ReturnCost = ReturnResult & { readonly serverCpuSeconds: number };
 
 /** The orders of the load generator, with their answers. */
 export interface Work {
   /** Creates nodes and joins them. */
   enroll: { order: { plan: RoundPlan; network: Network; nodes: number }; answer: RoundResult };
-  /** Renews the certificate of each enrolled node; does not affect heartbeats that are signed already. */
+  /** Renews the certificate of each enrolled node; does not affect heartbeats signed already. */
   renew: { order: { plan: RoundPlan }; answer: RoundResult };
   /** Signs the heartbeats that every round sends until the next call. */
   sign: { order: { count: number; bulletin?: true }; answer: null };
   /** From now on, the nodes send their heartbeats in sessions. */
   sessions: { order: { target: Target; connections: number }; answer: null };
-  /** The fleet returns, and each node sends a heartbeat until one is accepted. */
-  return: { order: BenchedReturn; answer: ReturnCost };
   heartbeats: { order: RoundPlan; answer: RoundResult };
-  document: { order: { plan: RoundPlan; path: string }; answer: RoundResult };
   /** Sends the same request repeatedly, given in base64; every answer must equal the given one. */
-  verifications: {
-    order: { plan: RoundPlan; request: string; answer: string };
-    answer: RoundResult;
-  };
+  repeat: { order: { plan: RoundPlan; request: string; answer?: string }; answer: RoundResult };
   /** One invite request for each node, then the joins. */
   pairs: {
     order: { plan: RoundPlan; network: Network; count: number };

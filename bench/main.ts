@@ -9,7 +9,6 @@ import { JSON_OPTION } from '../src/cli/kernel/command.ts';
 import { wholeNumber } from '../src/cli/kernel/options.ts';
 import { printResult } from '../src/cli/kernel/output.ts';
 import { benchBackup } from './backup.ts';
-import { benchConsole } from './console.ts';
 import type { Settings } from './contest.ts';
 import { benchCrl } from './crl.ts';
 import { benchDocuments } from './documents.ts';
@@ -21,51 +20,39 @@ import { type Load, startLoad } from './load.ts';
 import { benchLookups } from './lookups.ts';
 import { benchMemory } from './memory.ts';
 import { benchOverload } from './overload.ts';
-import { benchPages } from './pages.ts';
-import { benchPostgresql } from './postgresql.ts';
 import { type Report, textOf } from './report.ts';
 import { benchRevocations } from './revocations.ts';
-import { benchRosters } from './rosters.ts';
 import { benchScale } from './scale.ts';
 import { dataFileSystem } from './servers.ts';
-import { benchSoak } from './soak.ts';
 import { benchStarts } from './starts.ts';
 import { benchStoreMove } from './store-move.ts';
-import { benchStorm } from './storm.ts';
 import { benchSuccession } from './succession.ts';
 import { benchTakeOver } from './take-over.ts';
 import { benchVerifications } from './verifications.ts';
 import { benchViewers } from './viewers.ts';
-import { benchYears } from './years.ts';
 
-const BENCHMARKS = [
-  'heartbeats',
-  'enrollments',
-  'documents',
-  'verifications',
-  'lookups',
-  'crl',
-  'scale',
-  'rosters',
-  'console',
-  'overload',
-  'storm',
-  'viewers',
-  'events',
-  'pages',
-  'starts',
-  'postgresql',
-  'forwarding',
-  'revocations',
-  'take-over',
-  'succession',
-  'backup',
-  'store-move',
-  'soak',
-  'memory',
-  'years',
-] as const;
-type Benchmark = (typeof BENCHMARKS)[number];
+const BENCHMARKS: {
+  readonly [name: string]: (load: Load, settings: Settings) => Promise<Report | Report[]>;
+} = {
+  heartbeats: benchHeartbeats,
+  enrollments: benchEnrollments,
+  documents: benchDocuments,
+  verifications: benchVerifications,
+  lookups: benchLookups,
+  crl: benchCrl,
+  scale: benchScale,
+  overload: benchOverload,
+  viewers: benchViewers,
+  events: benchEvents,
+  starts: benchStarts,
+  forwarding: benchForwarding,
+  revocations: benchRevocations,
+  'take-over': benchTakeOver,
+  succession: benchSuccession,
+  backup: benchBackup,
+  'store-move': benchStoreMove,
+  memory: benchMemory,
+};
 
 interface BenchOptions {
   readonly seconds: number;
@@ -74,9 +61,7 @@ interface BenchOptions {
   readonly rate?: number;
   readonly nodes?: number;
   readonly readers: number;
-  readonly weeks: number;
   readonly minutes: number;
-  readonly heapSnapshots?: string;
   readonly dataDir?: string;
   readonly threads: number;
   readonly cpuProf?: string;
@@ -85,52 +70,24 @@ interface BenchOptions {
   readonly json?: boolean;
 }
 
-const RUN: {
-  readonly [Name in Benchmark]: (load: Load, settings: Settings) => Promise<Report | Report[]>;
-} = {
-  heartbeats: benchHeartbeats,
-  enrollments: benchEnrollments,
-  documents: benchDocuments,
-  verifications: benchVerifications,
-  lookups: benchLookups,
-  overload: benchOverload,
-  storm: benchStorm,
-  viewers: benchViewers,
-  events: benchEvents,
-  pages: benchPages,
-  starts: benchStarts,
-  crl: benchCrl,
-  scale: benchScale,
-  postgresql: benchPostgresql,
-  forwarding: benchForwarding,
-  revocations: benchRevocations,
-  'take-over': benchTakeOver,
-  succession: benchSuccession,
-  rosters: benchRosters,
-  console: benchConsole,
-  backup: benchBackup,
-  'store-move': benchStoreMove,
-  soak: benchSoak,
-  memory: benchMemory,
-  years: benchYears,
-};
-
 const program = new Command('bench')
   .description('measures the authority side by side with a bare uWebSockets.js server')
   .addArgument(
-    new Argument('[benchmark]', 'what to measure').choices([...BENCHMARKS, 'all']).default('all'),
+    new Argument('[benchmark]', 'what to measure')
+      .choices([...Object.keys(BENCHMARKS), 'all'])
+      .default('all'),
   )
   .addOption(seconds())
   .option('--rounds <count>', 'rounds of each contestant', wholeNumber(100), 5)
   .option('--connections <count>', 'keep-alive connections', wholeNumber(20_000))
   .option(
     '--rate <count>',
-    'heartbeats, forwarding, revocations, rosters: open loop at this many requests/s; memory: requests/s (300); take-over, backup, succession: heartbeats/s meanwhile (4000, 10000, 1000)',
+    'heartbeats, forwarding, revocations: open loop at this many requests/s; memory: requests/s (300); take-over, backup, succession: heartbeats/s meanwhile (4000, 10000, 1000)',
     wholeNumber(100_000),
   )
   .option(
     '--nodes <count>',
-    'heartbeats, forwarding, memory, years: nodes of the fleet (1000); storm: of the fleet (100000); backup, console, scale, rosters, store-move, succession, take-over: nodes of the network (1000000)',
+    'heartbeats, forwarding, memory: nodes of the fleet (1000); backup, scale, store-move, succession, take-over: nodes of the network (1000000)',
     wholeNumber(10_000_000),
   )
   .option(
@@ -139,12 +96,10 @@ const program = new Command('bench')
     wholeNumber(100_000),
     10_000,
   )
-  .option('--weeks <count>', 'years: simulated weeks', wholeNumber(10_000), 260)
   .option('--minutes <count>', 'memory: length of the run', wholeNumber(10_000), 20)
-  .option('--heap-snapshots <folder>', 'memory: write one there at each collection')
   .option(
     '--data-dir <folder>',
-    'backup, console, scale, rosters, succession: a folder made by `npm run seed`; it will be changed; store-move: the same, copied; years: a folder to continue in',
+    'backup, scale, succession: a folder made by `npm run seed`; it will be changed; store-move: the same, copied',
   )
   .option('--threads <count>', 'threads of the authority that serve HTTP', wholeNumber(64), 1)
   .option('--cpu-prof <folder>', 'write CPU profiles of the authority below this folder')
@@ -156,14 +111,8 @@ const program = new Command('bench')
   .addOption(JSON_OPTION)
   .action(run);
 
-/** Set while a benchmark that can be continued is running. */
-let stopping: AbortController | null = null;
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.on(signal, () => {
-    if (stopping === null || stopping.signal.aborted) process.exit(1);
-    stopping.abort();
-  });
-}
+// Folders and children are removed when the process exits.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1));
 try {
   await program.parseAsync();
 } catch (cause) {
@@ -176,9 +125,7 @@ function seconds(): Option {
   return new Option('--seconds <count>', 'length of a round').argParser(wholeNumber(60)).default(5);
 }
 
-async function run(benchmark: Benchmark | 'all', options: BenchOptions): Promise<void> {
-  const stop = new AbortController();
-  if (benchmark === 'years' && options.dataDir !== undefined) stopping = stop;
+async function run(benchmark: string, options: BenchOptions): Promise<void> {
   const settings: Settings = {
     seconds: options.seconds,
     rounds: options.rounds,
@@ -186,25 +133,21 @@ async function run(benchmark: Benchmark | 'all', options: BenchOptions): Promise
     rate: options.rate ?? null,
     sessions: options.sessions === true,
     nodes: options.nodes ?? 1000,
-    returning: options.nodes ?? 100_000,
     readers: options.readers,
-    weeks: options.weeks,
     minutes: options.minutes,
-    heapSnapshots: options.heapSnapshots === undefined ? null : resolve(options.heapSnapshots),
     seeded: options.nodes ?? 1_000_000,
     dataDir: options.dataDir ?? null,
     threads: options.threads,
     cpuProf: options.cpuProf ?? null,
     against: options.against === undefined ? null : resolve(options.against),
     progress: (line) => process.stderr.write(`  ${line}\n`),
-    stopping: stop.signal,
   };
   const reports: Report[] = [];
   await using load = startLoad();
-  for (const name of BENCHMARKS) {
+  for (const [name, measure] of Object.entries(BENCHMARKS)) {
     if (benchmark !== 'all' && benchmark !== name) continue;
     process.stderr.write(`${name}\n`);
-    reports.push(...[await RUN[name](load, settings)].flat());
+    reports.push(...[await measure(load, settings)].flat());
   }
   const machine = machineFacts();
   const { rounds, seconds } = options;

@@ -4,31 +4,31 @@
  * and attestations. Memory that belongs to no data must not grow.
  */
 import { randomInt } from 'node:crypto';
-import { existsSync, readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import type { JsonObject } from '../src/base/json/value.ts';
 import { jsonText } from '../src/base/json/write.ts';
-import { readKeyFile } from '../src/base/keys/key-file.ts';
 import { systemRuntime } from '../src/base/runtime.ts';
 import { scratchFolder } from '../test/support/scratch.ts';
 import { signAgentDescriptor } from '../test/support/signing.ts';
+import { operatorOf } from './audience.ts';
 import type { Settings } from './contest.ts';
+import { memoryOf } from './cpu.ts';
 import {
+  commandSigner,
   type FleetNode,
   getRequest,
   heartbeatRequest,
   httpRequest,
   inviteSigner,
   joinRequest,
-  MAX_INVITES,
-  type Network,
   newKeys,
   operatorSigner,
   renewalRequest,
+  SITE,
 } from './fleet.ts';
-import { type Answered, type Lane, openLane } from './load/connection.ts';
+import { openConnection } from './load/connection.ts';
+import { drive } from './load/drive.ts';
+import { createFleet, readFleet, signingNode } from './load/fleet-folder.ts';
+import { prepareFleet } from './load/prepare.ts';
 import type { Load } from './load.ts';
 import { median, type Report } from './report.ts';
 import { type AuthorityProcess, startAuthority } from './servers.ts';
@@ -36,15 +36,14 @@ import { verificationRequests } from './verifications.ts';
 
 const RATE = 300;
 const CONNECTIONS = 64;
-/** No further requests are started while this many are in progress; a load that falls behind catches up. */
-const MOST_UNDER_WAY = 1000;
 const SAMPLE_SECONDS = 10;
-/** Collections are rare, because each one returns memory to the system. */
-const MINUTES_BETWEEN_COLLECTIONS = 5;
 /** Certificates live for an hour; until then, the amount of data grows, and memory with it. */
 const SETTLED_MINUTES = 65;
 const MOST_GROWTH = 0.1;
-const VALID = { validity_hours: 1 };
+const VALIDITY_HOURS = 1;
+const VALID = { validity_hours: VALIDITY_HOURS };
+/** A request waits this long for its answer. */
+const PATIENCE_MS = 60_000;
 
 /** The mix of 1,000 requests of all kinds of clients, including invalid ones from strangers. */
 const SHARES = {
@@ -52,11 +51,11 @@ const SHARES = {
   document: 110,
   verification: 40,
   stranger: 20,
-  operatorReads: 15,
+  operatorRead: 15,
   agent: 15,
   renewal: 8,
-  membership: 1,
-  evidence: 1,
+  invite: 1,
+  attestation: 1,
 } as const;
 
 const DOCUMENTS = [
@@ -85,10 +84,8 @@ const OPERATOR_READS = [
 ] as const;
 
 export async function benchMemory(_load: Load, settings: Settings): Promise<Report> {
-  const { minutes, nodes, progress, heapSnapshots } = settings;
+  const { minutes, nodes, progress } = settings;
   const rate = settings.rate ?? RATE;
-  // The folder is removed with this process.
-  const probe = join(scratchFolder('mesh-na-memory-').path, 'memory.json');
   await using na = await startAuthority(null, settings.threads, undefined, undefined, {
     MESH_PROXY_HOPS: '1',
     MESH_RATE_LIMIT_VERIFY: '60/60',
@@ -97,185 +94,141 @@ export async function benchMemory(_load: Load, settings: Settings): Promise<Repo
     MESH_RETENTION_RENEWED_CERTIFICATE_DAYS: '0',
     MESH_RETENTION_INVITE_DAYS: '0',
     MESH_RETENTION_AGENT_DAYS: '0',
-    NODE_OPTIONS: `--import=${fileURLToPath(new URL('memory-probe.js', import.meta.url))}`,
-    MEMORY_PROBE_FILE: probe,
-    MEMORY_PROBE_SNAPSHOTS: heapSnapshots ?? '',
   });
   progress(`the authority is process ${na.pid}`);
-  const sender = await openSender(na.port);
-  const traffic = await startTraffic(na, sender.ask, { rate, nodes });
-  const samples: Sample[] = [];
-  progress(HEADINGS);
-  try {
-    for (let minute = 1; minute <= minutes; minute += 1) {
-      const isCollected = minute % MINUTES_BETWEEN_COLLECTIONS === 0 || minute === minutes;
-      const sample = await sampleOf(na, probe, minute, isCollected);
-      traffic.assertRunning();
-      progress(lineOf(sample));
-      samples.push(sample);
-    }
-  } finally {
-    await traffic.stop();
-    sender.close();
-  }
+  const traffic = trafficOf(na, await enrolled(na, nodes));
+  const answers = new Map<string, number>();
+  const underWay = new Map<number, Sending>();
+  const connect = () => openConnection(na);
+  const connections = await Promise.all(Array.from({ length: CONNECTIONS }, connect));
+  const sending = drive(
+    { seconds: minutes * 60, rate, patienceMs: PATIENCE_MS },
+    {
+      connections,
+      next(index) {
+        const next = traffic.next();
+        underWay.set(index, next);
+        return next.bytes;
+      },
+      answered({ index }, status, body) {
+        const { what, then } = underWay.get(index) as Sending;
+        underWay.delete(index);
+        answers.set(`${what} ${status}`, (answers.get(`${what} ${status}`) ?? 0) + 1);
+        if (status === 200) then?.(JSON.parse(body.toString()));
+      },
+      lost({ index }, cause) {
+        // A server ends connections that are idle; a request that crosses this end is sent again.
+        const lost = underWay.get(index) as Sending;
+        underWay.delete(index);
+        answers.set(cause, (answers.get(cause) ?? 0) + 1);
+        traffic.again(lost);
+      },
+      replace: connect,
+    },
+  );
+  const samples = await samplesUntil(na, minutes, progress);
+  await sending;
   return {
     benchmark: 'memory',
     about: `${rate} requests/s for ${minutes} minutes`,
     lines: [],
     comparisons: [],
     notes: [
-      `answered: ${[...traffic.answers].map(([what, count]) => `${count} × ${what}`).join(', ')}`,
+      `answered: ${[...answers].map(([what, count]) => `${count} × ${what}`).join(', ')}`,
       ...verdictOf(samples),
     ],
   };
 }
 
-// What is sent
-
-type Ask = (address: string, request: Buffer) => Promise<Answered>;
-
-interface Sender {
-  readonly ask: Ask;
-  close(): void;
-}
-
-/** Sends each request on the next idle connection, as a proxy would. */
-async function openSender(port: number): Promise<Sender> {
-  const idle = await Promise.all(Array.from({ length: CONNECTIONS }, () => openLane({ port })));
-  const all = [...idle];
-  const waiting: ((lane: Lane) => void)[] = [];
-
-  async function takeLane(): Promise<Lane> {
-    // Uses the connection that was idle longest, because a server closes idle connections.
-    const lane = idle.shift();
-    if (lane !== undefined) return lane;
-    return new Promise((resolve) => waiting.push(resolve));
-  }
-
-  return {
-    async ask(address, request) {
-      const lane = await takeLane();
-      const answer = await lane.ask(withHeader(request, `X-Forwarded-For: ${address}`));
-      const next = waiting.shift();
-      if (next === undefined) idle.push(lane);
-      else next(lane);
-      return answer;
+async function enrolled(na: AuthorityProcess, nodes: number): Promise<FleetNode[]> {
+  // The folder is removed with this process.
+  const folder = scratchFolder('mesh-na-memory-').path;
+  const operator = operatorOf(na);
+  const authority_key = na.network.audience;
+  createFleet(folder, { version: 1, network_name: 'bench', authority_key, ...VALID });
+  await prepareFleet({
+    folder,
+    place: { target: { port: na.port }, site: SITE },
+    count: nodes,
+    connections: CONNECTIONS,
+    validityHours: VALIDITY_HOURS,
+    async invite(count) {
+      const { tokens = [] } = await operator.createInvites({ count });
+      return tokens.map(({ token_id }) => token_id);
     },
-    close() {
-      for (const lane of all) lane.close();
-    },
-  };
+    progress: () => undefined,
+    onLimited: () => undefined,
+    stopped: new AbortController().signal,
+  });
+  return readFleet(folder)?.nodes.map(signingNode) ?? [];
 }
 
-function withHeader(request: Buffer, line: string): Buffer {
-  const start = request.indexOf('\r\n');
-  return Buffer.concat([
-    request.subarray(0, start),
-    Buffer.from(`\r\n${line}`),
-    request.subarray(start),
-  ]);
+interface Sending {
+  readonly what: string;
+  readonly bytes: Buffer;
+  /** Called with the body if the request is accepted. */
+  then?(body: Record<string, unknown>): void;
 }
 
-interface Member {
-  readonly node: FleetNode;
-  readonly address: string;
-}
-
-interface Traffic {
-  readonly answers: ReadonlyMap<string, number>;
-  /** Throws if the traffic has ended early. */
-  assertRunning(): void;
-  stop(): Promise<void>;
-}
-
-async function startTraffic(
-  na: AuthorityProcess,
-  ask: Ask,
-  { rate, nodes }: { readonly rate: number; readonly nodes: number },
-): Promise<Traffic> {
-  const privileged: Network = {
-    ...na.network,
-    operatorKeyId: 'ops-privileged',
-    operatorSeed: readKeyFile(join(na.dataDir, 'keys', 'operator-privileged.key')).toString(
-      'base64',
-    ),
-  };
-  const answers = new Map<string, number>();
-  let asked = 0;
-  let failure: unknown = null;
-
-  async function count(what: string, address: string, request: Buffer): Promise<Answered> {
-    asked += 1;
-    const answer = await ask(address, request);
-    const name = `${what} ${answer.status}`;
-    answers.set(name, (answers.get(name) ?? 0) + 1);
-    return answer;
-  }
-  async function operate(path: string, body: JsonObject): Promise<JsonObject> {
-    const headers = operatorSigner(privileged, 'POST', path)(body);
-    const request = httpRequest('POST', path, headers, jsonText(body));
-    const { text } = await count(path.split('/').slice(0, 3).join('/'), OPERATOR, request);
-    return JSON.parse(text) as JsonObject;
-  }
-  async function joined(token: string): Promise<Member> {
-    const [key] = newKeys(1) as [FleetNode['key']];
-    const address = anyAddress();
-    const { text } = await count('join', address, joinRequest(key, token, VALID));
-    return { node: { key, certId: String(JSON.parse(text).cert_id) }, address };
-  }
-
-  const fleet: Member[] = [];
-  while (fleet.length < nodes) {
-    const invites = inviteSigner(na.network)({
-      count: Math.min(MAX_INVITES, nodes - fleet.length),
-    });
-    const { text } = await count('invites', OPERATOR, invites);
-    const { tokens } = JSON.parse(text) as { tokens: { token_id: string }[] };
-    fleet.push(...(await Promise.all(tokens.map(({ token_id }) => joined(token_id)))));
-  }
+/** The requests in order; those that follow from an answer come next. */
+function trafficOf(na: AuthorityProcess, fleet: FleetNode[]) {
+  const upcoming: Sending[] = [];
   const verifications = verificationRequests().map(({ path, body }) =>
     httpRequest('POST', path, {}, body),
   );
+  const addresses = fleet.map(anyAddress);
   const turns = { heartbeat: 0, agent: 0, renewal: 0, verification: 0, document: 0 };
+
   function inTurn(what: keyof typeof turns): number {
     turns[what] += 1;
     return turns[what];
   }
-  function memberAt(turn: number): [Member, number] {
+  function sent(what: string, from: string, bytes: Buffer, then?: Sending['then']): Sending {
+    return { what, bytes: withHeader(bytes, `X-Forwarded-For: ${from}`), ...(then && { then }) };
+  }
+  function memberAt(turn: number) {
     const index = turn % fleet.length;
-    return [fleet[index] as Member, index];
+    return { index, node: fleet[index] as FleetNode, address: addresses[index] ?? '' };
+  }
+  function command(path: string, body: Record<string, string>, then?: Sending['then']): Sending {
+    return sent(
+      path.split('/', 3).join('/'),
+      OPERATOR,
+      commandSigner(na.privileged, path)(body),
+      then,
+    );
   }
 
-  const doing: { readonly [What in keyof typeof SHARES]: () => Promise<unknown> } = {
-    async heartbeat() {
+  const making: { readonly [What in keyof typeof SHARES]: () => Sending } = {
+    heartbeat() {
       const turn = inTurn('heartbeat');
-      const [{ node, address }] = memberAt(turn);
+      const { node, address } = memberAt(turn);
       const further = turn % 4 === 0 ? { bulletin: true } : {};
-      await count('heartbeat', address, heartbeatRequest(node, systemRuntime.now(), further));
+      return sent('heartbeat', address, heartbeatRequest(node, systemRuntime.now(), further));
     },
-    async document() {
+    document() {
       const turn = inTurn('document');
       const path = DOCUMENTS[turn % (DOCUMENTS.length + 1)] ?? `/trust?from=bench&to=s-${turn}`;
-      await count('document', anyAddress(), getRequest(path));
+      return sent('document', anyAddress(), getRequest(path));
     },
-    async verification() {
+    verification() {
       const request = verifications[inTurn('verification') % verifications.length] as Buffer;
-      await count('verification', anyAddress(), request);
+      return sent('verification', anyAddress(), request);
     },
     /** Uses a key that has never joined. */
-    async stranger() {
+    stranger() {
       const [key] = newKeys(1) as [FleetNode['key']];
       const node = { key, certId: systemRuntime.uuid() };
-      await count('stranger', anyAddress(), heartbeatRequest(node, systemRuntime.now()));
+      return sent('stranger', anyAddress(), heartbeatRequest(node, systemRuntime.now()));
     },
-    async operatorReads() {
+    operatorRead() {
       const [path, query] = OPERATOR_READS[randomInt(OPERATOR_READS.length)] ?? OPERATOR_READS[0];
       const headers = operatorSigner(na.network, 'GET', path, query)({});
       const search = 'limit' in query ? `?limit=${query.limit}` : '';
-      await count('operator read', OPERATOR, httpRequest('GET', path + search, headers, ''));
+      return sent('operator read', OPERATOR, httpRequest('GET', path + search, headers));
     },
-    async agent() {
-      const [{ node, address }, index] = memberAt(inTurn('agent'));
+    agent() {
+      const { index, node, address } = memberAt(inTurn('agent'));
       const agent = {
         agent_id: `agent-${index}`,
         network_name: 'bench',
@@ -283,57 +236,45 @@ async function startTraffic(
         endpoint: { host: 'agent.example', port: 443 },
       };
       const descriptor = signAgentDescriptor(agent, node.key, systemRuntime.now());
-      await count('agent', address, httpRequest('POST', '/agents', {}, jsonText(descriptor)));
+      return sent('agent', address, httpRequest('POST', '/agents', {}, jsonText(descriptor)));
     },
     /** Sends the request twice, like a client that lost the answer. */
-    async renewal() {
-      const [{ node, address }, index] = memberAt(inTurn('renewal'));
+    renewal() {
+      const { index, node, address } = memberAt(inTurn('renewal'));
       const request = renewalRequest(node, VALID);
-      const { status, text } = await count('renewal', address, request);
-      if (status !== 200) return;
-      fleet[index] = { address, node: { ...node, certId: String(JSON.parse(text).cert_id) } };
-      await count('renewal again', address, withHeader(request, 'X-Mesh-Retry: 1'));
-    },
-    async membership() {
-      const { token_id } = await operate('/admin/invite', {});
-      const { node } = await joined(String(token_id));
-      await operate('/admin/revoke', { cert_id: node.certId, reason: 'unspecified' });
-    },
-    async evidence() {
-      const issued = await operate('/admin/attestations', {
-        subject_id: systemRuntime.uuid(),
-        roles: ['role:client'],
+      return sent('renewal', address, request, ({ cert_id }) => {
+        fleet[index] = { key: node.key, certId: String(cert_id) };
+        upcoming.push(sent('renewal again', address, withHeader(request, 'X-Mesh-Retry: 1')));
       });
-      await operate(`/admin/attestations/${issued.attestation_id}/revoke`, { reason: 'ended' });
+    },
+    /** A node joins and is revoked. */
+    invite() {
+      return sent('invite', OPERATOR, inviteSigner(na.network)({}), ({ token_id }) => {
+        const [key] = newKeys(1) as [FleetNode['key']];
+        const request = joinRequest(key, String(token_id), VALID);
+        const revoke = ({ cert_id }: Record<string, unknown>) => {
+          const body = { cert_id: String(cert_id), reason: 'unspecified' };
+          upcoming.push(command('/admin/revoke', body));
+        };
+        upcoming.push(sent('join', anyAddress(), request, revoke));
+      });
+    },
+    attestation() {
+      const subject_id = systemRuntime.uuid();
+      const issue = commandSigner(na.privileged, '/admin/attestations');
+      const request = issue({ subject_id, roles: ['role:client'] });
+      return sent('attestation', OPERATOR, request, ({ attestation_id }) => {
+        const path = `/admin/attestations/${attestation_id}/revoke`;
+        upcoming.push(command(path, { reason: 'ended' }));
+      });
     },
   };
   const deck = Object.entries(SHARES).flatMap(([what, share]) =>
     Array<keyof typeof SHARES>(share).fill(what as keyof typeof SHARES),
   );
-
-  const startedAt = systemRuntime.elapsed();
-  const atStart = asked;
-  const underWay = new Set<Promise<unknown>>();
-  const timer = setInterval(() => {
-    const due = atStart + ((systemRuntime.elapsed() - startedAt) / 1000) * rate;
-    while (asked < due && underWay.size < MOST_UNDER_WAY && failure === null) {
-      const done = doing[deck[randomInt(deck.length)] ?? 'heartbeat']().catch((cause) => {
-        failure = cause;
-      });
-      underWay.add(done);
-      void done.then(() => underWay.delete(done));
-    }
-  }, 10);
-  function assertRunning(): void {
-    if (failure !== null) throw failure;
-  }
   return {
-    answers,
-    assertRunning,
-    async stop() {
-      clearInterval(timer);
-      await Promise.all(underWay);
-    },
+    next: () => upcoming.shift() ?? making[deck[randomInt(deck.length)] ?? 'heartbeat'](),
+    again: (lost: Sending) => void upcoming.push(lost),
   };
 }
 
@@ -343,70 +284,36 @@ function anyAddress(): string {
   return `10.${randomInt(256)}.${randomInt(256)}.${randomInt(256)}`;
 }
 
-// What is measured
+function withHeader(request: Buffer, line: string): Buffer {
+  const start = request.indexOf('\r\n');
+  const added = Buffer.from(`\r\n${line}`);
+  return Buffer.concat([request.subarray(0, start), added, request.subarray(start)]);
+}
 
+/** The most MiB within a minute; `anonymous` excludes mapped files. */
 interface Sample {
-  readonly minute: number;
-  /** The maximum within a minute, in bytes; `anonymous` excludes mapped files, which the system may reclaim. */
   readonly resident: number;
   readonly anonymous: number;
-  /** The size after a collection; null in minutes without one. */
-  readonly heap: number | null;
-  readonly external: number | null;
-  /** The number of all stored subjects, of any kind. */
-  readonly subjects: number;
 }
 
-async function sampleOf(
-  na: AuthorityProcess,
-  probe: string,
-  minute: number,
-  isCollected: boolean,
-): Promise<Sample> {
-  let [resident, anonymous] = [0, 0];
-  for (let second = 0; second < 60; second += SAMPLE_SECONDS) {
-    await sleep(SAMPLE_SECONDS * 1000);
-    const status = readFileSync(`/proc/${na.pid}/status`, 'latin1');
-    resident = Math.max(resident, kilobytesIn(status, 'VmRSS') * 1024);
-    anonymous = Math.max(anonymous, kilobytesIn(status, 'RssAnon') * 1024);
+async function samplesUntil(
+  { pid }: AuthorityProcess,
+  minutes: number,
+  progress: Settings['progress'],
+): Promise<Sample[]> {
+  const samples: Sample[] = [];
+  while (samples.length < minutes) {
+    let [resident, anonymous] = [0, 0];
+    for (let second = 0; second < 60; second += SAMPLE_SECONDS) {
+      await sleep(SAMPLE_SECONDS * 1000);
+      const now = memoryOf(pid);
+      resident = Math.max(resident, now.resident);
+      anonymous = Math.max(anonymous, now.anonymous);
+    }
+    samples.push({ resident, anonymous });
+    progress(`minute ${samples.length}: ${resident} MB resident, ${anonymous} MB of its own`);
   }
-  const metrics = await (await fetch(`${na.url}/metrics`)).text();
-  const kinds = [...metrics.matchAll(/^mesh_na_subjects\{.*\} (\d+)$/gm)];
-  const subjects = kinds.reduce((sum, [, count]) => sum + Number(count), 0);
-  const collected = isCollected ? await collect(na.pid, probe) : null;
-  return {
-    minute,
-    resident,
-    anonymous,
-    subjects,
-    heap: collected?.heapUsed ?? null,
-    external: collected?.external ?? null,
-  };
-}
-
-async function collect(pid: number, probe: string): Promise<NodeJS.MemoryUsage> {
-  process.kill(pid, 'SIGUSR2');
-  while (!existsSync(probe)) await sleep(100);
-  const found = JSON.parse(readFileSync(probe, 'utf8')) as NodeJS.MemoryUsage;
-  rmSync(probe);
-  return found;
-}
-
-function kilobytesIn(status: string, name: string): number {
-  return Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1] ?? Number.NaN);
-}
-
-const HEADINGS = 'minute  resident  anonymous  heap after collection  external  subjects';
-
-function lineOf({ minute, resident, anonymous, heap, external, subjects }: Sample): string {
-  const cells = [minute, ...[resident, anonymous, heap, external].map(megabytes), subjects];
-  return cells
-    .map((cell, column) => String(cell).padStart([6, 10, 11, 23, 10, 10][column] ?? 0))
-    .join('');
-}
-
-function megabytes(bytes: number | null): string {
-  return bytes === null ? '-' : (bytes / 1_048_576).toFixed(1);
+  return samples;
 }
 
 /**
@@ -423,13 +330,8 @@ function verdictOf(samples: readonly Sample[]): string[] {
   };
   const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
   const [resident, anonymous] = [growth((one) => one.resident), growth((one) => one.anonymous)];
-  const collected = settled.filter(({ heap }) => heap !== null);
-  const [first, last] = [collected[0], collected.at(-1)];
-  const added = (last?.subjects ?? 0) - (first?.subjects ?? 0);
-  const heap = (last?.heap ?? 0) - (first?.heap ?? 0);
   return [
-    `from minute ${from}: resident memory ${percent(resident)}, without mapped files ${percent(anonymous)}, ` +
-      `heap after collection ${megabytes(heap)} MB for ${added} further subjects`,
+    `from minute ${from}: resident memory ${percent(resident)}, without mapped files ${percent(anonymous)}`,
     Math.max(resident, anonymous) <= MOST_GROWTH ? 'memory is flat' : 'MEMORY GREW',
   ];
 }

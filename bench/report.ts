@@ -28,21 +28,12 @@ export type Comparison = {
   readonly cpu: Spread;
 };
 
-/** The size of something in one network, in bytes; null if it is never compressed. */
-export type Size = {
-  readonly what: string;
-  readonly network: string;
-  readonly plain: number;
-  readonly gzip: number | null;
-};
-
 export type Report = {
   readonly benchmark: string;
   readonly about: string;
   readonly lines: readonly Line[];
   readonly comparisons: readonly Comparison[];
   readonly notes: readonly string[];
-  readonly sizes?: readonly Size[];
 };
 
 /** Above this share of a core, a process may be the bottleneck. */
@@ -98,10 +89,10 @@ export function starvedNotes(standings: readonly Measured[]): string[] {
   });
 }
 
-export function textOf({ benchmark, about, lines, comparisons, notes, sizes }: Report): string[] {
+export function textOf({ benchmark, about, lines, comparisons, notes }: Report): string[] {
   return [
     `${benchmark}: ${about}`,
-    ...(sizes === undefined ? rateTable(lines) : sizeTable(sizes)),
+    ...rateTable(lines),
     ...comparisons.map(comparisonText),
     ...notes.map((note) => `  note: ${note}`),
     '',
@@ -129,23 +120,6 @@ function rateTable(lines: readonly Line[]): string[] {
       percent(line.server_cpu),
       percent(line.client_cpu),
       ...[line.p50_ms, line.p99_ms, line.p999_ms].map((ms) => ms?.toFixed(2) ?? '-'),
-    ]),
-  ]);
-}
-
-/** A row for each item, with its plain and compressed size in each network. */
-function sizeTable(sizes: readonly Size[]): string[] {
-  const networks = [...new Set(sizes.map(({ network }) => network))];
-  const things = [...new Set(sizes.map(({ what }) => what))];
-  const cells = (size: Size | undefined) =>
-    [size?.plain, size?.gzip].map((bytes) => bytes?.toLocaleString('en') ?? '-');
-  return table([
-    ['', ...networks.flatMap((network) => [network, 'gzip'])],
-    ...things.map((thing) => [
-      thing,
-      ...networks.flatMap((network) =>
-        cells(sizes.find((size) => size.what === thing && size.network === network)),
-      ),
     ]),
   ]);
 }

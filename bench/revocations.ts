@@ -1,6 +1,6 @@
 /** Revocations in three linked instances, compared to a single instance: the time until they are acknowledged. */
 import { contest, type Measured, type Settings } from './contest.ts';
-import { revocationSigner } from './crl.ts';
+import { revocations } from './crl.ts';
 import { type Instances, isFollowing, startInstances } from './instances.ts';
 import type { Load } from './load.ts';
 import { lineOf, median, type Report } from './report.ts';
@@ -30,9 +30,9 @@ export async function benchRevocations(_load: Load, settings: Settings): Promise
   const [ofOne, ofThree] = [await certificatesIn(one), await certificatesIn(three)];
 
   function revoke(na: AuthorityProcess, certificates: string[]): () => Promise<RoundResult> {
-    const next = revocationSigner(na, na.dataDir, certificates);
+    const next = revocations(na, certificates);
     const plan = { target: na, connections, seconds: LONGEST_SECONDS, rate: settings.rate };
-    return () => runRound(plan, (index) => (index < IN_A_ROUND ? next() : undefined));
+    return () => runRound(plan, (index) => (index < IN_A_ROUND ? next(index) : undefined));
   }
   const standings = (await contest(
     [

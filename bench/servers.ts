@@ -29,6 +29,8 @@ export type AuthorityProcess = Target &
   AsyncDisposable & {
     readonly url: string;
     readonly network: Network;
+    /** The same for the privileged operator. */
+    readonly privileged: Network;
     readonly dataDir: string;
     /** Ends the process as if its machine had failed. */
     kill(): Promise<void>;
@@ -69,17 +71,18 @@ export async function startAuthority(
   running = child;
   child.once('exit', scratch.remove);
   const announced = await announcement(child, output);
-  const operatorKey = readKeyFile(join(dataDir, 'keys', 'operator-standard.key'));
+  const networkOf = (tier: 'standard' | 'privileged'): Network => ({
+    audience: announced.na_public_key,
+    operatorKeyId: `ops-${tier}`,
+    operatorSeed: readKeyFile(join(dataDir, 'keys', `operator-${tier}.key`)).toString('base64'),
+  });
   return {
     pid: child.pid ?? 0,
     port: announced.port,
     url: announced.url,
     dataDir,
-    network: {
-      audience: announced.na_public_key,
-      operatorKeyId: 'ops-standard',
-      operatorSeed: operatorKey.toString('base64'),
-    },
+    network: networkOf('standard'),
+    privileged: networkOf('privileged'),
     kill: () => killChild(child),
     [Symbol.asyncDispose]: () => stopChild(child),
   };

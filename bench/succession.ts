@@ -1,48 +1,41 @@
 /**
  * Successions of the authority's key in a large network, during heartbeats: how long each step takes, how long it
  * occupies the authority's thread without a pause, and when everything is served under the keys that sign from then on.
- * Also measures the cost of two signatures.
  */
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { SHA256 } from '../src/base/crypto/digest.ts';
 import { parseJson } from '../src/base/json/parse.ts';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { systemRuntime } from '../src/base/runtime.ts';
-import { type GenesisBlock, genesisDigest } from '../src/protocol/records/genesis.ts';
+import { AuthorityError } from '../src/client/authority-error.ts';
+import type { GenesisBlock } from '../src/protocol/records/genesis.ts';
 import { instantOf } from '../src/protocol/records/record.ts';
+import type { SignedSuccession } from '../src/protocol/records/succession-request.ts';
+import { exchange } from '../test/support/exchange.ts';
 import { scratchFolder } from '../test/support/scratch.ts';
 import { signersOf } from '../test/support/signers.ts';
+import { type Ground, signedSuccession } from '../test/support/successions.ts';
+import { operatorOf } from './audience.ts';
 import type { Settings } from './contest.ts';
+import { enrolledFleet } from './enrolled-fleet.ts';
 import { fillWithLargeNetwork } from './large-network.ts';
 import type { Load } from './load.ts';
-import { benchOverlap } from './overlap.ts';
 import { lineOf, median, type Report } from './report.ts';
-import { assertAccepted, type RoundResult, runRound } from './round.ts';
+import { assertAccepted, type RoundResult } from './round.ts';
 import { type AuthorityProcess, startAuthority } from './servers.ts';
-import {
-  activate,
-  finish,
-  operatorOf,
-  read,
-  readText,
-  type Step,
-  stage,
-} from './succession-steps.ts';
 
 const MOST_TURN_MS = 50;
 const MOST_UNTIL_SERVED_S = 60;
 const HEARTBEATS_PER_SECOND = 1000;
 const FLEET = 1000;
 const CONNECTIONS = 16;
-const ENROLLING = { connections: 32, seconds: 600, rate: null };
 const ATTESTATIONS = 1000;
-/** Each one belongs to another issuer, whose feed changes with the key. */
-const REVOKED_ATTESTATIONS = 100;
 const TREATIES = 50;
+/** Requests of the operator at a time. */
+const AT_ONCE = 8;
 /** Longer than a step, and shorter than the authority's timeout for idle connections. */
 const BEATING_SECONDS = 8;
 const SETTLING_MS = 1500;
@@ -52,11 +45,18 @@ const MARGIN_MS = 300;
 /** A key is staged this long before it is due, so that the authority can prepare for it. */
 const NOTICE_MS = 20_000;
 
-export async function benchSuccession(load: Load, settings: Settings): Promise<Report[]> {
-  return [await benchSteps(load, settings), ...(await benchOverlap(settings))];
+/** A step, and which keys sign what is served after it. */
+interface Step {
+  readonly keys: readonly string[];
+  /** Keys that may have signed it before. */
+  readonly others: readonly string[];
+  /** In monotonic milliseconds. */
+  readonly askedAt: number;
+  /** Null if the authority activated a due key on its own just before the request. */
+  readonly answeredMs: number | null;
 }
 
-async function benchSteps(load: Load, settings: Settings): Promise<Report> {
+export async function benchSuccession(load: Load, settings: Settings): Promise<Report> {
   const { seeded, dataDir, rounds, threads, progress, cpuProf } = settings;
   const rate = settings.rate ?? HEARTBEATS_PER_SECOND;
   const revoked = Math.floor(seeded / 10);
@@ -73,36 +73,29 @@ async function benchSteps(load: Load, settings: Settings): Promise<Report> {
       TURN_PROBE_FILE: probe,
     },
   );
-  const { network } = na;
-  const joining = { plan: { target: na, ...ENROLLING }, network, nodes: FLEET };
-  assertAccepted('joins', await load.ask('enroll', joining));
+  const plan = { nodes: FLEET, connections: CONNECTIONS, rate, bulletin: true } as const;
+  const fleet = await enrolledFleet(load, na, plan);
   progress('issuing attestations and treaties');
-  const issued = await issueRecords(na);
-  await read(na, '/policy');
+  const records = await issueRecords(na);
 
   const taken = new Map<string, Taken[]>();
   /** Measures a step during heartbeats, at `at` if it is given, and reads what the step changed. */
   async function take(name: string, work: () => Promise<Step | null>, at = 0): Promise<void> {
-    await load.ask('sign', { count: rate * BEATING_SECONDS, bulletin: true });
     await sleep(Math.max(0, at - SETTLING_MS - QUIET_MS - MARGIN_MS - systemRuntime.now()));
-    const plan = { connections: CONNECTIONS, seconds: BEATING_SECONDS, rate };
-    const beating = load.ask('heartbeats', { target: na, ...plan });
+    const beating = fleet.beat(BEATING_SECONDS);
     await sleep(SETTLING_MS);
     await longestTurn(na, probe);
     await sleep(QUIET_MS);
     const quiet = await longestTurn(na, probe);
     const step = await work();
     const turn = await longestTurn(na, probe);
-    const servedAfterMs = step && (await servedAfter(na, issued, step));
+    const servedAfterMs = step && (await servedAfter(na, records, step));
     const beats = assertAccepted(name, await beating);
+    const answeredMs = step?.answeredMs ?? null;
     const all = taken.get(name) ?? [];
-    const answeredMs = step?.isAcknowledged ? step.answeredAt - step.askedAt : null;
     all.push({ quiet, turn, answeredMs, servedAfterMs, beats });
     taken.set(name, all);
-    const answered = answeredMs === null ? '' : `answered after ${answeredMs.toFixed(0)} ms, `;
-    progress(
-      `${name}: ${answered}longest turn ${turnText(turn)}, before it ${turnText(quiet)}; longest heartbeat ${beats.latency?.max.toFixed(0)} ms`,
-    );
+    progress(`${name}: longest turn ${turn.own.toFixed(0)} ms, before it ${quiet.own.toFixed(0)}`);
   }
 
   for (let round = 1; round <= rounds; round += 1) {
@@ -119,7 +112,7 @@ async function benchSteps(load: Load, settings: Settings): Promise<Report> {
   const all = [...taken].map(([name, steps]) => ({ name, steps }));
   return {
     benchmark: 'succession',
-    about: `${dataDir === null ? `${seeded} nodes, ${revoked} of them revoked` : 'a large network'}, ${ATTESTATIONS} attestations, ${TREATIES} treaties, ${REVOKED_ATTESTATIONS + 1} feeds; ${rate} heartbeats/s with bulletins, ${threads} thread(s)`,
+    about: `${dataDir === null ? `${seeded} nodes, ${revoked} of them revoked` : 'a large network'}, ${ATTESTATIONS} attestations, ${TREATIES} treaties; ${rate} heartbeats/s with bulletins, ${threads} thread(s)`,
     lines: all.map(({ name, steps }) => lineOf({ name, rounds: steps.map(({ beats }) => beats) })),
     comparisons: [],
     notes: [
@@ -128,6 +121,47 @@ async function benchSteps(load: Load, settings: Settings): Promise<Report> {
       ...all.flatMap(notesOf),
     ],
   };
+}
+
+async function stage(
+  na: AuthorityProcess,
+  kind: 'planned' | 'compromise',
+  activatesIn: number,
+): Promise<SignedSuccession> {
+  const genesis = (await read(na, '/genesis')) as unknown as GenesisBlock;
+  const { successions } = (await read(na, '/authority-keys')) as unknown as Ground;
+  const ground = { genesis, successions, now: systemRuntime.now() };
+  const signed = signedSuccession(na.dataDir, ground, { kind, activatesIn });
+  await operatorOf(na, genesis.network_authority.public_key).stageSuccession(signed);
+  return signed;
+}
+
+/** Activates the staged key as soon as its time has come. */
+async function activate(na: AuthorityProcess, { statement }: SignedSuccession): Promise<Step> {
+  const { from_key: old, to_key: next, kind, activates_at } = statement;
+  await sleep(Math.max(0, instantOf(activates_at) - systemRuntime.now() + 1));
+  const operator = operatorOf(na, next);
+  const askedAt = systemRuntime.elapsed();
+  const isAcknowledged = await operator.activateSuccession().then(
+    () => true,
+    (cause) => {
+      if (cause instanceof AuthorityError && cause.code === 'succession_not_staged') return false;
+      throw cause;
+    },
+  );
+  const answeredMs = isAcknowledged ? systemRuntime.elapsed() - askedAt : null;
+  return { keys: kind === 'planned' ? [next, old] : [next], others: [old], askedAt, answeredMs };
+}
+
+/** Ends the overlap, although nodes have not followed. */
+async function finish(na: AuthorityProcess, { statement }: SignedSuccession): Promise<Step> {
+  const { from_key: old, to_key: next } = statement;
+  const operator = operatorOf(na, next);
+  const askedAt = systemRuntime.elapsed();
+  const { nodes } = await operator.readAdoption();
+  await operator.finishSuccession({ despite: nodes?.laggards ?? 0 });
+  const answeredMs = systemRuntime.elapsed() - askedAt;
+  return { keys: [next], others: [old], askedAt, answeredMs };
 }
 
 /** In milliseconds. */
@@ -162,10 +196,6 @@ function notesOf({ name, steps }: { readonly name: string; readonly steps: reado
   ];
 }
 
-function turnText({ elapsed, own, cpu }: Turn): string {
-  return `${own.toFixed(0)} ms (CPU ${cpu.toFixed(0)} ms, with other processes ${elapsed.toFixed(0)} ms)`;
-}
-
 /** The longest turn since the last call. */
 async function longestTurn({ pid }: AuthorityProcess, probe: string): Promise<Turn> {
   process.kill(pid, 'SIGUSR2');
@@ -175,85 +205,69 @@ async function longestTurn({ pid }: AuthorityProcess, probe: string): Promise<Tu
   return found;
 }
 
-interface Issued {
-  readonly attestations: readonly string[];
-  readonly treaties: readonly string[];
+/** Returns the paths at which the records are served. */
+async function issueRecords(na: AuthorityProcess): Promise<string[]> {
+  const operator = operatorOf(na, na.network.audience);
+  const attestations = await several(ATTESTATIONS, async (index) => {
+    const issued = { subject_id: `agent-${index}`, roles: ['role:client'] };
+    const { attestation_id } = await operator.issueAttestation(issued);
+    return `/attestations/${attestation_id}`;
+  });
+  const treaties = await several(TREATIES, async (index) => {
+    const { treaty_id } = await operator.issueTreaty({
+      subject_sovereign_id: `sovereign-${index}`,
+      subject_public_keys: [systemRuntime.randomBytes(32).toString('base64')],
+    });
+    return `/recognition-treaties/${treaty_id}`;
+  });
+  return [...attestations, ...treaties];
 }
 
-async function issueRecords(na: AuthorityProcess): Promise<Issued> {
-  const ask = operatorOf(na, na.network.audience);
-  async function all(count: number, path: string, id: string, body: (index: number) => object) {
-    const ids: string[] = [];
-    const plan = { target: na, connections: 8, seconds: 600, rate: null };
-    const requestAt = (index: number) =>
-      index < count ? ask.request(path, body(index)) : undefined;
-    const result = await runRound(plan, requestAt, (index, answer) => {
-      ids[index] = String(JSON.parse(answer.toString())[id]);
-    });
-    assertAccepted(path, result);
-    return ids;
+async function several<T>(count: number, work: (index: number) => Promise<T>): Promise<T[]> {
+  const done: T[] = [];
+  const waiting = Array.from({ length: count }, (_, index) => index).values();
+  async function inTurn(): Promise<void> {
+    for (const index of waiting) done.push(await work(index));
   }
-  const attestations = await all(
-    ATTESTATIONS + REVOKED_ATTESTATIONS,
-    '/admin/attestations',
-    'attestation_id',
-    (index) => ({
-      subject_id: `agent-${index}`,
-      roles: ['role:client'],
-      ...(index >= ATTESTATIONS && { issuer_sovereign_id: `issuer-${index - ATTESTATIONS}` }),
-    }),
-  );
-  for (const id of attestations.splice(ATTESTATIONS)) {
-    await ask.answer(`/admin/attestations/${id}/revoke`, { reason: 'ended' });
-  }
-  const treaties = await all(TREATIES, '/admin/recognition-treaties', 'treaty_id', (index) => ({
-    subject_sovereign_id: `sovereign-${index}`,
-    subject_public_keys: [systemRuntime.randomBytes(32).toString('base64')],
-  }));
-  return { attestations, treaties };
+  await Promise.all(Array.from({ length: AT_ONCE }, inTurn));
+  return done;
 }
 
 /** Milliseconds from the request until everything was read; after the answer, nothing outdated may be served. */
-async function servedAfter(na: AuthorityProcess, issued: Issued, step: Step): Promise<number> {
+async function servedAfter(
+  na: AuthorityProcess,
+  records: readonly string[],
+  step: Step,
+): Promise<number> {
   for (;;) {
     try {
-      await assertServed(na, issued, step);
+      await assertServed(na, records, step);
       return systemRuntime.elapsed() - step.askedAt;
     } catch (cause) {
-      if (step.isAcknowledged) throw cause;
+      if (step.answeredMs !== null) throw cause;
       await sleep(100);
     }
   }
 }
 
-async function assertServed(na: AuthorityProcess, issued: Issued, step: Step): Promise<void> {
-  const { keys, genesis } = step;
-  const expected = keys.join();
-  async function assertSigned(path: string, member?: string, text = ''): Promise<void> {
-    const body = parseJson(text || (await readText(na, path))) as JsonObject;
-    const record = member === undefined ? body : (body[member] as JsonObject);
-    const found = signersOf(record, [...keys, ...step.others]).join();
-    if (found !== expected) throw new Error(`${path} is signed by ${found}, not by ${expected}`);
-  }
-  const list = await readText(na, '/crl');
-  const served = (await read(na, '/genesis')) as unknown as GenesisBlock;
-  if (genesisDigest(served, SHA256) !== genesisDigest(genesis, SHA256)) {
-    throw new Error('GET /genesis is not the genesis block of the succession');
-  }
-  const feed = '/sovereign-revocation-feed';
-  const others = Array.from(
-    { length: REVOKED_ATTESTATIONS },
-    (_, index) => `${feed}?issuer_sovereign_id=issuer-${index}`,
-  );
-  for (const path of ['/policy', feed, ...others]) await assertSigned(path);
-  for (const id of issued.treaties) await assertSigned(`/recognition-treaties/${id}`, 'treaty');
-  const waiting = [...issued.attestations];
-  async function readNext(): Promise<void> {
-    for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
-      await assertSigned(`/attestations/${id}`, 'attestation');
-    }
-  }
-  await Promise.all([readNext(), readNext(), readNext(), readNext()]);
-  // Checked last, because it takes so long that idle connections are closed.
-  await assertSigned('/crl', undefined, list);
+async function assertServed(
+  na: AuthorityProcess,
+  records: readonly string[],
+  { keys, others }: Step,
+): Promise<void> {
+  const paths = ['/crl', '/policy', '/sovereign-revocation-feed', ...records];
+  await several(paths.length, async (index) => {
+    const path = paths[index] ?? '';
+    const body = await read(na, path);
+    const record = (body.attestation ?? body.treaty ?? body) as JsonObject;
+    const found = signersOf(record, [...keys, ...others]).join();
+    if (found !== keys.join()) throw new Error(`${path} is signed by ${found}, not by ${keys}`);
+  });
+}
+
+async function read({ url }: AuthorityProcess, path: string): Promise<JsonObject> {
+  const headers = { 'Accept-Encoding': 'identity' };
+  const { status, bytes } = await exchange(url + path, { method: 'GET', headers });
+  if (status !== 200) throw new Error(`${path} was answered ${status}: ${bytes}`);
+  return parseJson(bytes.toString()) as JsonObject;
 }

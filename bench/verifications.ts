@@ -1,10 +1,8 @@
 /**
- * Verification of trust-protocol records: the authority compared to a bare server that performs the same Ed25519
- * checks on texts in memory and reads the body without parsing it.
+ * Verification of trust-protocol records with one, two and four signatures: the authority compared to a bare server
+ * that performs the same Ed25519 checks on texts in memory and reads the body without parsing it.
  */
 import { join } from 'node:path';
-import { SHA256 } from '../src/base/crypto/digest.ts';
-import { verifySignature } from '../src/base/crypto/ed25519.ts';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { jsonText } from '../src/base/json/write.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
@@ -15,10 +13,7 @@ import {
   buildCounter,
   buildOffer,
 } from '../src/protocol/records/agreement.ts';
-import { buildBoundaryDecision } from '../src/protocol/records/boundary-decision.ts';
-import { buildCommitment, proveMembership } from '../src/protocol/records/capability-disclosure.ts';
 import { assembleConsensusProof } from '../src/protocol/records/consensus-proof.ts';
-import { buildAccessIntent, buildLicensePolicy } from '../src/protocol/records/data-usage.ts';
 import type { BuildFailure, Issuer } from '../src/protocol/records/issuer.ts';
 import { readJustificationProof } from '../src/protocol/records/justification-proof.ts';
 import type { SignatureItem } from '../src/protocol/records/record.ts';
@@ -47,6 +42,7 @@ interface Case {
 
 export async function benchVerifications(load: Load, settings: Settings): Promise<Report[]> {
   const { cpuProf } = settings;
+  const connections = settings.connections ?? CONNECTIONS;
   await using na = await startAuthority(cpuProf === null ? null : join(cpuProf, 'verifications'));
   const cases: Case[] = [];
   for (const { path, body, checks } of verificationRequests()) {
@@ -54,49 +50,31 @@ export async function benchVerifications(load: Load, settings: Settings): Promis
   }
   await using bare = await startBare({ verifications: cases });
   await using other = await startOther(settings);
+
   const reports: Report[] = [];
-  for (const one of cases) reports.push(await benchCase(one, { load, settings, na, bare, other }));
-  return reports;
-}
-
-interface Sides {
-  readonly load: Load;
-  readonly settings: Settings;
-  readonly na: Target;
-  readonly bare: Target;
-  readonly other: Target | undefined;
-}
-
-async function benchCase(
-  { path, body, checks, answer }: Case,
-  { load, settings, na, bare, other }: Sides,
-): Promise<Report> {
-  const connections = settings.connections ?? CONNECTIONS;
-  const request = httpRequest('POST', path, {}, body).toString('base64');
-  function verify(target: Target) {
-    return (seconds: number) => {
-      const plan = { target, connections, seconds, rate: null };
-      return load.ask('verifications', { plan, request, answer });
-    };
+  for (const { path, body, checks, answer } of cases) {
+    const request = httpRequest('POST', path, {}, body).toString('base64');
+    const verify = (target: Target) => (seconds: number) =>
+      load.ask('repeat', { plan: { target, connections, seconds, rate: null }, request, answer });
+    const standings = await contest(
+      [
+        { name: 'NA', run: verify(na) },
+        { name: 'bare', run: verify(bare) },
+        ...(other ? [{ name: OTHER, run: verify(other) }] : []),
+      ],
+      { ...settings, progress: (line) => settings.progress(`${path}, ${line}`) },
+    );
+    const [ours, ...against] = standings as [Measured, ...Measured[]];
+    const size = `${Buffer.byteLength(body).toLocaleString('en')} bytes`;
+    reports.push({
+      benchmark: `verifications POST ${path}`,
+      about: `${size}, Ed25519 checks: ${checks.length}; ${connections} connections, closed loop`,
+      lines: standings.map(lineOf),
+      comparisons: against.map((each) => compare(ours, each, null)),
+      notes: [...busyClientNotes(standings), ...starvedNotes(standings)],
+    });
   }
-  const [ours, theirs, others] = (await contest(
-    [
-      { name: 'NA', run: verify(na) },
-      { name: 'bare', run: verify(bare) },
-      ...(other ? [{ name: OTHER, run: verify(other) }] : []),
-    ],
-    { ...settings, progress: (line) => settings.progress(`${path}, ${line}`) },
-  )) as [Measured, Measured, Measured | undefined];
-
-  const all = [ours, theirs, ...(others ? [others] : [])];
-  const size = `${Buffer.byteLength(body).toLocaleString('en')} bytes`;
-  return {
-    benchmark: `verifications POST ${path}`,
-    about: `${size}, Ed25519 checks: ${checks.length}; ${connections} connections, closed loop`,
-    lines: all.map(lineOf),
-    comparisons: [compare(ours, theirs, null), ...(others ? [compare(ours, others, null)] : [])],
-    notes: [...busyClientNotes(all), ...starvedNotes(all)],
-  };
+  return reports;
 }
 
 /** The authority's answer, which must be positive: records that it refuses would skip most of the work. */
@@ -109,14 +87,10 @@ async function acceptedAnswer(url: string, body: string): Promise<string> {
 
 export function verificationRequests(): Omit<Case, 'answer'>[] {
   const [alpha, beta, gamma] = [issuerNamed('alpha'), issuerNamed('beta'), issuerNamed('gamma')];
-  const agreement = agreementBetween(alpha, beta);
   return [
-    agreementRequest(alpha, beta, agreement),
-    decisionRequest(alpha, agreement),
+    agreementRequest(alpha, beta, agreementBetween(alpha, beta)),
     evidenceRequest(alpha),
-    disclosureRequest(alpha, agreement),
     consensusRequest(alpha, [alpha, beta, gamma]),
-    intentRequest(alpha, beta),
   ];
 }
 
@@ -152,27 +126,6 @@ function agreementRequest(offerer: Issuer, responder: Issuer, agreement: Agreeme
   };
 }
 
-function decisionRequest(operator: Issuer, agreement: AgreementRecord) {
-  const [capability = ''] = CAPABILITIES;
-  const request = {
-    requested_capability: capability,
-    context: {
-      context_id: null,
-      context_freshness_seq: 0,
-      requester_sovereign_id: null,
-      provider_sovereign_id: null,
-    },
-  };
-  const decision = built(
-    buildBoundaryDecision(operator, agreement, request, () => null, verifySignature),
-  );
-  return {
-    path: '/boundary/verify',
-    body: jsonText({ decision, operator_public_keys: [operator.signer.publicKey] }),
-    checks: [singleCheck(operator, decision)],
-  };
-}
-
 function evidenceRequest(issuer: Issuer) {
   const evidence = evidenceAbout(issuer, 'beta');
   const [signature] = evidence.signatures as [SignatureItem];
@@ -180,24 +133,6 @@ function evidenceRequest(issuer: Issuer) {
     path: VERIFICATION_PATH,
     body: verificationBody(issuer, evidence),
     checks: [check(issuer, signedText(evidence), signature)],
-  };
-}
-
-function disclosureRequest(issuer: Issuer, agreement: AgreementRecord) {
-  const commitment = built(
-    buildCommitment(issuer, agreement, CAPABILITIES, true, () => null, verifySignature),
-  );
-  const [capability = ''] = CAPABILITIES;
-  const proof = proveMembership(
-    { commitmentId: commitment.commitment_id, capability, capabilities: CAPABILITIES, prover: 'b' },
-    issuer.uuid(),
-    issuer.now,
-    SHA256,
-  );
-  return {
-    path: '/disclosure/verify',
-    body: jsonText({ proof, commitment, issuer_public_keys: [issuer.signer.publicKey] }),
-    checks: [singleCheck(issuer, commitment)],
   };
 }
 
@@ -236,36 +171,6 @@ function consensusRequest(assembler: Issuer, validators: readonly Issuer[]) {
       singleCheck(assembler, proof),
       ...validators.map((issuer, index) => singleCheck(issuer, votes[index])),
     ],
-  };
-}
-
-/** Only the signature of the intent is checked. */
-function intentRequest(licensor: Issuer, agent: Issuer) {
-  const policy = buildLicensePolicy(licensor, {
-    licensee_sovereign_id: agent.sovereignId,
-    allowed_source_ids: ['climate', 'traffic'],
-    allowed_access_types: ['read', 'derive'],
-    max_volume_bytes_per_session: 1_000_000,
-    prohibited_classification_tags: ['secret'],
-    valid_from: formatInstant(licensor.now - 2 * DAY),
-    valid_until: formatInstant(licensor.now + DAY),
-  });
-  const sources = ['climate', 'traffic'].map((id) => ({
-    source_id: id,
-    source_type: 'public',
-    owner_sovereign_id: licensor.sovereignId,
-    classification_tags: ['internal'],
-  }));
-  const intent = buildAccessIntent(agent, {
-    sources,
-    access_types: ['read'],
-    decision_id: null,
-    estimated_volume_bytes: 5000,
-  });
-  return {
-    path: '/data-usage/verify',
-    body: jsonText({ intent, policy, agent_public_keys: [agent.signer.publicKey] }),
-    checks: [singleCheck(agent, intent)],
   };
 }
 

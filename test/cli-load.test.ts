@@ -1,6 +1,6 @@
 /** The commands of `npm run load` against real servers. */
 import assert from 'node:assert/strict';
-import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -111,30 +111,15 @@ suite('a fleet', { concurrency: false }, () => {
     assert.deepEqual([more.code, more.stderr], [2, 'mesh-na: The fleet has only 25 nodes\n']);
   });
 
-  test('is measured at several rates, with a table, CSV and a drawing', async () => {
+  test('is measured at several rates', async () => {
     await using scratch = scratchFolder();
-    const [fleet, csv, svg] = ['fleet', 'curve.csv', 'curve.svg'].map((name) =>
-      join(scratch.path, name),
-    ) as [string, string, string];
+    const fleet = join(scratch.path, 'fleet');
     const na = await authority();
     await prepare(na, fleet, 10);
-    const find = [
-      'find',
-      '--fleet',
-      fleet,
-      '--from',
-      '20',
-      '--highest',
-      '20',
-      ...SHORT,
-      '--connections',
-      '4',
-    ];
-    const files = ['--csv', csv, '--svg', svg];
-    const held = await load(na, [...find, '--slo', 'max=600s', ...files]);
+    const rates = ['--from', '20', '--highest', '20', '--connections', '4'];
+    const find = ['find', '--fleet', fleet, ...rates, ...SHORT];
+    const held = await load(na, [...find, '--slo', 'max=600s']);
     assert.match(held.stdout, /^RATE +REACHED +P50 MS/);
-    assert.match(readFileSync(csv, 'utf8'), /^rate_asked,.*\n20,/);
-    assert.match(readFileSync(svg, 'utf8'), /^<svg xmlns/);
     const missed = await load(na, [...find, '--slo', 'p50=0.001ms']);
     assert.equal(missed.code, 4);
     assert.match(missed.stdout, /No rate meets p50=0.001ms/);
@@ -314,48 +299,17 @@ test('a run that is stopped saves the certificates that it renewed', async () =>
   assert.deepEqual([report, renewed], [null, ['next']]);
 });
 
-suite('requests for other programs', { concurrency: false }, () => {
-  test('are lines in vegeta’s format, signed and accepted', async () => {
-    await using scratch = scratchFolder();
-    const fleet = join(scratch.path, 'fleet');
-    const na = await authority();
-    await prepare(na, fleet, 3);
-    const mix = ['--mix', 'heartbeat=2,crl=1,verify=1'];
-    const { stdout } = await load(na, ['requests', '--fleet', fleet, '--count', '8', ...mix]);
-    const lines = stdout.trimEnd().split('\n');
-    assert.equal(lines.length, 8);
-    for (const line of lines) {
-      const { method, url, body, header } = JSON.parse(line);
-      const headers = Object.entries(header as Record<string, string[]>);
-      const answer = await fetch(url, {
-        method,
-        headers: headers.flatMap(([name, values]) => values.map((value) => [name, value])) as [
-          string,
-          string,
-        ][],
-        ...(body !== undefined && { body: Buffer.from(body, 'base64') }),
-      });
-      assert.equal(answer.status, 200, `${url}: ${await answer.text()}`);
-    }
-  });
-
-  test('are a single body for tools that repeat one', async () => {
-    const na = await authority();
-    const { stdout } = await load(na, ['requests', '--mix', 'verify=1', '--body']);
-    const answer = await fetch(`${na.url}/trust-evidence/verify`, { method: 'POST', body: stdout });
-    assert.equal(((await answer.json()) as { accepted: boolean }).accepted, true);
-  });
-});
-
 suite('wrong usage', { concurrency: false }, () => {
   const nowhere = ['--url', 'http://127.0.0.1:9', '--fleet', '/nonexistent'];
   for (const [args, code, message] of [
     [['run', '--rate', '5', ...nowhere], 3, /has no fleet; run npm run load -- prepare/],
     [['run', ...nowhere], 2, /--rate/],
     [['find', '--slo', 'fast', ...nowhere], 2, /--slo takes objectives/],
-    [['requests', '--mix', 'heartbeat=1'], 2, /Heartbeats need --fleet/],
-    [['requests', '--mix', 'renew=1'], 2, /Renewals need npm run load -- run/],
-    [['requests', '--mix', 'all'], 2, /--mix takes shares of heartbeat, renew, crl, verify/],
+    [
+      ['run', '--rate', '5', '--mix', 'all', ...nowhere],
+      2,
+      /shares of heartbeat, renew, crl, verify/,
+    ],
     [['run', '--rate', '5', '--for', 'long', ...nowhere], 2, /must be a duration/],
     [['run', '--rate', '5', '--for', '0s', ...nowhere], 2, /must be a duration/],
     [['compare', '/nonexistent', '/nonexistent'], 3, /cannot be opened/],

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { DAY } from '../bench/simulated-network.ts';
 import type { Authority } from '../src/authority/authority.ts';
 import { createInviteBatches, listInvites, withdrawInviteBatch } from '../src/authority/invites.ts';
 import { createCertificateNumbers } from '../src/authority/subjects/certificate-numbers.ts';
@@ -25,6 +24,7 @@ import {
   type Received,
   sendSigned,
 } from './support/requests.ts';
+import { DAY } from './support/simulated-network.ts';
 
 const WITHDRAW = '/admin/invites/withdraw';
 

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { otherCertificates } from '../bench/load/commands/place.ts';
-import { curveCsv, curveSvg, findRate, missOf, parseObjectives } from '../bench/load/find.ts';
+import { findRate, missOf, parseObjectives } from '../bench/load/find.ts';
 import { addToFleet, createFleet, type Fleet, readFleet } from '../bench/load/fleet-folder.ts';
 import { KINDS, kindsInTurn, parseMix } from '../bench/load/mix.ts';
 import { compareRuns, differingSettings, readRunReport } from '../bench/load/run-report.ts';
@@ -129,23 +129,6 @@ suite('the search for the highest rate', () => {
   test('ends when the generator is at its limit, because more would say nothing about the service', async () => {
     const { rate, endedByGenerator } = await findRate(search, service(3000, true));
     assert.deepEqual([rate, endedByGenerator], [2000, true]);
-  });
-
-  test('is shown as CSV and as a drawing', async () => {
-    const { attempts } = await findRate(search, service(3000));
-    const [header, ...rows] = curveCsv(attempts).trimEnd().split('\n');
-    assert.match(header ?? '', /^rate_asked,rate_reached,p50_ms,.*,max_ms,failed,holds$/);
-    assert.equal(rows.length, attempts.length);
-    const rates = rows.map((row) => Number(row.split(',')[0]));
-    assert.deepEqual(
-      rates,
-      rates.toSorted((a, b) => a - b),
-    );
-    const svg = curveSvg(attempts, search.objectives);
-    const lines = [...svg.matchAll(/<polyline points="([^"]+)"/g)].map(([, points]) => points);
-    assert.equal(lines.length, 3);
-    for (const line of lines) assert.equal(line?.split(' ').length, attempts.length);
-    assert.doesNotMatch(svg, /NaN|Infinity|undefined/);
   });
 });
 

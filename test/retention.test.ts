@@ -1,7 +1,6 @@
 /** What retention removes, what it never removes, and the answers for removed subjects. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DAY, openSimulatedNetwork } from '../bench/simulated-network.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE } from './support/clock.ts';
 import { networkFolder } from './support/folders.ts';
@@ -18,6 +17,7 @@ import {
   signedByNode,
   type TestNode,
 } from './support/requests.ts';
+import { DAY, openSimulatedNetwork } from './support/simulated-network.ts';
 
 const ONE_DAY_EACH = {
   MESH_RETENTION_CERTIFICATE_DAYS: '30',

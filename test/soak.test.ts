@@ -1,9 +1,9 @@
 /** Thousands of certificates in one process, more than fit in the first blocks of its tables. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openSimulatedNetwork, type SimulatedNode } from '../bench/simulated-network.ts';
 import { SECOND } from './support/clock.ts';
 import { networkFolder } from './support/folders.ts';
+import { openSimulatedNetwork, type SimulatedNode } from './support/simulated-network.ts';
 
 /** The size of a block, and a number of certificates that also fills part of the next one. */
 const BLOCK = 4096;

@@ -110,19 +110,6 @@ export function mixedRequests(nodes: readonly FleetNode[], options: MixOptions) 
   };
 }
 
-/** A target in the form of vegeta's JSON format. */
-export function vegetaTarget({ method, path, headers, body }: LoadRequest, url: string): string {
-  const header = Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name, [value]]),
-  );
-  return jsonText({
-    method,
-    url: url.replace(/\/+$/, '') + path,
-    ...(body !== '' && { body: Buffer.from(body).toString('base64') }),
-    header,
-  });
-}
-
 const DAY = 86_400_000;
 
 /** Dates records a day ahead, so that nothing expires during the run; no rule requires records from the past. */

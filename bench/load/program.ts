@@ -4,12 +4,12 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../../src/base/duration.ts';
 import { OPERATOR } from '../../src/cli/connection/operator.ts';
 import { CA_OPTION, URL_OPTION } from '../../src/cli/connection/server.ts';
-import { asking, examples, NOBODY } from '../../src/cli/kernel/command.ts';
+import { asking, NOBODY } from '../../src/cli/kernel/command.ts';
 import { wholeNumber } from '../../src/cli/kernel/options.ts';
 import { finished, newProgram } from '../../src/cli/program.ts';
+import { KINDS, type Mix, parseMix } from './mix.ts';
 
 const MIX = 'heartbeat=95,renew=1,crl=3,verify=1';
-const STREAMED_MIX = 'heartbeat=95,crl=4,verify=1';
 
 export function buildLoadProgram(): Command {
   const load = newProgram('load').description(
@@ -47,12 +47,10 @@ export function buildLoadProgram(): Command {
     .requiredOption('--slo <objectives>', 'such as p99=50ms or p50=5ms,p99.9=100ms')
     .option('--from <rate>', 'the first rate to try', wholeNumber(1_000_000), 1000)
     .option('--highest <rate>', 'the highest rate to try', wholeNumber(1_000_000), 200_000)
-    .option('--csv <file>', 'save the latency at each rate as CSV')
-    .option('--svg <file>', 'save a drawing of it')
     .action(async (options) => (await import('./commands/run.ts')).runFind(options));
   addMeasuring(find, { for: '10s', warmUp: '2s' }, [
     'npm run load -- find --fleet ./fleet --slo p99=50ms',
-    'npm run load -- find --fleet ./fleet --slo p99=50ms --csv curve.csv --svg curve.svg',
+    'npm run load -- find --fleet ./fleet --slo p99=50ms --for 60s --json > curve.json',
   ]);
 
   const storm = load
@@ -73,24 +71,6 @@ export function buildLoadProgram(): Command {
     .addOption(yesOption())
     .action(async (options) => (await import('./commands/run.ts')).runStorm(options));
   asking(storm, NOBODY, ['npm run load -- storm --fleet ./fleet --nodes 100000 --within 1s']);
-
-  load
-    .command('requests')
-    .description("print signed requests for another program, as JSON lines in vegeta's format")
-    .option('--fleet <folder>', 'folder of the fleet; not needed for crl and verify')
-    .addOption(URL_OPTION)
-    .addOption(mixOption('shares of heartbeat, crl and verify', STREAMED_MIX))
-    .option('--bulletins', 'heartbeats ask for the bulletin')
-    .option('--count <count>', 'how many (default: until the reader ends)', wholeNumber())
-    .option('--body', 'print only the body of a single request, for programs that repeat one')
-    .addHelpText(
-      'after',
-      examples([
-        'npm run load -- requests --fleet ./fleet | vegeta attack -format=json -lazy -rate=1000 -duration=30s',
-        'npm run load -- requests --mix verify=1 --body > verify.json',
-      ]),
-    )
-    .action(async (options) => (await import('./commands/requests.ts')).runRequests(options));
 
   const compare = load
     .command('compare')
@@ -139,8 +119,18 @@ function fleetOption(): Option {
   return new Option('--fleet <folder>', 'folder of the fleet').default('./fleet');
 }
 
-function mixOption(text = 'shares of heartbeat, renew, crl and verify', fallback = MIX): Option {
-  return new Option('--mix <shares>', text).default(fallback);
+function mixOption(): Option {
+  return new Option('--mix <shares>', 'shares of heartbeat, renew, crl and verify')
+    .argParser(mixOf)
+    .default(mixOf(MIX), MIX);
+}
+
+function mixOf(text: string): Mix {
+  const mix = parseMix(text);
+  if (mix !== null) return mix;
+  throw new InvalidArgumentError(
+    `It must be shares of ${KINDS.join(', ')}, such as heartbeat=95,crl=5.`,
+  );
 }
 
 function yesOption(): Option {

@@ -1,12 +1,7 @@
 /** A fleet that renews its certificates for years, while some nodes leave and others join. */
 import assert from 'node:assert/strict';
-import {
-  DAY,
-  HOUR,
-  openSimulatedNetwork,
-  type SimulatedNode,
-} from '../../bench/simulated-network.ts';
 import { networkFolder } from './folders.ts';
+import { DAY, HOUR, openSimulatedNetwork, type SimulatedNode } from './simulated-network.ts';
 
 const FLEET = 20;
 /** How often a node leaves and another one joins. */

@@ -5,7 +5,6 @@ import { certificatesIn, publicClient } from '../../../src/cli/connection/server
 import { EXIT, failure, onLocalFiles, usageFailure } from '../../../src/cli/kernel/errors.ts';
 import type { GenesisBlock } from '../../../src/protocol/records/genesis.ts';
 import { type Fleet, readFleet } from '../fleet-folder.ts';
-import { KINDS, type Mix, parseMix } from '../mix.ts';
 import type { Place } from '../requests.ts';
 import { readMetrics } from '../service-metrics.ts';
 
@@ -70,10 +69,4 @@ export function fleetIn(folder: string): Fleet {
   if (fleet !== null && fleet.nodes.length > 0) return fleet;
   const message = `${folder} has no fleet; run npm run load -- prepare --fleet ${folder}`;
   throw failure(EXIT.unusable, 'local_files', message);
-}
-
-export function mixOf(text: string): Mix {
-  const mix = parseMix(text);
-  if (mix !== null) return mix;
-  throw usageFailure(`--mix takes shares of ${KINDS.join(', ')}, such as heartbeat=95,crl=5`);
 }

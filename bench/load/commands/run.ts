@@ -2,18 +2,18 @@
 import { availableParallelism } from 'node:os';
 import { type OperatorOptions, operatorClient } from '../../../src/cli/connection/operator.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from '../../../src/cli/kernel/errors.ts';
-import { saveFile } from '../../../src/cli/kernel/files.ts';
 import { asJson, printNote, printNotice, printResult } from '../../../src/cli/kernel/output.ts';
 import { whileWaiting } from '../../../src/cli/kernel/terminal.ts';
 import { stopSignal } from '../../../src/cli/service/stop-request.ts';
-import { curveCsv, curveSvg, findRate, parseObjectives } from '../find.ts';
+import { findRate, parseObjectives } from '../find.ts';
 import { addToFleet, createFleet, type Fleet, readFleet, signingNode } from '../fleet-folder.ts';
 import { HIGHEST_RATE_OF_A_NODE, measure } from '../measure.ts';
+import type { Mix } from '../mix.ts';
 import { prepareFleet } from '../prepare.ts';
 import type { Place } from '../requests.ts';
 import { prepareReturn } from '../returning-fleet.ts';
 import type { RunReport } from '../run-report.ts';
-import { fleetIn, type GuardOptions, mixOf, permittedNetwork, placeOf } from './place.ts';
+import { fleetIn, type GuardOptions, permittedNetwork, placeOf } from './place.ts';
 import { foundText, reportText, stormText } from './text.ts';
 
 interface PrepareOptions extends OperatorOptions, GuardOptions {
@@ -24,7 +24,7 @@ interface PrepareOptions extends OperatorOptions, GuardOptions {
 
 interface MeasuringOptions extends GuardOptions {
   readonly fleet: string;
-  readonly mix: string;
+  readonly mix: Mix;
   readonly bulletins?: boolean;
   readonly sessions?: boolean;
   readonly connections: number;
@@ -42,8 +42,6 @@ interface FindOptions extends MeasuringOptions {
   readonly slo: string;
   readonly from: number;
   readonly highest: number;
-  readonly csv?: string;
-  readonly svg?: string;
 }
 
 interface StormOptions extends GuardOptions {
@@ -118,7 +116,7 @@ export async function runLoad(options: RunOptions): Promise<void> {
   const { fleet: folder, rate } = options;
   const place = placeOf(options);
   const fleet = fleetIn(folder);
-  assertLargeEnough(fleet, options, rate);
+  assertLargeEnough(fleet, rate);
   await permittedNetwork(options, place, fleet);
   const report = await whileWaiting('Measuring', () =>
     measured(options, place, rate, stopSignal()),
@@ -127,7 +125,7 @@ export async function runLoad(options: RunOptions): Promise<void> {
 }
 
 export async function runFind(options: FindOptions): Promise<void> {
-  const { fleet: folder, slo, from, highest, csv, svg } = options;
+  const { fleet: folder, slo, from, highest } = options;
   const objectives = parseObjectives(slo);
   if (objectives === null) {
     throw usageFailure(
@@ -136,17 +134,14 @@ export async function runFind(options: FindOptions): Promise<void> {
   }
   const place = placeOf(options);
   const fleet = fleetIn(folder);
-  assertLargeEnough(fleet, options, Math.min(from, highest));
-  const most = Math.min(highest, highestRate(fleet, options));
+  assertLargeEnough(fleet, Math.min(from, highest));
+  const most = Math.min(highest, highestRate(fleet));
   await permittedNetwork(options, place, fleet);
   const stopped = stopSignal();
   const found = await findRate({ objectives, from, highest: most }, async (rate) => {
     if (!options.json) printNote(`Trying ${rate} requests/s.`);
     return whileWaiting('Measuring', () => measured(options, place, rate, stopped));
   });
-  const overwriting = { isSecret: false, overwrites: true };
-  if (csv !== undefined) saveFile(csv, curveCsv(found.attempts), overwriting);
-  if (svg !== undefined) saveFile(svg, curveSvg(found.attempts, objectives), overwriting);
   printResult(options, asJson(found), foundText(found, slo));
   if (found.rate === null) throw failure(EXIT.refused, 'objective_missed', '');
 }
@@ -187,7 +182,7 @@ async function measured(
     url: options.url,
     place,
     fleet,
-    mix: mixOf(mix),
+    mix,
     bulletins,
     sessions,
     rate,
@@ -208,13 +203,12 @@ function defaultThreads(): number {
   return Math.min(availableParallelism(), MOST_SIGNING_THREADS);
 }
 
-function highestRate(fleet: Fleet, options: MeasuringOptions): number {
-  mixOf(options.mix);
+function highestRate(fleet: Fleet): number {
   return fleet.nodes.length * HIGHEST_RATE_OF_A_NODE;
 }
 
-function assertLargeEnough(fleet: Fleet, options: MeasuringOptions, rate: number): void {
-  const highest = highestRate(fleet, options);
+function assertLargeEnough(fleet: Fleet, rate: number): void {
+  const highest = highestRate(fleet);
   if (rate <= highest) return;
   const nodes = Math.ceil(rate / HIGHEST_RATE_OF_A_NODE);
   throw usageFailure(

@@ -8,18 +8,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command, Option } from 'commander';
 import type { Page } from 'playwright-core';
+import { seed } from '../bench/seed.ts';
 import { systemRuntime } from '../src/base/runtime.ts';
 import { commandReference } from '../src/cli/command-reference.ts';
 import { wholeNumber } from '../src/cli/kernel/options.ts';
 import { buildProgram } from '../src/cli/program.ts';
 import { ACTIONS, PAGES } from '../src/console/registry.ts';
-import { startTestAuthority, type TestAuthority } from '../test/support/authority.ts';
-import { NARROW, startBrowser, type TestBrowser } from '../test/support/browser.ts';
-import { MINUTE, testClock } from '../test/support/clock.ts';
-import { startTestConsole } from '../test/support/console.ts';
-import { makeNetworkFolder } from '../test/support/folders.ts';
-import { type PageAddress, pageAddresses } from '../test/support/page-addresses.ts';
-import { get, operate } from '../test/support/requests.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { NARROW, startBrowser, type TestBrowser } from './support/browser.ts';
+import { MINUTE, testClock } from './support/clock.ts';
+import { startTestConsole } from './support/console.ts';
+import { makeNetworkFolder } from './support/folders.ts';
+import { type PageAddress, pageAddresses } from './support/page-addresses.ts';
+import { get, operate } from './support/requests.ts';
 import {
   fillNetwork,
   foundingTime,
@@ -28,9 +29,7 @@ import {
   SAMPLE_NETWORKS,
   type SampleNetwork,
   type SampleSubjects,
-} from '../test/support/sample-networks.ts';
-import { CONSOLE_SCENES, type ConsoleScene } from './console-scenes.ts';
-import { seed } from './seed.ts';
+} from './support/sample-networks.ts';
 
 const THEMES = ['light', 'dark'] as const;
 const WIDTHS = [NARROW, 768, 1280] as const;
@@ -88,11 +87,9 @@ async function drawAll(
       const named = ({ name: each }: { readonly name: string }) => each.startsWith(only);
       await drawSite(browser, na.url, pageAddresses(subjects).filter(named), target, height);
       const pages = (await consoleAddresses(na)).filter(named);
-      const scenes = CONSOLE_SCENES.filter(named);
-      if (pages.length + scenes.length === 0) continue;
+      if (pages.length === 0) continue;
       await using console = await startTestConsole(na);
       await drawSite(browser, console.url, pages, target, height);
-      for (const scene of scenes) await drawScene(browser, na, scene, target, height);
     }
   } finally {
     await browser.close();
@@ -126,22 +123,6 @@ async function drawSite(
     const address = new URL(`.${path}`, root).href;
     for (const { look, file } of looksOf(name, target)) await draw(page, address, look, file, most);
   }
-}
-
-/** Draws a scene that an address alone does not reach. */
-async function drawScene(
-  browser: TestBrowser,
-  na: TestAuthority,
-  { name, console: options, reach }: ConsoleScene,
-  target: string,
-  most: number,
-): Promise<void> {
-  await using console = await startTestConsole(na, options?.(na));
-  await using visit = await browser.visit(console.url, { isApart: true });
-  const { page } = visit;
-  await page.waitForURL(/\/nodes$/);
-  if (!(await reach(page, na))) return;
-  for (const { look, file } of looksOf(name, target)) await photograph(page, look, file, most);
 }
 
 interface Look {
@@ -215,26 +196,16 @@ function whenDone(na: TestAuthority, dataDir: string): AsyncDisposable {
   };
 }
 
+/** The full page, unless it is very long; at least one screen. */
 async function draw(
   page: Page,
   url: string,
-  look: Look,
-  file: string,
-  most: number,
-): Promise<void> {
-  await page.setViewportSize({ width: look.width, height: Math.min(most, 800) });
-  await page.goto(url, { waitUntil: 'load' });
-  await photograph(page, look, file, most);
-}
-
-/** The full page, unless it is very long; at least one screen. */
-async function photograph(
-  page: Page,
   { theme, width }: Look,
   file: string,
   most: number,
 ): Promise<void> {
   await page.setViewportSize({ width, height: Math.min(most, 800) });
+  await page.goto(url, { waitUntil: 'load' });
   await page.emulateMedia({ colorScheme: theme });
   const whole = await page.evaluate<number>('document.documentElement.scrollHeight');
   const clip = { x: 0, y: 0, width, height: Math.min(most, whole) };

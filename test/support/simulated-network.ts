@@ -3,20 +3,19 @@
  * network in minutes. Proofs count as verified; everything after them is real.
  */
 
-import { openAuthority } from '../src/authority/open.ts';
-import { SEED_BYTES, signerFromSeed } from '../src/base/crypto/ed25519.ts';
-import { type Runtime, systemRuntime } from '../src/base/runtime.ts';
-import { createAuthoritySigner, heldHere } from '../src/base/signer/authority-signer.ts';
-import type { Prepared } from '../src/protocol/contract/calls.ts';
-import type { OperatorClaim } from '../src/protocol/contract/claims.ts';
-import { createDocumentPublisher } from '../src/protocol/contract/publications.ts';
-import { soleSigner } from '../src/protocol/records/signed-record.ts';
-import { openLmdbStore } from '../src/store/lmdb/store.ts';
-import { unsignedGenesis } from '../test/support/unsigned-genesis.ts';
+import { openAuthority } from '../../src/authority/open.ts';
+import { SEED_BYTES, signerFromSeed } from '../../src/base/crypto/ed25519.ts';
+import { type Runtime, systemRuntime } from '../../src/base/runtime.ts';
+import { createAuthoritySigner, heldHere } from '../../src/base/signer/authority-signer.ts';
+import type { Prepared } from '../../src/protocol/contract/calls.ts';
+import type { OperatorClaim } from '../../src/protocol/contract/claims.ts';
+import { createDocumentPublisher } from '../../src/protocol/contract/publications.ts';
+import { soleSigner } from '../../src/protocol/records/signed-record.ts';
+import { openLmdbStore } from '../../src/store/lmdb/store.ts';
+import { unsignedGenesis } from './unsigned-genesis.ts';
 
 export const HOUR = 3_600_000;
 export const DAY = 24 * HOUR;
-export const WEEK = 7 * DAY;
 
 export interface SimulatedNode {
   readonly publicKey: string;
