@@ -104,6 +104,12 @@ test('nodes get names from their invites, are renamed, and are found', async () 
     stdout,
     /^name {10}db 1\nlabels {8}a=b, zone=eu=1\nhost name {5}host-2 \(as reported\)$/m,
   );
+  for (const given of ['db 1', second, second.slice(0, 12)]) {
+    const listed = await answer('certificate', 'list', '--key', given);
+    assert.deepEqual([listed.count, listed.certificates[0].cert_id], [1, cert_id]);
+    const doomed = await answer('certificate', 'revoke', '--key', given, '--dry-run');
+    assert.equal(doomed.certificates[0].cert_id, cert_id);
+  }
   assert.equal((await answer(...set, '--no-name')).name, undefined);
   const entries = await answer('audit', 'show', '--type', 'node_described', '--subject', 'db 1');
   assert.equal(entries.entries.length, 1);

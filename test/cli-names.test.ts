@@ -10,9 +10,10 @@ import { endOf } from './support/failed-command.ts';
 const ALONE = [
   'init',
   'serve',
-  'connect',
   'doctor',
   'completion',
+  'status',
+  'connect',
   'console',
   'events',
   'history',

@@ -203,7 +203,7 @@ suite('a record in a file', () => {
     const network = makeNetworkFolder().folder;
     t.after(() => rmSync(network, { recursive: true, force: true }));
     const keyFile = join(network, 'keys', 'operator-standard.key');
-    const profile = ['--key-file', keyFile, '--profile', 'old'];
+    const profile = ['--key-file', keyFile, '--profile', 'old', '--offline'];
     const saved = await runCommand([...connect, ...profile], { XDG_CONFIG_HOME: folder });
     assert.equal(saved.code, EXIT.done, saved.stderr);
     const treaty = save('later.json', sovereign('alpha', countedKey(2)).treaty(now, beta));

@@ -325,7 +325,7 @@ suite('an operator signs for one authority, regardless of what a server claims t
   test('that of a profile, which only --force changes', async () => {
     const connect = ['connect', hostile.url, '--key-file', keyFile, '--profile', 'far', ...config];
     const key = ['--authority-key', alpha.na.publicKey];
-    const saved = await runCommand([...connect, ...key, '--json']);
+    const saved = await runCommand([...connect, ...key, '--offline', '--json']);
     assert.equal(saved.code, EXIT.done, saved.stderr);
     const { file, authority_key } = JSON.parse(saved.stdout);
     assert.equal(authority_key, alpha.na.publicKey);

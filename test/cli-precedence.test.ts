@@ -23,7 +23,7 @@ async function connect(url: string, profile: string) {
   const saved = await runCommand(
     [
       ...['connect', url, '--key-file', keyFile, '--authority-key', na.audience],
-      ...['--profile', profile],
+      ...['--profile', profile, '--offline'],
     ],
     environment,
   );

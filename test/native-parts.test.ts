@@ -49,7 +49,7 @@ suite('commands that use no authority’s state load no native code', { concurre
     ['node', 'join', '--help'],
     ['no-such-command'],
     ['node', 'keygen', '--node-dir', join(scratch, 'node')],
-    [...connect, '--key-file', operatorKey],
+    [...connect, '--key-file', operatorKey, '--offline'],
   ]) {
     test(args.slice(0, 2).join(' '), async () => {
       const ended = await run(args);

@@ -11,7 +11,7 @@ import {
   type OperatorClient,
   type OperatorClientOptions,
 } from '../../client/operator-client.ts';
-import { readGenesisBlock } from '../../protocol/records/genesis.ts';
+import { type GenesisBlock, readGenesisBlock } from '../../protocol/records/genesis.ts';
 import { FILES } from '../../server/config/data-folder.ts';
 import { DATA_DIR, JSON_OPTION, type OptionsIn, option } from '../kernel/command.ts';
 import { EXIT, failure, noteSignature, onLocalFiles, usageFailure } from '../kernel/errors.ts';
@@ -25,7 +25,7 @@ import {
   followProfile,
   profileOption,
 } from './profiles.ts';
-import { REACH, serverOf } from './server.ts';
+import { publicClient, REACH, serverOf } from './server.ts';
 import { agentKey } from './ssh-agent.ts';
 
 const KEY_ID_OPTION = option('--key-id <id>', 'id of the operator key to sign with', {
@@ -63,8 +63,10 @@ export const OPERATOR = {
 } as const;
 
 export type OperatorOptions = OptionsIn<typeof OPERATOR.options> & {
-  /** From the profile, if one is used. */
+  /** The profile that is used, if any, and what comes from it. */
+  readonly usedProfile?: string;
   readonly authorityKey?: string;
+  readonly rootKey?: string;
   /** The key in ssh-agent, if the agent signs. */
   readonly agentSigner?: SigningKey;
 };
@@ -85,10 +87,12 @@ export function operatorClient(options: OperatorOptions): OperatorClient {
 /** What a client for these options signs with, and where it sends requests. */
 export function operatorSigning(options: OperatorOptions): OperatorClientOptions {
   const { keyId } = options;
+  // Without a data folder and a profile, this is the problem, rather than the missing key file.
+  const audience = audienceOf(options);
   const keyFile = options.agentSigner === undefined ? keyFileOf(options) : null;
   const key = options.agentSigner ?? keyIn(keyFile ?? '');
   noteSignature({ keyId, publicKey: key.publicKey, keyFile, dataDir: options.dataDir });
-  return { ...serverOf(options), keyId, key, audience: audienceOf(options) };
+  return { ...serverOf(options), keyId, key, audience };
 }
 
 function keyIn(file: string): SigningKey {
@@ -98,12 +102,32 @@ function keyIn(file: string): SigningKey {
 /** The authority that requests are signed for. It is never taken from the server's own answer. */
 function audienceOf({ authorityKey, dataDir }: OperatorOptions): string {
   if (authorityKey !== undefined) return authorityKey;
-  const path = join(dataDir, FILES.genesis);
-  const genesis = onLocalFiles(() => readSaved(path, readGenesisBlock, 'a genesis'));
+  const genesis = genesisIn(dataDir);
   if (genesis !== null) return genesis.network_authority.public_key;
   const cure = 'give the --data-dir of the authority, or run mesh-na connect';
-  const message = `${path} does not exist, so the authority key is not known; ${cure}`;
+  const message = `${genesisPath(dataDir)} does not exist, so the authority key is not known; ${cure}`;
   throw failure(EXIT.unusable, 'local_files', message);
+}
+
+/** What another machine has to be told of this authority, as options; what is not known is a placeholder. */
+export async function introduction(options: OperatorOptions) {
+  const { url, dataDir, rootKey } = options;
+  const isLocal = options.authorityKey === undefined;
+  const root = isLocal ? genesisIn(dataDir)?.root_public_key : rootKey;
+  const { endpoint } = await publicClient(options)
+    .readSovereign()
+    .catch(() => ({ endpoint: url }));
+  // The line is to be pasted into a shell.
+  const address = /^https?:\/\/[\w.:[\]/-]+$/.test(endpoint) ? endpoint : url;
+  return { url: address, authorityKey: audienceOf(options), rootKey: root ?? '<root key>' };
+}
+
+function genesisPath(dataDir: string): string {
+  return join(dataDir, FILES.genesis);
+}
+
+function genesisIn(dataDir: string): GenesisBlock | null {
+  return onLocalFiles(() => readSaved(genesisPath(dataDir), readGenesisBlock, 'a genesis'));
 }
 
 function keyFileOf({ keyFile, dataDir, keyId }: OperatorOptions): string {
@@ -119,7 +143,7 @@ function keyFileOf({ keyFile, dataDir, keyId }: OperatorOptions): string {
  */
 async function applyProfile(command: Command): Promise<void> {
   const { profile: name, dataDir, configHome } = command.opts();
-  if (name === undefined && existsSync(join(dataDir, FILES.genesis))) return;
+  if (name === undefined && existsSync(genesisPath(dataDir))) return;
   const profile = chosenProfile(configHome, name);
   if (profile === null) return;
   const isNamed = command.getOptionValueSource('profile') === 'cli';
@@ -130,8 +154,9 @@ async function applyProfile(command: Command): Promise<void> {
     ca: profile.ca_file,
   });
   const place = { configHome, name: name ?? DEFAULT_PROFILE };
-  const { authority_key } = await followProfile(place, profile, command.opts() as OperatorOptions);
-  fillIn(command, [], { authorityKey: authority_key });
+  const followed = await followProfile(place, profile, command.opts() as OperatorOptions);
+  const { authority_key: authorityKey, root_key: rootKey } = followed;
+  fillIn(command, [], { authorityKey, rootKey, usedProfile: place.name });
 }
 
 /** Leaves options from the sources that come first; what the profile does not have stays, too. */

@@ -1,6 +1,6 @@
 /** Profiles of remote authorities, in the user's configuration folder, and how they follow from one key to the next [authority-keys-7]. */
 
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { InvalidArgumentError } from 'commander';
@@ -86,10 +86,31 @@ export function saveProfile(
   return path;
 }
 
+/** All profiles with their names, in order. */
+export function readProfiles(configHome: string | undefined): (readonly [string, Profile])[] {
+  const folder = profilesFolder(configHome);
+  const files = existsSync(folder) ? readdirSync(folder) : [];
+  const names = files.flatMap((file) => /^(.+)\.json$/.exec(file)?.[1] ?? []);
+  return names.sort().flatMap((name) => {
+    const profile = readProfile(configHome, name);
+    return profile === null ? [] : [[name, profile] as const];
+  });
+}
+
+/** Returns the path of its file. */
+export function removeProfile(configHome: string | undefined, name: string): string {
+  const path = profilePath(configHome, name);
+  rmSync(path);
+  return path;
+}
+
 function profilePath(configHome: string | undefined, name: string): string {
+  return join(profilesFolder(configHome), `${name}.json`);
+}
+
+function profilesFolder(configHome: string | undefined): string {
   // The XDG Base Directory Specification says to treat an empty variable as unset.
-  const home = configHome || join(homedir(), '.config');
-  return join(home, 'mesh-na', 'profiles', `${name}.json`);
+  return join(configHome || join(homedir(), '.config'), 'mesh-na', 'profiles');
 }
 
 /** Follows a document of authority keys; with a genesis, which must be verified, it decides what is in force. */

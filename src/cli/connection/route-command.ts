@@ -21,7 +21,7 @@ import {
 } from '../kernel/command.ts';
 import { type Delivery, deliver, type RecordOptions } from '../kernel/deliver.ts';
 import { readJsonFiles } from '../kernel/files.ts';
-import { type Kind, onlyId } from '../kernel/ids.ts';
+import { idArgument, type Kind, onlyId } from '../kernel/ids.ts';
 import { type ListOptions, listOptions, printList } from '../kernel/list.ts';
 import { collectAs, jsonObject, publicKey, wholeNumber } from '../kernel/options.ts';
 import { type Line, printResult } from '../kernel/output.ts';
@@ -32,8 +32,11 @@ import { ANYONE, publicClient, type Reach } from './server.ts';
 /** Where a command finds members: in JSON files, which come first among its arguments, or as values. */
 export interface Inputs<File extends PropertyKey, Value extends PropertyKey> {
   readonly files?: { readonly [Member in File]: readonly [syntax: string, about: string] };
-  readonly values?: { readonly [Member in Value]: Shown | Option };
+  readonly values?: { readonly [Member in Value]: Offered };
 }
+
+/** A member is offered as an option or argument, or as an id of this kind, which is expanded. */
+type Offered = Shown | Option | Kind;
 
 /** The inputs of a command as its arguments and options, and how they are read. */
 export function inputsOf<
@@ -88,7 +91,7 @@ interface RouteForm<
     answer: AnswerOf<Api[Name]>,
     sent: Sent<Name>,
     options: OptionsIn<Own> & OperatorOptions & RecordOptions,
-  ) => void;
+  ) => void | Promise<void>;
   /** Any other answer as text. */
   readonly text?: (
     answer: AnswerOf<Api[Name]>,
@@ -115,14 +118,29 @@ export function routeCommand<
     async run(_, __, command) {
       const options = command.opts<OptionsIn<Own> & OperatorOptions & RecordOptions>();
       const given = await inputs.read(command);
-      const sent = (await form.sent?.(given, options, command.args)) ?? (given as Sent<Name>);
+      const named = (await form.sent?.(given, options, command.args)) ?? (given as Sent<Name>);
+      const sent = { ...named, ...(await wholeIds(options, form.values ?? {}, named)) };
       const answer = await operationAs(options, name)(sent as JsonObject);
-      const read = answer as AnswerOf<Api[Name]>;
-      if (record !== undefined) deliver(options, answer, record(read, sent, options));
-      else if (form.show !== undefined) form.show(read, sent, options);
-      else printResult(options, answer, form.text?.(read, sent, options) ?? []);
+      const typed = answer as AnswerOf<Api[Name]>;
+      if (record !== undefined) deliver(options, answer, record(typed, sent, options));
+      else if (form.show !== undefined) await form.show(typed, sent, options);
+      else printResult(options, answer, form.text?.(typed, sent, options) ?? []);
     },
   });
+}
+
+/** The ids among the values, each expanded. */
+async function wholeIds(options: Reach, values: object, given: object): Promise<JsonObject> {
+  const ids: Record<string, string> = {};
+  for (const [member, offered] of Object.entries<Offered>(values as never)) {
+    if (typeof offered !== 'string') continue;
+    ids[member] = await resolveId(
+      options,
+      offered,
+      (given as Record<string, string>)[member] ?? '',
+    );
+  }
+  return ids;
 }
 
 /** The row of a list: the members of its one list. */
@@ -239,11 +257,12 @@ export type Shown = readonly [
 /** Members as options of a command, or as arguments after those that it has already. */
 export function routeOptions<Declared extends Operation, Name extends keyof SentOf<Declared>>(
   operation: Declared,
-  shown: { readonly [Offered in Name]: Shown | Option },
+  shown: { readonly [Member in Name]: Offered },
 ) {
   const members = membersOf(operation);
-  const places = Object.entries<Shown | Option>(shown).map(([name, each]) => {
+  const places = Object.entries<Offered>(shown).map(([name, each]) => {
     if (each instanceof Option) return { name, place: each };
+    if (typeof each === 'string') return { name, place: idArgument(each) };
     const member = members.find((declared) => declared.name === name) as Member;
     return { name, place: placeOf({ ...member, schema: withoutNull(member.schema) }, each) };
   });

@@ -66,6 +66,31 @@ export function publicClient(options: Reach): PublicClient {
   return createPublicClient(serverOf(options));
 }
 
+const MOST_METRICS_BYTES = 16 * 1024 * 1024;
+const METRICS_MS = 10_000;
+
+/** The first value of a metric; null if `/metrics`, which may be hidden, does not show it. */
+export async function metricOf(
+  { url, ca }: Pick<Reach, 'url' | 'ca'>,
+  name: string,
+): Promise<number | null> {
+  const text = await metricsText(url, httpFetch(ca));
+  const line = text?.split('\n').find((each) => each.startsWith(`${name} `));
+  return line === undefined ? null : Number(line.slice(name.length));
+}
+
+/** What `/metrics` shows; null if it may not be read from here. */
+export async function metricsText(url: string, fetch: Fetch): Promise<string | null> {
+  try {
+    const signal = AbortSignal.timeout(METRICS_MS);
+    const request = { method: 'GET', headers: {}, redirect: 'error', signal } as const;
+    const answer = await fetch(`${url.replace(/\/+$/, '')}/metrics`, request);
+    return answer.ok ? await textOf(answer, signal, MOST_METRICS_BYTES) : null;
+  } catch {
+    return null;
+  }
+}
+
 /** Trusts only the certificates in the file, or the system's certificates without a file. */
 export function httpFetch(caFile: string | undefined): Fetch {
   if (caFile === undefined) return (address, init) => asked(address, init, undefined);

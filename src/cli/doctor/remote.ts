@@ -8,18 +8,19 @@ import { messageOf } from '../../base/error-message.ts';
 import type { JsonObject } from '../../base/json/value.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import { AuthorityError } from '../../client/authority-error.ts';
-import { textOf } from '../../client/body.ts';
 import { publicCalls } from '../../client/calls.ts';
 import { verifyText } from '../../client/keys.ts';
 import { createVerifier } from '../../client/offline.ts';
 import type { Fetch, ServerOptions } from '../../client/options.ts';
 import { portableSha256 } from '../../client/sha256.ts';
+import { FINDING_CURES } from '../../pages/posture-section.ts';
 import { SovereignDocument } from '../../protocol/answers/documents.ts';
 import { AuthorityKeys, followChain } from '../../protocol/records/authority-chain.ts';
 import { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { instantOf, Whole } from '../../protocol/records/record.ts';
 import type { CertificateRevocationList } from '../../protocol/records/revocation-list.ts';
 import { Posture } from '../../protocol/rows/posture.ts';
+import { metricsText } from '../connection/server.ts';
 import { ending, type Finding, fine, unknown, warning, wrong } from './finding.ts';
 
 export interface RemoteOptions {
@@ -318,10 +319,12 @@ async function isPast(calls: Calls, instant: number): Promise<boolean> {
 const Judged = Type.Object({ posture: Posture });
 
 function checkPosture(calls: Calls): Promise<Finding> {
-  const cure = 'See "Posture" in docs/monitoring.md';
-  return asked('posture', cure, async () => {
+  return asked('posture', 'Check the log of the authority', async () => {
     const { posture } = await calls.get(Judged, '/dashboard.json');
     const { findings, unknown: open } = posture;
+    const commands = findings.flatMap(({ rule }) => FINDING_CURES[rule]?.[1] ?? []);
+    const cure =
+      commands.length === 0 ? 'Run mesh-na status' : `Run mesh-na ${commands.join(', mesh-na ')}`;
     const found = [...findings, ...open]
       .map(({ sentence }) => sentence.replace(/\.$/, ''))
       .join('; ');
@@ -340,7 +343,7 @@ const BUILD = /^mesh_na_build_info\{version="([^"]*)"\} 1$/m;
 
 /** Metrics may, and should, be inaccessible from the outside. */
 async function checkVersion({ url, fetch, version }: RemoteOptions): Promise<Finding> {
-  const served = await servedVersion(url, fetch);
+  const served = BUILD.exec((await metricsText(url, fetch)) ?? '')?.[1] ?? null;
   if (served === null) {
     const cure = 'Run this where /metrics is accessible';
     return unknown('version', 'The version of the server cannot be seen from here', cure);
@@ -355,20 +358,3 @@ async function checkVersion({ url, fetch, version }: RemoteOptions): Promise<Fin
 }
 
 const UPDATE = 'Use the same version on both sides';
-
-const MOST_METRICS_BYTES = 16 * 1024 * 1024;
-
-async function servedVersion(url: string, fetch: Fetch): Promise<string | null> {
-  try {
-    const signal = AbortSignal.timeout(ATTEMPT_MS);
-    const answer = await fetch(`${url.replace(/\/+$/, '')}/metrics`, {
-      method: 'GET',
-      headers: {},
-      redirect: 'error',
-      signal,
-    });
-    return BUILD.exec(await textOf(answer, signal, MOST_METRICS_BYTES))?.[1] ?? null;
-  } catch {
-    return null;
-  }
-}

@@ -1,5 +1,8 @@
 /** Short ids and keys: unique prefixes, which commands expand to the full value. */
+import { Argument } from 'commander';
 import { isPublicKey } from '../../base/crypto/public-key.ts';
+import { saysPrivate } from '../../base/keys/public-key.ts';
+import { isNodeName } from '../../protocol/rows/node-description.ts';
 import { EXIT, failure, usageFailure } from './errors.ts';
 import { publicKey } from './options.ts';
 
@@ -8,7 +11,6 @@ const MOST_CANDIDATES = 10;
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const BEGINNING_OF_ID = /^[0-9a-f][0-9a-f-]*$/;
-const BEGINNING_OF_KEY = /^[A-Za-z0-9+/]{8,43}$/;
 
 /** The short form of each id or key; other text is unchanged. */
 export function shortForms(ids: readonly string[]): ReadonlyMap<string, string> {
@@ -38,23 +40,41 @@ function commonLength(a: string, b: string): number {
   return length;
 }
 
-/** Parses a public key, or a prefix as shown in lists. */
-export function keyOrBeginning(text: string): string {
-  return BEGINNING_OF_KEY.test(text) ? text : publicKey(text);
-}
-
 const CHARACTERS_OF_KEY = /^[A-Za-z0-9+/]*$/;
 
-/** What commands expand: which text is whole, and which one may be its beginning. */
+const CERTIFICATE = 'certificate id, or at least its first 8 characters, or the name of a node';
+const NODE = 'name or key of the node, or at least the first 8 characters of the key';
+
+/** What commands expand: how help names it, which text is whole, and which one may be its beginning. */
 const KINDS = {
-  certificate: { isWhole: isUuid, beginning: BEGINNING_OF_ID },
-  'node key': { isWhole: isPublicKey, beginning: CHARACTERS_OF_KEY },
-  treaty: { isWhole: isUuid, beginning: BEGINNING_OF_ID },
-  attestation: { isWhole: isUuid, beginning: BEGINNING_OF_ID },
-  invite: { isWhole: isFingerprint, beginning: BEGINNING_OF_ID },
+  certificate: { name: 'cert-id', about: CERTIFICATE, isWhole: isUuid, beginning: BEGINNING_OF_ID },
+  'node key': { name: 'node', about: NODE, isWhole: isPublicKey, beginning: CHARACTERS_OF_KEY },
+  treaty: { name: 'treaty-id', isWhole: isUuid, beginning: BEGINNING_OF_ID },
+  attestation: { name: 'attestation-id', isWhole: isUuid, beginning: BEGINNING_OF_ID },
+  invite: {
+    name: 'fingerprint',
+    about: 'fingerprint from invite list, or at least its first 8 characters',
+    isWhole: isFingerprint,
+    beginning: BEGINNING_OF_ID,
+  },
 } as const;
 
 export type Kind = keyof typeof KINDS;
+
+/** The argument for an id that the command expands. */
+export function idArgument(kind: Kind, { isOptional = false } = {}): Argument {
+  const { name, about = `${kind} id, or at least its first 8 characters` } = {
+    about: undefined,
+    ...KINDS[kind],
+  };
+  const argument = new Argument(isOptional ? `[${name}]` : `<${name}>`, about);
+  return kind === 'node key' ? argument.argParser(nodeOrKey) : argument;
+}
+
+/** Parses what names a node; a private key must not be sent. */
+export function nodeOrKey(text: string): string {
+  return isNodeName(text) && !saysPrivate(text) ? text : publicKey(text);
+}
 
 function isUuid(text: string): boolean {
   return UUID.test(text);

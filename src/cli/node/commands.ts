@@ -3,12 +3,12 @@
 import type { Command } from 'commander';
 import { systemRuntime } from '../../base/runtime.ts';
 import { verifyText } from '../../client/keys.ts';
-import { CERTIFICATE_PROBLEMS, certificateReason } from '../../client/network-trust.ts';
+import { CERTIFICATE_PROBLEMS } from '../../client/network-trust.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import { isSignedByAny } from '../../protocol/records/signed-record.ts';
 import { REACH } from '../connection/server.ts';
 import { define, type OptionsIn } from '../kernel/command.ts';
-import { EXIT, failure, onLocalFiles, usageFailure } from '../kernel/errors.ts';
+import { EXIT, failure, onLocalFiles } from '../kernel/errors.ts';
 import { printResult } from '../kernel/output.ts';
 import { addNodeViews } from '../nodes/nodes.ts';
 import { HOSTNAME, runJoin, runRenew, TOKEN, VALIDITY } from './enroll.ts';
@@ -24,7 +24,8 @@ import {
 } from './folder.ts';
 import { BEAT, runHeartbeat } from './heartbeat.ts';
 import { RUN, runAgent } from './run.ts';
-import { STATUS, TRUST, type TrustOptions, updateNetwork, verifyHeldNetwork } from './trust.ts';
+import { STATUS, statusNetwork, TRUST, type TrustOptions } from './trust.ts';
+import { judged } from './verify.ts';
 
 export function addNodeCommands(program: Command): void {
   const node = program
@@ -91,24 +92,16 @@ function runKeygen(options: FolderOptions): void {
 }
 
 async function runStatus(options: TrustOptions & OptionsIn<typeof STATUS>): Promise<void> {
-  const { nodeDir, offline, crl: file, authorityKeys } = options;
-  if (file !== undefined && !offline) throw usageFailure('--crl needs --offline');
-  if (authorityKeys !== undefined && !offline) {
-    throw usageFailure('--authority-keys needs --offline');
-  }
+  const { nodeDir } = options;
   const certificate = onLocalFiles(() => readCertificate(nodeDir));
   const { publicKey } = onLocalFiles(() => readNodeKey(nodeDir));
-  const { genesis, crl, trust } = await (offline ? verifyHeldNetwork : updateNetwork)(options);
-  const entry = crl.revoked_certificates.find(
-    ({ certificate_id }) => certificate_id === certificate.cert_id,
-  );
+  const network = await statusNetwork(options);
+  const { crl, trust } = network;
+  const { entry, reason } = judged(certificate, publicKey, network);
   const agent = onLocalFiles(() => readAgentState(nodeDir));
-  const now = systemRuntime.now();
-  const unrevoked = certificateReason(certificate, { genesis, authority: trust, publicKey }, now);
-  const reason = entry === undefined ? unrevoked : 'revoked';
   const authority_key = trust.currentKey();
   const isSignedNow = isSignedByAny(certificate, [authority_key], verifyText);
-  const isExpired = now > instantOf(certificate.expires_at);
+  const isExpired = systemRuntime.now() > instantOf(certificate.expires_at);
   const status = {
     cert_id: certificate.cert_id,
     node_public_key: certificate.node_public_key,

@@ -122,8 +122,18 @@ export const STATUS = [
   ),
 ] as const;
 
+/** The network that a certificate is judged by: as its authority says now, or as the folder or files have it. */
+export function statusNetwork(options: OfflineTrustOptions): Promise<VerifiedNetwork> {
+  const { offline, crl, authorityKeys } = options;
+  if (crl !== undefined && !offline) throw usageFailure('--crl needs --offline');
+  if (authorityKeys !== undefined && !offline) {
+    throw usageFailure('--authority-keys needs --offline');
+  }
+  return (offline ? verifyHeldNetwork : updateNetwork)(options);
+}
+
 /** Verifies the documents in the node folder, or those in files instead, without network access. */
-export async function verifyHeldNetwork(options: OfflineTrustOptions): Promise<VerifiedNetwork> {
+async function verifyHeldNetwork(options: OfflineTrustOptions): Promise<VerifiedNetwork> {
   const held = onLocalFiles(() => readHeldNetwork(options.nodeDir));
   const pin = await givenPin(options, held);
   const genesis = pin?.genesis ?? null;

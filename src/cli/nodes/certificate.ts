@@ -23,7 +23,7 @@ import { OPERATOR, type OperatorOptions, operatorClient } from '../connection/op
 import { resolveId, routeCommand, routeOptions } from '../connection/route-command.ts';
 import { define, type OptionsIn, option, WIDE } from '../kernel/command.ts';
 import { usageFailure } from '../kernel/errors.ts';
-import { keyOrBeginning } from '../kernel/ids.ts';
+import { idArgument, nodeOrKey } from '../kernel/ids.ts';
 import { type ListOptions, listOptions, printList, rowsOf } from '../kernel/list.ts';
 import { timeAgo, timeAhead, wholeNumber } from '../kernel/options.ts';
 import { asJson, type Line, printNotice, printResult } from '../kernel/output.ts';
@@ -42,7 +42,8 @@ export const CERTIFICATE_COLUMNS: readonly Column<CertificateRow>[] = [
   column('REASON', (row) => row.revocation_reason, 2),
 ];
 
-export function addCertificateCommands(program: Command): void {
+/** Returns the group, to which others add. */
+export function addCertificateCommands(program: Command): Command {
   const certificate = program
     .command('certificate')
     .description('look up and revoke certificates of nodes');
@@ -54,7 +55,13 @@ export function addCertificateCommands(program: Command): void {
       option('--status <status>', 'only those with this status', {
         choices: CERTIFICATE_STATUS_FILTERS,
       }),
-      option('--key <public-key>', 'only certificates of this node key', { parse: keyOrBeginning }),
+      option(
+        '--key <node>',
+        'only certificates of this node: its key or name, or a unique prefix',
+        {
+          parse: nodeOrKey,
+        },
+      ),
       ...filters.options,
       ...listOptions(CERTIFICATE_COLUMNS),
     ],
@@ -68,20 +75,13 @@ export function addCertificateCommands(program: Command): void {
 
   routeCommand(certificate, 'show', 'readCertificate', {
     about: 'show one certificate, and when its node last reported (standard)',
-    values: {
-      cert_id: [
-        '<cert-id>',
-        'certificate id, or at least its first 8 characters, or the name of a node',
-      ],
-    },
+    values: { cert_id: 'certificate' },
     examples: ['mesh-na certificate show 5a1f6e0c'],
-    sent: async ({ cert_id }, options) => ({
-      cert_id: await resolveId(options, 'certificate', cert_id),
-    }),
     text: certificateText,
   });
 
   defineRevoke(certificate);
+  return certificate;
 }
 
 interface CertificateListOptions extends OperatorOptions, ListOptions {
@@ -131,9 +131,9 @@ const REVOKED: Many<CertificateRow> = {
 
 const REVOKE = [
   option(
-    '--key <public-key>',
-    'instead, revoke all certificates of this node key (a unique prefix is enough)',
-    { parse: keyOrBeginning },
+    '--key <node>',
+    'instead, revoke all certificates of this node: its key or name, or a unique prefix',
+    { parse: nodeOrKey },
   ),
   option('--reason <reason>', 'reason for the revocation', { choices: REVOCATION_REASONS }),
   option('--status <status>', 'only those with this status', {
@@ -158,15 +158,13 @@ function defineRevoke(certificate: Command): void {
   define(certificate, 'revoke', {
     about: 'revoke node certificates and publish a new revocation list (privileged)',
     asks: OPERATOR,
-    args: [
-      ['[cert-id]', 'certificate id, or at least its first 8 characters, or the name of a node'],
-    ],
+    args: [idArgument('certificate', { isOptional: true })],
     options: [...REVOKE, ...filters.options, ...CONFIRMED],
     notes:
       'Instead of naming a certificate or a key, select accepted certificates with --status, --role, --name, --label,\n--hostname, --address, --health, --silent-since and --expires-before. Each is revoked by a separate request.',
     examples: [
       'mesh-na certificate revoke 5a1f6e0c --reason key_compromise',
-      'mesh-na certificate revoke --key "$NODE_KEY" --reason cessation_of_operation',
+      'mesh-na certificate revoke --key web-3 --reason cessation_of_operation',
       'mesh-na certificate revoke --role role:client --silent-since 30d --dry-run',
     ],
     run(_, [given], command) {

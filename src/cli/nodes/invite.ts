@@ -5,11 +5,17 @@ import { pagesOf } from '../../client/list-pages.ts';
 import type { OperatorClient } from '../../client/operator-client.ts';
 import type { Invite } from '../../protocol/answers/operators.ts';
 import { type InviteRow, isBatchLabel } from '../../protocol/rows/invite.ts';
-import { OPERATOR, type OperatorOptions, operatorClient } from '../connection/operator.ts';
+import {
+  introduction,
+  OPERATOR,
+  type OperatorOptions,
+  operatorClient,
+} from '../connection/operator.ts';
 import { listCommand, resolveId, routeCommand } from '../connection/route-command.ts';
 import { define, type OptionsIn, option, WIDE } from '../kernel/command.ts';
 import { type RecordOptions, saveText } from '../kernel/deliver.ts';
 import { EXIT, failure, usageFailure } from '../kernel/errors.ts';
+import { idArgument } from '../kernel/ids.ts';
 import { rowsOf } from '../kernel/list.ts';
 import { wholeNumber } from '../kernel/options.ts';
 import {
@@ -114,7 +120,7 @@ export function addInviteCommands(program: Command): void {
   define(invite, 'withdraw', {
     about: 'withdraw an unused invite, or all unused invites of a batch (standard)',
     asks: OPERATOR,
-    args: [['[fingerprint]', 'fingerprint from invite list, or at least its first 8 characters']],
+    args: [idArgument('invite', { isOptional: true })],
     options: WITHDRAW,
     examples: [
       'mesh-na invite withdraw 5f3c2b1a00de9c4e',
@@ -183,7 +189,10 @@ function batchLabel(text: string): string {
 }
 
 /** Tokens are secrets, so they go only to the requested place; notes go to stderr. */
-function deliverTokens(options: RecordOptions, invite: Invite): void {
+async function deliverTokens(
+  options: OperatorOptions & RecordOptions,
+  invite: Invite,
+): Promise<void> {
   const { tokens = [invite], expires_at } = invite;
   const lines = tokens.map(({ token_id }) => token_id);
   const isSaved = saveText(options, `${lines.join('\n')}\n`, {
@@ -202,5 +211,8 @@ function deliverTokens(options: RecordOptions, invite: Invite): void {
     printNote(`In this order, they name their nodes ${first} to ${last}.`);
   }
   const file = isSaved && tokens.length === 1 ? options.out : '<file with the token>';
-  printNote(`On the node: mesh-na node join --root-key <root key> --token-file ${file}`);
+  const { url, rootKey } = await introduction(options);
+  printNote(
+    `On the node: mesh-na node join --url ${url} --root-key ${rootKey} --token-file ${file}`,
+  );
 }

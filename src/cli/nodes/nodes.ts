@@ -1,17 +1,15 @@
 /** `mesh-na node list` and `mesh-na node set`: what operators see of nodes, and how they name them. */
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { saysPrivate } from '../../base/keys/public-key.ts';
 import { type CertificateFilters, certificatePages } from '../../client/certificate-search.ts';
 import type { OperatorClient } from '../../client/operator-client.ts';
 import type { NodeCount } from '../../protocol/answers/operators.ts';
-import { isLabel, isNodeName, type NodeLabels } from '../../protocol/rows/node-description.ts';
+import { isLabel, type NodeLabels } from '../../protocol/rows/node-description.ts';
 import { OPERATOR, type OperatorOptions, operatorClient } from '../connection/operator.ts';
-import { resolveId, routeCommand } from '../connection/route-command.ts';
+import { routeCommand } from '../connection/route-command.ts';
 import { define, option } from '../kernel/command.ts';
 import { usageFailure } from '../kernel/errors.ts';
 import { type ListOptions, listOptions, ordered, orderedRows, rowsOf } from '../kernel/list.ts';
-import { publicKey } from '../kernel/options.ts';
 import { asJson, printResult } from '../kernel/output.ts';
 import { type Column, column, idColumn, tableOf, timeColumn } from '../kernel/table.ts';
 import { certificateFilters } from './certificate.ts';
@@ -54,11 +52,7 @@ export function addNodeViews(node: Command): void {
   routeCommand(node, 'set', 'describeNode', {
     about: 'set the name and labels of a node, which only operators see (standard)',
     values: {
-      node_public_key: [
-        '<node>',
-        'name or key of the node, or at least the first 8 characters of the key',
-        nodeOrKey,
-      ],
+      node_public_key: 'node key',
       name: ['--name <name>', 'the new name', nodeName],
     },
     options: SET,
@@ -66,24 +60,20 @@ export function addNodeViews(node: Command): void {
       'mesh-na node set qk0yV3pW --name web-1 --label env=prod --label zone=eu-1',
       'mesh-na node set qk0yV3pW --remove-label zone',
     ],
-    async sent({ node_public_key }, options) {
+    sent({ node_public_key }, options) {
       const { name, label = {}, removeLabel = [] } = options as SetOptions;
       const labels = { ...label, ...Object.fromEntries(removeLabel.map((key) => [key, null])) };
       if (name === undefined && Object.keys(labels).length === 0) {
         throw usageFailure('Give a --name, a --label or a --remove-label');
       }
       return {
-        node_public_key: await resolveId(options, 'node key', node_public_key),
+        node_public_key,
         name: name === false ? '' : name,
         labels,
       };
     },
     text: (node) => [`key           ${node.node_public_key}`, ...descriptionLines(node)],
   });
-}
-
-function nodeOrKey(text: string): string {
-  return isNodeName(text) && !saysPrivate(text) ? text : publicKey(text);
 }
 
 function labelKey(text: string): string {

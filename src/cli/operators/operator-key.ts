@@ -9,11 +9,12 @@ import { keyFromSeed, newSeed } from '../../client/keys.ts';
 import type { OperatorTier } from '../../client/operator-client.ts';
 import type { OperatorKeyList } from '../../protocol/answers/operators.ts';
 import { TIERS } from '../../protocol/rows/operator-key.ts';
+import { introduction } from '../connection/operator.ts';
 import { routeCommand } from '../connection/route-command.ts';
 import { define, type OptionsIn, option, WIDE } from '../kernel/command.ts';
 import { onLocalFiles, usageFailure } from '../kernel/errors.ts';
 import { publicKey } from '../kernel/options.ts';
-import { type OutputOptions, printResult } from '../kernel/output.ts';
+import { asJson, type OutputOptions, printNote, printResult } from '../kernel/output.ts';
 import { type Column, column, tableOf, timeColumn } from '../kernel/table.ts';
 
 const KEY = [
@@ -46,7 +47,15 @@ export function addOperatorKeyCommands(program: Command): void {
     options: KEY,
     examples: ['mesh-na operator-key add ops-2 --public-key-file ops-2.pub --tier standard'],
     sent: (given, options) => ({ ...given, public_key: givenPublicKey(options) }),
-    text: (_, { key_id, tier }) => [`Operator key ${key_id} is added, with the tier ${tier}.`],
+    async show(added, { key_id, tier }, options) {
+      const text = `Operator key ${key_id} is added, with the tier ${tier}.`;
+      printResult(options, asJson(added), [text]);
+      if (options.json) return;
+      const { url, authorityKey, rootKey } = await introduction(options);
+      const keys = `--authority-key ${authorityKey} --root-key ${rootKey}`;
+      printNote("On the operator's machine:");
+      printNote(`  mesh-na connect ${url} ${keys} --key-id ${key_id} --key-file ${key_id}.key`);
+    },
   });
 
   routeCommand(operatorKey, 'list', 'listOperatorKeys', {

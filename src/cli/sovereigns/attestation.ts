@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander';
 import type { JsonObject } from '../../base/json/value.ts';
-import { listCommand, resolveId, routeCommand } from '../connection/route-command.ts';
+import { listCommand, routeCommand } from '../connection/route-command.ts';
 import { define, type OptionsIn, option } from '../kernel/command.ts';
 import { shown } from '../kernel/deliver.ts';
 import { usageFailure } from '../kernel/errors.ts';
@@ -53,16 +53,12 @@ export function addAttestationCommands(program: Command): void {
   routeCommand(attestation, 'revoke', 'revokeAttestation', {
     about: 'revoke an attestation and add it to the revocation feed (privileged)',
     values: {
-      attestation_id: ['<attestation-id>', 'attestation id, or at least its first 8 characters'],
+      attestation_id: 'attestation',
       reason: ['--reason <text>', 'reason for the revocation'],
     },
     examples: [
       'mesh-na attestation revoke 5a1f6e0c-8a51-4f0e-9a53-6f5d3c2b1a00 --reason "left the team"',
     ],
-    sent: async (given, options) => ({
-      ...given,
-      attestation_id: await resolveId(options, 'attestation', given.attestation_id),
-    }),
     text: ({ already_revoked }, { attestation_id }) => [
       `Attestation ${attestation_id} ${already_revoked ? 'was already revoked' : 'is revoked'}.`,
     ],

@@ -29,6 +29,7 @@ import { define, type OptionsIn, option } from '../kernel/command.ts';
 import { deliver, type RecordOptions, shown } from '../kernel/deliver.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from '../kernel/errors.ts';
 import { notHolding, readJsonFile } from '../kernel/files.ts';
+import { idArgument } from '../kernel/ids.ts';
 import { printNote, printResult, printText } from '../kernel/output.ts';
 import { column, idColumn, timeColumn } from '../kernel/table.ts';
 import { assertConfirmed } from '../kernel/terminal.ts';
@@ -89,7 +90,7 @@ export function addTreatyCommands(program: Command): void {
   routeCommand(treaty, 'revoke', 'revokeTreaty', {
     about: 'revoke a treaty (privileged)',
     values: {
-      treaty_id: ['<treaty-id>', 'treaty id, or at least its first 8 characters'],
+      treaty_id: 'treaty',
       reason: [
         '--reason <text>',
         'reason; renewed_by:<id> or replaced_by:<id> names the successor',
@@ -98,17 +99,13 @@ export function addTreatyCommands(program: Command): void {
     examples: [
       'mesh-na treaty revoke 7d0f6e0c-8a51-4f0e-9a53-6f5d3c2b1a00 --reason "no longer needed"',
     ],
-    sent: async (given, options) => ({
-      ...given,
-      treaty_id: await resolveId(options, 'treaty', given.treaty_id),
-    }),
     text: (_, { treaty_id }) => [`Treaty ${treaty_id} is revoked.`],
   });
 
   define(treaty, 'follow', {
     about: 'replace a treaty after its subject has replaced its authority key (privileged)',
     asks: OPERATOR,
-    args: [['[treaty-id]', 'treaty id, or at least its first 8 characters']],
+    args: [idArgument('treaty', { isOptional: true })],
     options: FOLLOW,
     out: 'the new treaty',
     examples: [

@@ -1,0 +1,148 @@
+/** `mesh-na status`: one screen about an authority: the verdict, what to do, its nodes, what ends, and who changed what. */
+
+import type { Command } from 'commander';
+import { fromNow } from '../../base/duration.ts';
+import { systemRuntime } from '../../base/runtime.ts';
+import type { OperatorClient } from '../../client/operator-client.ts';
+import type { PublicClient } from '../../client/public-client.ts';
+import type { Dashboard } from '../../protocol/rows/dashboard.ts';
+import type { Lapsing } from '../../protocol/rows/horizon.ts';
+import { OPERATOR, type OperatorOptions, operatorClient } from '../connection/operator.ts';
+import { metricOf, publicClient } from '../connection/server.ts';
+import { define, WIDE } from '../kernel/command.ts';
+import { EXIT, failure } from '../kernel/errors.ts';
+import {
+  asJson,
+  type Line,
+  painted,
+  printable,
+  printResult,
+  type Style,
+} from '../kernel/output.ts';
+import type { TableOptions } from '../kernel/table.ts';
+import { type Entry, eventLine } from './events.ts';
+
+const CHANGES = 5;
+/** Among this many entries of the log, the newest changes are looked for. */
+const ENTRIES_READ = 500;
+
+export function addStatusCommand(program: Command): void {
+  define(program, 'status', {
+    about: 'show how an authority is: what to do, its nodes, and the last changes (standard)',
+    asks: OPERATOR,
+    options: [WIDE],
+    notes: 'Exit code 4 if something needs action now.',
+    examples: ['mesh-na status', 'mesh-na status --profile alpha --json'],
+    run: runStatus,
+  });
+}
+
+async function runStatus(options: OperatorOptions & TableOptions): Promise<void> {
+  const [reader, operator] = [publicClient(options), operatorClient(options)];
+  const dashboard = await reader.readDashboard();
+  const [{ lapsing }, changes, silentSince, verified, { verdictOf, FINDING_CURES }] =
+    await Promise.all([
+      operator.readHorizon(),
+      lastChanges(reader, operator),
+      sinceSilent(reader),
+      metricOf(options, 'mesh_na_backup_verified_timestamp_seconds'),
+      import('../../pages/posture-section.ts'),
+    ]);
+  const { posture, fleet, sovereign } = dashboard;
+  const findings = posture.findings.map((finding) => ({
+    ...finding,
+    since: finding.rule === 'nodes_silent' ? silentSince : null,
+    command: FINDING_CURES[finding.rule]?.[1] ?? null,
+  }));
+  const { word, tone } = verdictOf(posture);
+  const result = {
+    network_name: sovereign.id,
+    url: options.url,
+    profile: options.usedProfile ?? null,
+    key_id: options.keyId,
+    status: posture.status,
+    findings,
+    unknown: posture.unknown,
+    nodes: fleet,
+    backup_verified_at: verified ? new Date(verified * 1000).toISOString() : null,
+    ends: lapsing,
+    changes: changes.map(asJson),
+  };
+  const place = options.usedProfile === undefined ? options.dataDir : `"${options.usedProfile}"`;
+  const from = options.usedProfile === undefined ? 'data folder' : 'profile';
+  printResult(options, result, [
+    { styled: painted(STYLES[tone], word, process.stdout) },
+    ...findings.map(({ sentence, since, command }) => {
+      const about = since === null ? sentence : `${sentence} Since ${since}.`;
+      return `  ${about}${command === null ? '' : ` mesh-na ${command}`}`;
+    }),
+    ...posture.unknown.map(({ sentence }) => `  ${sentence}`),
+    '',
+    `network   ${sovereign.id} at ${options.url}, as ${options.keyId} (${from} ${place})`,
+    `nodes     ${nodesText(fleet)}`,
+    `backup    ${backupText(verified)}`,
+    `ends      ${endsText(lapsing)}`,
+    ...changes.map((entry, index) => changeLine(entry, index, options)),
+  ]);
+  if (posture.status === 'action') throw failure(EXIT.refused, 'action_needed', '');
+}
+
+const STYLES = { ok: 'green', warn: 'yellow', danger: 'red' } as const satisfies Record<
+  string,
+  Style
+>;
+
+function nodesText(fleet: Dashboard['fleet']): string {
+  if (fleet === null) return 'not counted yet';
+  const { expected, healthy, unwell, silent, lapsing, lapsed } = fleet;
+  const known = (count: number | null) => count ?? 'not known yet';
+  return `${expected}: healthy ${known(healthy)}, unwell ${unwell}, silent ${known(silent)}; certificates ending ${lapsing}, ended ${lapsed}`;
+}
+
+function backupText(verified: number | null): string {
+  if (verified === null) return 'not known: /metrics is not visible from here';
+  if (Number.isNaN(verified)) return 'none was scheduled and verified since the start';
+  return `verified ${ago(verified * 1000)}`;
+}
+
+/** Certificates of nodes are left out, because nodes renew by themselves. */
+function endsText(lapsing: readonly Lapsing[]): string {
+  const ends = lapsing
+    .filter(({ kind }) => kind !== 'certificate')
+    .toSorted((a, b) => Date.parse(a.soonest) - Date.parse(b.soonest))
+    .map(({ kind, count, soonest }) => {
+      return `${kind} ${ago(Date.parse(soonest))}${count === 1 ? '' : ` (first of ${count})`}`;
+    });
+  return ends.join(', ') || 'nothing that does not renew by itself';
+}
+
+function changeLine(entry: Entry, index: number, options: TableOptions): Line {
+  return eventLine(entry, options, printable(index === 0 ? 'changes   ' : '          '));
+}
+
+function ago(instant: number): string {
+  return fromNow(instant - systemRuntime.now());
+}
+
+/** The newest entries that an operator caused, newest first. */
+async function lastChanges(reader: PublicClient, operator: OperatorClient): Promise<Entry[]> {
+  const { log_size } = await reader.readBulletin();
+  const after = Math.max(0, log_size - ENTRIES_READ);
+  const changes: Entry[] = [];
+  for await (const { entry } of operator.events({ follow: false, after })) {
+    if (entry.actor_key_id === undefined) continue;
+    changes.unshift({ ...entry, details: asJson(entry.details) });
+    if (changes.length > CHANGES) changes.pop();
+  }
+  return changes;
+}
+
+/** Since when nodes have been silent without a break, of the last day; null if none is, or if nothing was recorded. */
+async function sinceSilent(reader: PublicClient): Promise<string | null> {
+  const { from, step_seconds, series } = await reader.readHistory({ series: 'silent_nodes' });
+  const levels = series[0]?.mean ?? [];
+  const last = levels.lastIndexOf(0);
+  const first = levels.findIndex((level, index) => index > last && level !== null);
+  if (first < 0) return null;
+  return new Date(Date.parse(from) + first * step_seconds * 1000).toISOString();
+}
