@@ -3,8 +3,10 @@
  * heartbeats, and the time until a change reaches them.
  */
 import { createHash } from 'node:crypto';
+import { Agent, get } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { systemRuntime } from '../src/base/runtime.ts';
 import { type Audience, CONNECTIONS, enrolledSide, type Listener, NODES } from './audience.ts';
 import { contest, type Measured, type Settings } from './contest.ts';
@@ -71,15 +73,43 @@ async function openViewers(na: AuthorityProcess): Promise<Listener[]> {
   return viewers;
 }
 
+/** Viewers share the copies that they got. */
+const copies = new Map<string, string>();
+const agent = new Agent({ keepAlive: true, maxSockets: VIEWERS });
+
+/** Gets the page as browsers do when their socket says that there is another version. */
+function fetchPage(port: number, take: (text: string) => void): void {
+  const headers = { 'Accept-Encoding': 'gzip' };
+  get({ port, path: '/dashboard', agent, headers }, async (answer) => {
+    const pieces: Buffer[] = [];
+    for await (const piece of answer as AsyncIterable<Buffer>) pieces.push(piece);
+    const etag = String(answer.headers.etag);
+    const text = copies.get(etag) ?? gunzipSync(Buffer.concat(pieces)).toString();
+    copies.set(etag, text);
+    take(text);
+  });
+}
+
 /** A minimal WebSocket client: the server's frames are plain text after a header of a few bytes. */
 function openViewer({ port }: AuthorityProcess): Promise<Listener> {
   const key = createHash('md5').update(systemRuntime.uuid()).digest('base64');
   return new Promise((resolve, reject) => {
     const socket = connect({ host: '127.0.0.1', port });
+    let isWaiting = false;
     const viewer: Listener = { socket, onText: () => undefined };
     socket.on('error', reject);
     socket.once('data', () => {
-      socket.on('data', (bytes) => viewer.onText(bytes.toString('latin1')));
+      socket.on('data', (bytes) => {
+        const text = bytes.toString('latin1');
+        viewer.onText(text);
+        const [, spread] = /"spread_ms":(\d+)/.exec(text) ?? [];
+        if (spread === undefined || isWaiting) return;
+        isWaiting = true;
+        setTimeout(() => {
+          isWaiting = false;
+          fetchPage(port, (page) => viewer.onText(page));
+        }, Math.random() * Number(spread));
+      });
       resolve(viewer);
     });
     socket.write(

@@ -435,13 +435,13 @@ suite('for operators', async () => {
 
   test('while a succession is staged, the dashboard has a card that tracks adoption', async () => {
     await using visit = await browser.visit(`${na.url}/dashboard`);
-    const card = visit.page.locator('[data-key="succession.followed"] strong');
+    const card = visit.page.locator('[data-stat="succession.followed"] strong');
     assert.equal(await card.count(), 0);
     await beat(na, node);
     await stage(na, await succession(na, { activatesIn: DAY }));
     await card.filter({ hasText: /^0$/ }).waitFor();
     assert.match(
-      await visit.page.innerText('li:has([data-key="succession.followed"])'),
+      await visit.page.innerText('li:has([data-stat="succession.followed"])'),
       /next key/,
     );
     await beat(na, node, { authority_keys_digest: await digest(na) });

@@ -2,11 +2,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createBacklog, STALLED_MS } from '../src/edge/http/backlog.ts';
-import { createLivePages } from '../src/edge/http/live-pages.ts';
-import { html } from '../src/pages/html.ts';
-import { liveContent } from '../src/pages/live-content.ts';
-import { publishedDocument } from '../src/protocol/contract/documents.ts';
-import { createDocumentCache } from '../src/protocol/contract/publications.ts';
 
 const MOST = 1000;
 
@@ -77,28 +72,4 @@ test('sockets that leave or catch up free their room', () => {
     backlog.leave(gone);
   }
   assert.deepEqual(closed, []);
-});
-
-test('all viewers of a version get the very same bytes', () => {
-  const cache = createDocumentCache(new Int32Array(new SharedArrayBuffer(1024)));
-  const pages = createLivePages(
-    cache,
-    (_topic, { etag }) => liveContent(html`<p>${etag}</p>`),
-    () => true,
-  );
-  const changes: Uint8Array[] = [];
-  pages.onChange((_topic, message) => changes.push(message));
-  const first = () => {
-    let sent: Uint8Array | null = null;
-    pages.first('connectome', (message) => {
-      sent = message;
-    });
-    return sent;
-  };
-  for (const version of [1, 2]) {
-    const document = publishedDocument(JSON.stringify({ version }));
-    cache.take({ name: 'connectome', version, document });
-    assert.equal(first(), first());
-  }
-  assert.notEqual(changes[0], changes[1]);
 });

@@ -94,7 +94,7 @@ async function drawingOf(path: string, options = {}): Promise<Visit> {
 }
 
 test('the wheel scrolls the page; with Ctrl it zooms in at the pointer', async () => {
-  await using visit = await drawingOf('/connectome', { height: 700 });
+  await using visit = await drawingOf('/atlas', { height: 700 });
   const { page } = visit;
   const [start, wide] = [await placeOf(page, 'beta'), await distance(page, 'alpha', 'beta')];
   await page.mouse.move(start.x, start.y);
@@ -115,7 +115,7 @@ test('the wheel scrolls the page; with Ctrl it zooms in at the pointer', async (
 });
 
 test('the wheel zooms in a drawing that has the focus, until Escape gives it back', async () => {
-  await using visit = await drawingOf('/connectome', { height: 700 });
+  await using visit = await drawingOf('/atlas', { height: 700 });
   const { page } = visit;
   await page.locator('.graph-box').focus();
   await page.locator('.graph-box').hover();
@@ -130,7 +130,7 @@ test('the wheel zooms in a drawing that has the focus, until Escape gives it bac
 });
 
 test('dragging moves the drawing, even if it begins on a sovereign, and a click still selects one', async () => {
-  await using visit = await drawingOf('/connectome');
+  await using visit = await drawingOf('/atlas');
   const { page } = visit;
   for (let i = 0; i < 2; i += 1) await page.getByRole('button', { name: 'Zoom in' }).click();
   const from = await placeOf(page, 'alpha');
@@ -140,14 +140,14 @@ test('dragging moves the drawing, even if it begins on a sovereign, and a click 
   await page.mouse.up();
   const to = await placeOf(page, 'alpha');
   assert.ok(Math.abs(to.x - from.x - 30) < 2 && Math.abs(to.y - from.y - 20) < 2);
-  assert.match(page.url(), /\/connectome$/);
+  assert.match(page.url(), /\/atlas$/);
   await page.mouse.click(to.x, to.y);
   await page.waitForURL(/\/atlas\?sovereign=alpha#selected$/);
   assert.deepEqual(visit.problems, []);
 });
 
 test('the click that ends a drag opens nothing, and one right after it does', async () => {
-  await using visit = await drawingOf('/connectome');
+  await using visit = await drawingOf('/atlas');
   // In a single task, so that none of the page's timers runs in between.
   const opened = await visit.page.evaluate(`{
     const box = document.querySelector('.graph-box');
@@ -192,7 +192,7 @@ test('buttons and keys zoom, move, and show all again; the page keeps keys that 
 });
 
 test('a sovereign that is reached with Tab scrolls into view, and the page does not jump', async () => {
-  await using visit = await drawingOf('/connectome', { height: 700 });
+  await using visit = await drawingOf('/atlas', { height: 700 });
   const { page } = visit;
   await inDrawing(page, NAMES[0] ?? '').focus();
   for (let i = 0; i < 6; i += 1) await page.keyboard.press('+');
@@ -210,7 +210,7 @@ test('a sovereign that is reached with Tab scrolls into view, and the page does 
 });
 
 test('F shows the drawing full screen, where it is equally accessible, and Escape leaves it', async () => {
-  await using visit = await drawingOf('/connectome');
+  await using visit = await drawingOf('/atlas');
   const { page } = visit;
   const button = page.locator('[data-key-of="f"]');
   await button.click();
@@ -227,32 +227,9 @@ test('F shows the drawing full screen, where it is equally accessible, and Escap
   assert.deepEqual(visit.problems, []);
 });
 
-test('the view survives live updates, even those that redraw everything', async () => {
-  await using other = await startTestAuthority();
-  await recognized(other, 'alpha', 'beta');
-  await using visit = await browser.visit(`${other.url}/connectome`);
-  const { page } = visit;
-  await page.locator('[data-live-status="live"]').waitFor({ state: 'attached', ...SOON });
-  await page.locator('.graph-box').focus();
-  for (const key of ['+', '+', '+', 'ArrowRight']) await page.keyboard.press(key);
-  const [view, zoom] = [await viewOf(page), await zoomShown(page)];
-  const size = () => page.locator('.graph-picture').getAttribute('viewBox');
-  const before = await size();
-  for (const name of NAMES) {
-    await recognized(other, 'beta', name);
-    await inDrawing(page, name).waitFor({ state: 'attached', ...SOON });
-    assert.equal(await zoomShown(page), zoom);
-  }
-  assert.notEqual(await size(), before, 'the drawing has another size');
-  const [, scale] = /scale\((.+)\)/.exec(view ?? '') ?? [];
-  assert.ok((await viewOf(page))?.endsWith(`scale(${scale})`));
-  assert.equal(await page.evaluate('document.activeElement.className'), 'graph-box');
-  assert.deepEqual(visit.problems, []);
-});
-
 test('on a phone it opens readable around this authority; two fingers zoom, one scrolls the page or moves sideways', async () => {
   const options = { width: NARROW, height: 740, hasTouch: true };
-  await using visit = await drawingOf('/connectome', options);
+  await using visit = await drawingOf('/atlas', options);
   const { page } = visit;
   const box = await boxOf(page);
   const own = await placeOf(page, 'alpha');
@@ -340,7 +317,7 @@ for (const [theme, width] of [
   ['dark', NARROW],
 ] as const) {
   test(`a zoomed-in drawing is accessible: ${theme}, ${width} wide`, async () => {
-    await using visit = await drawingOf('/connectome', { theme, width });
+    await using visit = await drawingOf('/atlas', { theme, width });
     const { page } = visit;
     for (let i = 0; i < 4; i += 1) await page.getByRole('button', { name: 'Zoom in' }).click();
     assert.deepEqual(await visit.violations(), []);

@@ -3,18 +3,8 @@ import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
-import { createLivePages } from '../src/edge/http/live-pages.ts';
-import { connectomeMain } from '../src/pages/connectome.ts';
-import { type LiveTopic, liveContent } from '../src/pages/live-content.ts';
-import {
-  documentText,
-  type PublishedDocument,
-  publishedDocument,
-} from '../src/protocol/contract/documents.ts';
-import { createDocumentCache } from '../src/protocol/contract/publications.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { startBrowser, type TestBrowser, type Visit } from './support/browser.ts';
-import { connectomeOf, graphOf } from './support/connectome.ts';
 import { joinedNode, newKey, operate } from './support/requests.ts';
 import { issued, recognize, revokeTreaty } from './support/trust.ts';
 
@@ -37,11 +27,11 @@ test('the dashboard shows a joined node, a revoked certificate and a treaty with
   const { page } = visit;
   await liveStatus(page);
   await page.evaluate("document.documentElement.setAttribute('data-not-reloaded', '')");
-  const nodes = page.locator('[data-key="nodes.active"] strong');
+  const nodes = page.locator('[data-stat="nodes.active"] strong');
   assert.equal((await nodes.textContent())?.trim(), '0');
 
   const node = await joinedNode(na);
-  await page.locator('[data-key="nodes.active"] strong', { hasText: /^\s*1\s*$/ }).waitFor(SOON);
+  await page.locator('[data-stat="nodes.active"] strong', { hasText: /^\s*1\s*$/ }).waitFor(SOON);
   await operate(na, '/admin/revoke', { cert_id: node.certId });
   await page.getByText('Certificate revoked').first().waitFor(SOON);
   await operate(na, '/admin/recognition-treaties', {
@@ -93,7 +83,7 @@ test('a page shows when it is no longer live, and reconnects by itself', async (
   await visit.page.locator('[data-live-status="live"]').waitFor({ state: 'attached', ...SOON });
   await joinedNode(again);
   await visit.page
-    .locator('[data-key="nodes.active"] strong', { hasText: /^\s*1\s*$/ })
+    .locator('[data-stat="nodes.active"] strong', { hasText: /^\s*1\s*$/ })
     .waitFor(SOON);
 });
 
@@ -176,95 +166,86 @@ test('focus, a selected id and the scroll position survive an update', async () 
   assert.deepEqual(visit.problems, []);
 });
 
-test('updates add no listener', async () => {
-  await using na = await startTestAuthority();
-  await recognized(na, 'beta');
-  await using visit = await browser.visit(`${na.url}/connectome`);
-  await liveStatus(visit.page);
-  const before = await listeners(visit);
-  for (const name of ['gamma', 'delta']) {
-    await recognized(na, name);
-    await shown(visit, name);
-  }
-  assert.deepEqual(await listeners(visit), before);
-  await visit.page.locator('.node', { hasText: 'delta' }).focus();
-  assert.equal(await visit.page.locator('.graph-picture.focused .node.hot').count(), 2);
-});
-
-/** The number of listeners on the document and on the first sovereign of the drawing. */
-async function listeners({ page }: Visit): Promise<number[]> {
-  const session = await page.context().newCDPSession(page);
-  const counts = [];
-  for (const expression of ['document', "document.querySelector('.node')"]) {
-    const { result } = await session.send('Runtime.evaluate', { expression });
-    const found = await session.send('DOMDebugger.getEventListeners', {
-      objectId: result.objectId ?? '',
-    });
-    counts.push(found.listeners.length);
-  }
-  return counts;
+interface News {
+  readonly topic: string;
+  readonly version: string;
+  readonly spread_ms: number;
 }
 
-test('a viewer who missed a change fetches the page once, and continues from there', async () => {
-  await using na = await startTestAuthority();
-  await using visit = await browser.visit(`${na.url}/`, { isApart: true });
+/** Opens a page, and records what its socket got and what it fetched; `passes` chooses the messages that it gets. */
+async function watched(na: TestAuthority, path: string, passes: (index: number) => boolean) {
+  const visit = await browser.visit(`${na.url}/`, { isApart: true });
   const { page } = visit;
-  let patches = 0;
+  const news: News[] = [];
+  const fetched: [path: string, status: number][] = [];
   await page.routeWebSocket(/live/, (socket) => {
     const server = socket.connectToServer();
     server.onMessage((message) => {
-      if (String(message).includes('"patch"')) patches += 1;
-      if (patches !== 1) socket.send(message);
+      const said = JSON.parse(String(message));
+      if ('alive' in said || passes(news.push(said) - 1)) socket.send(message);
     });
   });
-  const fetched: string[] = [];
-  page.on('request', (request) => {
-    if (request.resourceType() === 'fetch') fetched.push(new URL(request.url()).pathname);
+  page.on('response', (response) => {
+    if (response.request().resourceType() !== 'fetch') return;
+    fetched.push([new URL(response.url()).pathname, response.status()]);
   });
-  await page.goto(`${na.url}/connectome`);
+  await page.goto(na.url + path);
   await liveStatus(page);
-  await recognized(na, 'missed');
-  // The first patch must have been sent; the viewer does not get it.
-  await expectPatches(() => patches, 1);
-  await recognized(na, 'noticed');
-  for (const name of ['missed', 'noticed']) await shown(visit, name);
-  assert.deepEqual(fetched, ['/connectome']);
-  await recognized(na, 'patched');
-  await shown(visit, 'patched');
-  assert.deepEqual(fetched, ['/connectome']);
-});
-
-async function expectPatches(count: () => number, least: number): Promise<void> {
-  const end = Date.now() + SOON.timeout;
-  while (count() < least && Date.now() < end) await new Promise((next) => setImmediate(next));
-  assert.ok(count() >= least);
+  return { visit, page, news, fetched };
 }
 
-test('one changed treaty of 2,000 is a message of a few hundred bytes', (t) => {
-  const before = connectomeOf(400, 2000);
-  const [first, ...others] = before.recognition_edges;
-  assert.ok(first);
-  const ended = { ...first, status: 'revoked', lifecycle_state: 'revoked' } as const;
-  const after = {
-    ...before,
-    summary: { ...before.summary, active_edge_count: 1999, revoked_edge_count: 1 },
-    recognition_edges: [ended, ...others],
-  };
-  const cache = createDocumentCache(new Int32Array(new SharedArrayBuffer(1024)));
-  const render = (_topic: LiveTopic, document: PublishedDocument) =>
-    liveContent(connectomeMain(graphOf(JSON.parse(documentText(document)))));
-  const pages = createLivePages(cache, render, () => true);
-  const bytes: number[] = [];
-  pages.onChange((_topic, message) => bytes.push(Buffer.byteLength(message)));
-  for (const [index, document] of [before, after].entries()) {
-    const published = publishedDocument(JSON.stringify(document));
-    cache.take({ name: 'connectome', version: index + 1, document: published });
+async function until(isSo: () => boolean): Promise<void> {
+  const end = Date.now() + SOON.timeout;
+  while (!isSo() && Date.now() < end) await new Promise((next) => setImmediate(next));
+  assert.ok(isSo());
+}
+
+test('a message names only the version, which the page has, too', async () => {
+  await using na = await startTestAuthority();
+  const { visit, page, news } = await watched(na, '/connectome', () => true);
+  await using _ = visit;
+  await until(() => news.length === 1);
+  const version = await page.getAttribute('[data-live]', 'data-version');
+  assert.deepEqual(news, [{ topic: 'connectome', version, spread_ms: 1 }]);
+  const other = await watched(na, '/connectome', () => true);
+  await using __ = other.visit;
+  await recognized(na, 'beta');
+  await shown(visit, 'beta');
+  await until(() => other.news.length === 2);
+  const later = await page.getAttribute('[data-live]', 'data-version');
+  assert.notEqual(later, version);
+  assert.deepEqual(other.news.at(-1), { topic: 'connectome', version: later, spread_ms: 2 });
+});
+
+test('a viewer fetches the page once for each version, and what it missed comes with the next', async () => {
+  await using na = await startTestAuthority();
+  const { visit, news, fetched } = await watched(na, '/connectome', (index) => index !== 1);
+  await using _ = visit;
+  await recognized(na, 'missed');
+  await until(() => news.length === 2);
+  assert.deepEqual(fetched, []);
+  for (const name of ['noticed', 'later']) {
+    await recognized(na, name);
+    await shown(visit, name);
   }
-  const patch = bytes.at(-1) ?? 0;
-  const whole = Buffer.byteLength(connectomeMain(graphOf(after)).text);
-  t.diagnostic(`${patch} bytes as a patch, ${whole} bytes as the whole content`);
-  assert.ok(patch > 0 && patch < 8 * 1024, `${patch} bytes`);
-  assert.ok(whole > 20 * patch, `${whole} bytes`);
+  await shown(visit, 'missed');
+  assert.deepEqual(fetched, [
+    ['/connectome', 200],
+    ['/connectome', 200],
+  ]);
+});
+
+test('a version that the page shows already is not fetched', async () => {
+  await using na = await startTestAuthority();
+  await recognized(na, 'beta');
+  const { visit, news, fetched } = await watched(na, '/connectome', () => true);
+  await using _ = visit;
+  await until(() => news.length === 1);
+  await visit.page.reload();
+  await until(() => news.length === 2);
+  await recognized(na, 'gamma');
+  await shown(visit, 'gamma');
+  assert.deepEqual(fetched, [['/connectome', 200]]);
 });
 
 for (const [name, query, headers, expected] of [

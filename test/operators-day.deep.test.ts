@@ -79,7 +79,7 @@ test('an operator creates a network, admits its nodes, finds one and revokes it,
   t.after(() => browser.close());
   const open = (page: string) => browser.visit(url + page, { width: NARROW });
   await using dashboard = await open('/dashboard');
-  const active = dashboard.page.locator('[data-key="nodes.active"] strong');
+  const active = dashboard.page.locator('[data-stat="nodes.active"] strong');
   assert.equal((await active.innerText()).trim(), String(JOINED));
   await dashboard.page.locator('[data-live-status="live"]').waitFor();
   await using agents = await open('/capability?name=survey');

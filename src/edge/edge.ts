@@ -4,9 +4,7 @@ import { sha256Hex } from '../base/crypto/digest.ts';
 import type { Logger } from '../base/log/logger.ts';
 import type { EdgeRuntime } from '../base/runtime.ts';
 import type { HtmlPage } from '../pages/frame.ts';
-import type { LiveContent, LiveTopic } from '../pages/live-content.ts';
 import type { Call } from '../protocol/contract/calls.ts';
-import type { PublishedDocument } from '../protocol/contract/documents.ts';
 import type { InstanceStatus } from '../protocol/contract/instance-status.ts';
 import type { DocumentCache } from '../protocol/contract/publications.ts';
 import type { RevisionEnds } from '../protocol/contract/revision-ends.ts';
@@ -19,11 +17,6 @@ import type { RequestQueue } from './limits/request-queue.ts';
 import type { UnprovenBodies } from './limits/unproven-bodies.ts';
 import type { EdgeMetrics } from './metrics.ts';
 
-/** Functions that render documents as the content of live pages. */
-export type LiveRenderers = Readonly<
-  Record<LiveTopic, (edge: Edge, document: PublishedDocument) => LiveContent | Promise<LiveContent>>
->;
-
 export interface Edge {
   readonly settings: EdgeSettings;
   readonly queue: RequestQueue;
@@ -34,7 +27,6 @@ export interface Edge {
   readonly limits: RateLimits;
   readonly sessions: HeartbeatSessions;
   readonly unprovenBodies: UnprovenBodies;
-  readonly liveRenderers: LiveRenderers;
   /** The page for a path that does not exist; null if there is none. */
   notFoundPage(path: string): HtmlPage | null;
   readonly eventReaders: EventReaders;

@@ -14,7 +14,7 @@ import { type DrawnGraph, isTooLarge } from './graph-drawing.ts';
 import type { EdgeState, GraphModel, GraphNode } from './graph-model.ts';
 import { atlasLink, nameInCell, nameInFull, reference } from './graph-names.ts';
 import { type Emphasis, NO_EMPHASIS } from './graph-picture.ts';
-import { graphSection } from './graph-section.ts';
+import { graphToExplore } from './graph-section.ts';
 import { GRAPH_STYLE } from './graph-style.ts';
 import { badge, blastRadiusTable, edgesTable, stateBadge, stateField } from './graph-tables.ts';
 import { type Content, type Html, html, NO_HTML } from './html.ts';
@@ -76,7 +76,7 @@ export function atlasPage(
   const emphasis = emphasisOf(model, question, answer, selected, found);
   const isUnknown = question.sovereign !== '' && selected === undefined;
   const center = selected ?? model.node(model.ownName) ?? model.nodes[0];
-  const drawing = isUnknown && isTooLarge(model) ? '' : graphSection(model, emphasis, center);
+  const drawing = isUnknown && isTooLarge(model) ? '' : graphToExplore(model, emphasis, center);
   const search = isEmpty ? '' : searchForm(question, found.length, model.nodes.length);
   return renderPage({
     title: 'Atlas',

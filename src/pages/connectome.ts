@@ -5,9 +5,9 @@ import { counted, shownCount } from './counts.ts';
 import { section } from './details-page.ts';
 import { emptyState, TO_IMPORT, TO_ISSUE } from './empty-state.ts';
 import { type HtmlPage, renderPage } from './frame.ts';
-import { type DrawnGraph, isTooLarge } from './graph-drawing.ts';
+import type { DrawnGraph } from './graph-drawing.ts';
 import type { GraphModel, GraphTreaty } from './graph-model.ts';
-import { graphSection } from './graph-section.ts';
+import { stillGraph } from './graph-section.ts';
 import { GRAPH_STYLE } from './graph-style.ts';
 import {
   blastRadiusTable,
@@ -16,18 +16,24 @@ import {
   type Sorting,
   stateField,
 } from './graph-tables.ts';
-import { type Html, html, keyed } from './html.ts';
+import { type Html, html } from './html.ts';
 import { inlineStyle } from './inline-code.ts';
-import { LIVE_STATUS, LIVE_STYLE, type LiveContent, liveRegion } from './live-content.ts';
+import { LIVE_STATUS, LIVE_STYLE, liveRegion } from './live-region.ts';
 import { STAT_STYLE, stats } from './stat.ts';
 import { ADDED_STYLE, FORM_STYLE } from './style.ts';
 import { LISTING_STYLE, pager, rowPage, TABLE_STYLE } from './table.ts';
 import { EVERY_TREATY, foundTreaties, parametersOf, type TreatyQuery } from './treaty-query.ts';
 
-const PARTS = [STAT_STYLE, FORM_STYLE, TABLE_STYLE, LISTING_STYLE, ADDED_STYLE, LIVE_STYLE];
-const STYLE = inlineStyle([GRAPH_STYLE, ...PARTS].join(''));
-/** For a graph that is too large to draw. */
-const STYLE_OF_TABLES = inlineStyle(PARTS.join(''));
+const PARTS = [
+  GRAPH_STYLE,
+  STAT_STYLE,
+  FORM_STYLE,
+  TABLE_STYLE,
+  LISTING_STYLE,
+  ADDED_STYLE,
+  LIVE_STYLE,
+];
+const STYLE = inlineStyle(PARTS.join(''));
 const SCRIPT = browserScript('connectome');
 
 const COUNTS = [
@@ -40,20 +46,20 @@ const COUNTS = [
 ] as const;
 
 /** The content of `<main>` below the heading. */
-export function connectomeMain(
+function connectomeMain(
   model: DrawnGraph,
-  query = EVERY_TREATY,
-  inOrder = model.treaties,
+  query: TreatyQuery,
+  inOrder: readonly GraphTreaty[],
 ): Html {
   const { summary } = model.document;
   return html`<section class="section" aria-labelledby="summary-title">
 <h2 id="summary-title" class="visually-hidden">Summary</h2>
 ${stats(COUNTS.map(([count, label, note]) => ({ label, field: `summary.${count}`, value: summary[count], note })))}</section>
-${section('graph', 'Who recognizes whom', keyed('graph', graphSection(model)))}
-${section('treaties', 'Treaties', keyed('treaties', treaties(model, query, inOrder)))}
-${section('blast', 'Blast radius of imported revocations', keyed('blast', blastRadius(model, query)))}
-${section('material', 'Revoked trust material', keyed('material', revokedMaterial(model, query)))}
-<p class="small muted">Raw data: <a href="./connectome.json">connectome.json</a>, <a href="./recognition-graph">recognition-graph</a>. To follow one sovereign, or the path between two, open the <a href="./atlas">atlas</a>.</p>`;
+${section('graph', 'Who recognizes whom', stillGraph(model))}
+${section('treaties', 'Treaties', treaties(model, query, inOrder))}
+${section('blast', 'Blast radius of imported revocations', blastRadius(model, query))}
+${section('material', 'Revoked trust material', revokedMaterial(model, query))}
+<p class="small muted">Raw data: <a href="./connectome.json">connectome.json</a>, <a href="./recognition-graph">recognition-graph</a>.</p>`;
 }
 
 function addressOf(query: TreatyQuery, section: string): string {
@@ -76,16 +82,13 @@ function treaties(model: GraphModel, query: TreatyQuery, inOrder: readonly Graph
     found.length === inOrder.length ? `${all}.` : `${shownCount(found.length)} of ${all}.`;
   return html`<div class="listing">
 ${treatyForm(query)}
-${keyed(
-  'table',
-  edgesTable(
-    'treaties',
-    caption,
-    shown.rows.map(({ row }) => row),
-    { sorting },
-  ),
+${edgesTable(
+  'treaties',
+  caption,
+  shown.rows.map(({ row }) => row),
+  { sorting },
 )}
-${keyed('pager', pager('Pages of treaties', shown, hrefOf))}
+${pager('Pages of treaties', shown, hrefOf)}
 </div>`;
 }
 
@@ -109,8 +112,8 @@ function blastRadius({ document }: GraphModel, query: TreatyQuery): Html {
     'Imported revocations, each with the sovereigns whose active treaties recognize its issuer.';
   const hrefOf = (blast: number) => addressOf({ ...query, blast }, 'blast');
   return html`<div class="listing">
-${keyed('table', blastRadiusTable(caption, shown.rows))}
-${keyed('pager', pager('Pages of imported revocations', shown, hrefOf))}
+${blastRadiusTable(caption, shown.rows)}
+${pager('Pages of imported revocations', shown, hrefOf)}
 </div>`;
 }
 
@@ -122,29 +125,33 @@ function revokedMaterial(model: GraphModel, query: TreatyQuery): Html {
   const caption = `${counted(shown.all, 'revocation')} of treaties and of attestations that other sovereigns issued.`;
   const hrefOf = (material: number) => addressOf({ ...query, material }, 'material');
   return html`<div class="listing">
-${keyed('table', materialTable(caption, shown.rows, model.treaty))}
-${keyed('pager', pager('Pages of revoked material', shown, hrefOf))}
+${materialTable(caption, shown.rows, model.treaty)}
+${pager('Pages of revoked material', shown, hrefOf)}
 </div>`;
 }
 
-/** `whole` is the content without a query, which live updates change; `inOrder` has all treaties. */
+/** How long a page with a query of its own waits before it fetches itself again: each is rendered for one reader. */
+const SPREAD_OF_VIEW_MS = 10_000;
+
+/** `inOrder` has all treaties. */
 export function connectomePage(
   model: DrawnGraph,
-  whole: LiveContent,
-  query: TreatyQuery,
+  version: string,
+  query = EVERY_TREATY,
   inOrder = model.treaties,
 ): HtmlPage {
-  const isWhole = parametersOf(query) === '';
+  const spreadMs = parametersOf(query) === '' ? 0 : SPREAD_OF_VIEW_MS;
   return renderPage({
     title: 'Connectome',
     lede: 'Every treaty that this authority knows, what has been revoked, and whom that affects.',
     path: '/connectome',
     networkName: model.ownName,
     status: LIVE_STATUS,
-    body: isWhole
-      ? liveRegion('connectome', whole)
-      : liveRegion('connectome', { ...whole, markup: connectomeMain(model, query, inOrder) }, true),
-    style: isTooLarge(model) ? STYLE_OF_TABLES : STYLE,
+    body: liveRegion(
+      { topic: 'connectome', version, spreadMs },
+      connectomeMain(model, query, inOrder),
+    ),
+    style: STYLE,
     script: SCRIPT,
     connects: true,
   });

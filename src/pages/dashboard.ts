@@ -1,6 +1,6 @@
 /**
  * `/dashboard`: health and trust at a glance [service-read-endpoints], [core-6-5], legible from across a
- * room. Every element that changes has `data-field` or `data-key`, its path in `/dashboard.json`.
+ * room. Every value that changes has its path in `/dashboard.json` as `data-field` or `data-stat`.
  */
 
 import type {
@@ -20,20 +20,19 @@ import { section } from './details-page.ts';
 import { emptyState, TO_IMPORT, TO_ISSUE } from './empty-state.ts';
 import { fleetSection } from './fleet-section.ts';
 import { type HtmlPage, renderPage } from './frame.ts';
-
 import { nameInCell } from './graph-names.ts';
 import { badge, stateBadge } from './graph-tables.ts';
-import { type DrawnHistory, HISTORY_PLACE, withHistory } from './history-section.ts';
+import type { DrawnHistory } from './history-section.ts';
 import { HISTORY_STYLE } from './history-style.ts';
 import { WEEK_STYLE, weekSection } from './horizon-week.ts';
-import { type Html, html, keyed, NO_HTML } from './html.ts';
+import { type Html, html, NO_HTML } from './html.ts';
 import { inlineStyle } from './inline-code.ts';
 import { instancesSection } from './instances-table.ts';
-import { LIVE_STATUS, LIVE_STYLE, type LiveContent, liveRegion } from './live-content.ts';
+import { LIVE_STATUS, LIVE_STYLE, liveRegion } from './live-region.ts';
 import { POSTURE_STYLE, postureSection } from './posture-section.ts';
 import { bar, STAT_STYLE, type Stat, stats, type Tone } from './stat.ts';
 import { ADDED_STYLE } from './style.ts';
-import { type Column, shortKey, sovereignColumn, TABLE_STYLE, table, timeColumn } from './table.ts';
+import { type Column, idPart, sovereignColumn, TABLE_STYLE, table, timeColumn } from './table.ts';
 import { attestationLink, capital, sovereignLink, timeText, treatyLink } from './values.ts';
 
 const STYLE = inlineStyle(
@@ -53,14 +52,14 @@ export const MOST_URGENT = 12;
 const MOST_FEEDS = 50;
 
 /** The content of `<main>` below the heading; it needs only the first `MOST_URGENT` treaties. */
-export function dashboardMain(model: Dashboard): Html {
+function dashboardMain(model: Dashboard, { section: history, sparks }: DrawnHistory): Html {
   const { active, tracked } = model.nodes;
-  return html`${keyed('posture', postureSection(model.posture))}${fleetSection(model.fleet, active, tracked)}
+  return html`${postureSection(model.posture)}${fleetSection(model.fleet, active, tracked, sparks)}
 ${section('figures', 'Trust', stats(statsOf(model)))}
-${weekSection(model.horizon_summary)}${HISTORY_PLACE}${keyed('treaties', treatiesSection(model))}
-${section('changes', 'Recent trust changes', keyed('changes', changesList(model.recent_changes)))}
-${section('feeds', 'Imported revocation feeds', keyed('feeds', feedsTable(model.revocation_feeds)))}
-${instancesSection(model.instances)}<p class="small muted">Network version ${keyed('version', html`<bdi data-field="sovereign.version">${nameInCell(model.sovereign.version)}</bdi>`)}. Raw data: <a href="./dashboard.json">dashboard.json</a>.</p>`;
+${weekSection(model.horizon_summary)}${history}${treatiesSection(model)}
+${section('changes', 'Recent trust changes', changesList(model.recent_changes))}
+${section('feeds', 'Imported revocation feeds', feedsTable(model.revocation_feeds))}
+${instancesSection(model.instances)}<p class="small muted">Network version <bdi data-field="sovereign.version">${nameInCell(model.sovereign.version)}</bdi>. Raw data: <a href="./dashboard.json">dashboard.json</a>.</p>`;
 }
 
 function statsOf(model: Dashboard): Stat[] {
@@ -139,8 +138,8 @@ function treatiesSection({ treaty_summary: summary, treaties }: Dashboard): Html
   const urgent = treaties.filter(({ lifecycle_state: state }) => isUrgent(state));
   return html`<section class="section" aria-labelledby="treaties-heading">
 <div class="section-head"><h2 id="treaties-heading">Treaties</h2><a href="./connectome">See all in the Connectome</a></div>
-${summary.total === 0 ? '' : keyed('bar', treatyBar(summary))}
-${keyed('states', stateCounts(summary))}
+${summary.total === 0 ? '' : treatyBar(summary)}
+${stateCounts(summary)}
 ${urgent.length === 0 ? untroubled(summary) : urgentTable(urgent, summary)}</section>`;
 }
 
@@ -212,17 +211,14 @@ function changesList(changes: readonly RecentChangeRow[]): Html {
     );
   }
   return html`<ol class="changes" id="recent-changes">
-${changes.map((change) => keyed(changeKey(change), changeItem(change)))}</ol>`;
+${changes.map(changeItem)}</ol>`;
 }
 
-function changeKey({ created_at, event_type, summary }: RecentChangeRow): string {
-  return shortKey(`${created_at} ${event_type} ${summary.fields[0]?.value ?? ''}`);
-}
-
-function changeItem({ created_at, summary }: RecentChangeRow): Html {
+function changeItem({ created_at, event_type, summary }: RecentChangeRow): Html {
   const { title, state, fields } = summary;
+  const id = `change-${idPart(`${created_at} ${event_type} ${fields[0]?.value ?? ''}`)}`;
   const tone = CHANGE_TONES[state];
-  return html`<li><div class="change-head">${tone === undefined ? NO_HTML : html`${badge({ tone, word: state })} `}<strong>${title}</strong> ${timeText(created_at)}</div>
+  return html`<li id="${id}"><div class="change-head">${tone === undefined ? NO_HTML : html`${badge({ tone, word: state })} `}<strong>${title}</strong> ${timeText(created_at)}</div>
 <dl class="change-facts">
 ${fields
   .filter(({ value }) => value !== '')
@@ -268,8 +264,12 @@ const FEED_COLUMNS: readonly Column<DashboardFeed>[] = [
   { head: 'Sequence', kind: 'number id', cell: ({ sequence }) => nameInCell(String(sequence)) },
 ];
 
+/** The history changes without another version. A minute is recorded up to two seconds after it has ended. */
+const HISTORY_EVERY_MS = 62_000;
+
 export function dashboardPage(
-  content: LiveContent,
+  model: Dashboard,
+  version: string,
   history: DrawnHistory,
   networkName: string,
 ): HtmlPage {
@@ -279,7 +279,10 @@ export function dashboardPage(
     path: '/dashboard',
     networkName,
     status: LIVE_STATUS,
-    body: liveRegion('dashboard', { ...content, markup: withHistory(content.markup, history) }),
+    body: liveRegion(
+      { topic: 'dashboard', version, everyMs: HISTORY_EVERY_MS },
+      dashboardMain(model, history),
+    ),
     style: STYLE,
     script: SCRIPT,
     connects: true,

@@ -4,15 +4,21 @@ import type { Fleet, NodeCounts, RoleCounts } from '../protocol/rows/posture.ts'
 import { counted, shownCount } from './counts.ts';
 import { emptyState } from './empty-state.ts';
 import { nameInCell } from './graph-names.ts';
-import { type Html, html, keyed } from './html.ts';
+import type { DrawnHistory } from './history-section.ts';
+import { type Html, html, NO_HTML } from './html.ts';
 import { bar, type Stat, stats, type Tone } from './stat.ts';
 import { type Column, table } from './table.ts';
 import { capital } from './values.ts';
 
-export function fleetSection(fleet: Fleet | null, active: number, tracked: number): Html {
+export function fleetSection(
+  fleet: Fleet | null,
+  active: number,
+  tracked: number,
+  sparks: DrawnHistory['sparks'],
+): Html {
   return html`<section class="section" aria-labelledby="fleet-heading">
 <h2 id="fleet-heading">Fleet</h2>
-${keyed('fleet-bar', fleetBar(fleet))}${stats(fleetStats(fleet, active, tracked))}${keyed('roles', rolesTable(fleet))}</section>`;
+${fleetBar(fleet)}${stats(fleetStats(fleet, active, tracked, sparks))}${rolesTable(fleet)}</section>`;
 }
 
 /** The fleet in one line. */
@@ -30,7 +36,7 @@ export function fleetLine(fleet: Fleet | null): Html {
 
 function fleetBar(fleet: Fleet | null): Html {
   const { expected = 0, healthy, unwell = 0 } = fleet ?? {};
-  if (expected === 0 || healthy === null || healthy === undefined) return html`<div hidden></div>`;
+  if (expected === 0 || healthy === null || healthy === undefined) return NO_HTML;
   const ok = Math.round((100 * healthy) / expected);
   const bad = Math.round((100 * unwell) / expected);
   // Nodes that are unwell and silent are drawn as unwell.
@@ -41,7 +47,12 @@ function fleetBar(fleet: Fleet | null): Html {
   ]);
 }
 
-function fleetStats(fleet: Fleet | null, active: number, tracked: number): Stat[] {
+function fleetStats(
+  fleet: Fleet | null,
+  active: number,
+  tracked: number,
+  sparks: DrawnHistory['sparks'],
+): Stat[] {
   const expected = fleet?.expected ?? 0;
   const reporting = `of ${counted(expected, 'node')} that ${expected === 1 ? 'reports' : 'report'}`;
   /** The tone is that of any number but 0; the series shows how the number changed. */
@@ -56,14 +67,15 @@ function fleetStats(fleet: Fleet | null, active: number, tracked: number): Stat[
     ...rows.map(([name, note, tone, series]): Stat => {
       const value = fleet?.[name] ?? null;
       const field = `fleet.${name}`;
-      return { label: capital(name), field, value, note, tone: value ? tone : 'neutral', series };
+      const spark = series && sparks.get(series);
+      return { label: capital(name), field, value, note, tone: value ? tone : 'neutral', spark };
     }),
     {
       label: 'Active nodes',
       field: 'nodes.active',
       value: active,
       note: html`of <span data-field="nodes.tracked">${shownCount(tracked)}</span> enrolled`,
-      series: 'active_nodes',
+      spark: sparks.get('active_nodes'),
     },
   ];
 }

@@ -1,13 +1,13 @@
 /**
  * The recognition graph as a picture: sovereigns are links in the tab order, and treaties are arrows whose color and
- * pattern show their state. Scripts let the reader zoom and pan.
+ * pattern show their state.
  */
 import { LIFECYCLE_STATES } from '../protocol/rows/treaty.ts';
 import { counted } from './counts.ts';
 import type { Drawing, DrawnLink, DrawnNode } from './graph-drawing.ts';
 import type { EdgeState, GraphLink, GraphNode } from './graph-model.ts';
 import { atlasLink } from './graph-names.ts';
-import { type Html, html, keyed, NO_HTML } from './html.ts';
+import { type Html, html, NO_HTML } from './html.ts';
 import { capital } from './values.ts';
 
 /** What a page emphasizes; everything else is dimmed. */
@@ -25,21 +25,24 @@ const DENSE = 250;
 /** Up to this number, emphasized sovereigns show their names even without free space. */
 const MOST_NAMED = 30;
 
-export function graphPicture(drawing: Drawing, emphasis: Emphasis): Html {
+/** Scripts let the reader walk in it; `emphasis` is null for a still picture. */
+export function graphPicture(drawing: Drawing, emphasis: Emphasis | null): Html {
   const { about, width, height, nodes, links } = drawing;
   const title = `${about.subject}: ${counted(nodes.length, 'sovereign')}, linked ${counted(links.length, 'time')}`;
   const present = new Set(links.map(({ link }) => link.state));
   const states = LIFECYCLE_STATES.filter((state) => present.has(state));
-  return html`<figure class="graph">
-${TOOLS}<div class="graph-box" tabindex="0" role="group" aria-label="Drawing">
+  const isStill = emphasis === null;
+  const shown = emphasis ?? NO_EMPHASIS;
+  return html`<figure class="${classes('graph', !isStill && 'open')}">
+${isStill ? NO_HTML : TOOLS}<div class="graph-box" tabindex="0" role="group" aria-label="Drawing">
 <svg viewBox="0 0 ${width} ${height}" role="group" aria-labelledby="graph-title" class="${classes('graph-picture', links.length > DENSE && 'dense')}">
-${keyed('title', html`<title id="graph-title">${title}</title>`)}
-${keyed('arrows', html`<defs>${states.map(arrowHead)}</defs>`)}
-<g class="scene">${keyed('links', html`<g class="links" aria-hidden="true">${links.map((drawn) => keyed(linkKey(drawn), drawnLink(drawn, emphasis)))}</g>`)}
-${keyed('nodes', html`<g class="nodes">${nodes.map((drawn) => keyed(drawn.node.index, drawnNode(drawn, emphasis)))}</g>`)}</g>
+<title id="graph-title">${title}</title>
+<defs>${states.map(arrowHead)}</defs>
+<g class="scene"><g class="links" aria-hidden="true">${links.map((drawn) => drawnLink(drawn, shown))}</g>
+<g class="nodes">${nodes.map((drawn) => drawnNode(drawn, shown))}</g></g>
 </svg>
 </div>
-${keyed('legend', legend(drawing, states))}</figure>`;
+${legend(drawing, states, isStill)}</figure>`;
 }
 
 /** Each button does the same as its key. */
@@ -56,14 +59,9 @@ function arrowHead(state: EdgeState): Html {
 }
 
 function drawnLink({ link, path, title }: DrawnLink, { links }: Emphasis): Html {
-  const { state } = link;
+  const { from, to, state } = link;
   const names = classes('link', `s-${state}`, links !== null && (links.has(link) ? 'lit' : 'dim'));
-  return html`<path class="${names}" d="${path}" marker-end="url(#arrow-${state})"><title>${title}</title></path>`;
-}
-
-/** The key names both nodes and the direction. */
-function linkKey({ link: { from, to } }: DrawnLink): string {
-  return `${from.index}-${to.index}`;
+  return html`<path id="${`link-${from.index}-${to.index}`}" class="${names}" d="${path}" marker-end="url(#arrow-${state})"><title>${title}</title></path>`;
 }
 
 function drawnNode(
@@ -80,12 +78,12 @@ function drawnNode(
   );
   const ring = (kind: string, room: number) =>
     html`<circle class="${kind}" cx="${x}" cy="${y}" r="${radius + room}"/>`;
-  return html`<a href="${atlasLink(node.id)}#selected" class="${names}"${spoken === title ? NO_HTML : html` aria-label="${spoken}"`}><title>${title}</title>
+  return html`<a id="${`node-${node.index}`}" href="${atlasLink(node.id)}#selected" class="${names}"${spoken === title ? NO_HTML : html` aria-label="${spoken}"`}><title>${title}</title>
 ${node.revocations.length > 0 ? ring('evidence', 5) : ''}${node.isOwn ? ring('own-ring', 3) : ''}${ring('dot', 0)}
 <text x="${label.x}" y="${label.y}" text-anchor="${label.anchor}">${name}</text></a>`;
 }
 
-function legend({ about, nodes }: Drawing, states: readonly EdgeState[]): Html {
+function legend({ about, nodes }: Drawing, states: readonly EdgeState[], isStill: boolean): Html {
   const isCrowded = nodes.some(({ label }) => !label.isShown);
   return html`<figcaption class="legend">
 <span class="legend-title">Treaties</span>
@@ -99,9 +97,13 @@ ${states.map(
 <p>Arrows point from the recognizing to the recognized sovereign. ${about.note}${
     isCrowded ? ' Names that do not fit appear on hover and on focus.' : ''
   }</p>
-<p class="needs-js">Zoom with Ctrl and the wheel, by pinching, or with + and −; pan by dragging or with the arrow keys; leave with Escape.</p>
-</figcaption>`;
+${isStill ? STILL : MOVES}</figcaption>`;
 }
+
+const STILL = html`<p>To zoom, and to follow one sovereign or the path between two, open the <a href="./atlas">atlas</a>.</p>
+`;
+const MOVES = html`<p class="needs-js">Zoom with Ctrl and the wheel, by pinching, or with + and −; pan by dragging or with the arrow keys; leave with Escape.</p>
+`;
 
 const OWN_LEGEND = html`<li><svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" class="node own"><circle class="own-ring" cx="8" cy="8" r="7"/><circle class="dot" cx="8" cy="8" r="4"/></svg>This authority</li>`;
 

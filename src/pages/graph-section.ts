@@ -1,4 +1,4 @@
-/** The drawing that the pages of the graph share. */
+/** The drawing of each page of the graph. */
 import { counted, shownCount } from './counts.ts';
 import { emptyState, TO_ISSUE } from './empty-state.ts';
 import { type DrawnGraph, isTooLarge } from './graph-drawing.ts';
@@ -6,23 +6,26 @@ import { MOST_DRAWN_NODES, MOST_DRAWN_TREATIES } from './graph-layout.ts';
 import type { GraphModel, GraphNode } from './graph-model.ts';
 import { nameInCell } from './graph-names.ts';
 import { neighborhoodOf } from './graph-neighborhood.ts';
-import { graphPicture, NO_EMPHASIS } from './graph-picture.ts';
-import { type Html, html, NO_HTML } from './html.ts';
+import { type Emphasis, graphPicture, NO_EMPHASIS } from './graph-picture.ts';
+import { type Html, html } from './html.ts';
 import { sovereignAddress } from './values.ts';
 
-/**
- * The drawing of `/connectome` and `/atlas`: the whole graph or, where that is too large, the neighborhood of `center`.
- * The Connectome has none, so that a change of a large graph is a small message to its viewers.
- */
-export function graphSection(model: DrawnGraph, emphasis = NO_EMPHASIS, center?: GraphNode): Html {
-  if (model.nodes.length === 0) {
-    return emptyState('The graph is empty. A sovereign appears once a treaty names it:', TO_ISSUE);
-  }
-  if (isTooLarge(model)) {
-    return center === undefined ? tooLarge(model) : neighborhood(model, center);
-  }
-  return model.drawing === null ? NO_HTML : graphPicture(model.drawing, emphasis);
+/** The picture of `/connectome`, in which every sovereign leads to the atlas. */
+export function stillGraph(model: DrawnGraph): Html {
+  if (isTooLarge(model)) return tooLarge(model);
+  return model.drawing === null ? EMPTY : graphPicture(model.drawing, null);
 }
+
+/** The drawing of `/atlas`: the whole graph or, where that is too large, the neighborhood of `center`. */
+export function graphToExplore(model: DrawnGraph, emphasis: Emphasis, center?: GraphNode): Html {
+  if (center !== undefined && isTooLarge(model)) return neighborhood(model, center);
+  return model.drawing === null ? EMPTY : graphPicture(model.drawing, emphasis);
+}
+
+const EMPTY = emptyState(
+  'The graph is empty. A sovereign appears once a treaty names it:',
+  TO_ISSUE,
+);
 
 function tooLarge(model: GraphModel): Html {
   return html`<p class="notice">With ${sizeOf(model)} the graph is too large to draw legibly (the limits are ${shownCount(MOST_DRAWN_NODES)} and ${shownCount(MOST_DRAWN_TREATIES)}). All of its treaties are <a href="#treaties-heading">listed below</a>, page by page; the <a href="./atlas">atlas</a> draws this authority, or another sovereign, and those linked with it.</p>`;

@@ -8,10 +8,10 @@ export const GRAPH_STYLE = `
   overscroll-behavior-x: contain;
 }
 .graph-picture { display: block; width: 100%; min-width: 46rem; height: auto; user-select: none; -webkit-user-select: none; }
-.js .graph-picture { min-width: 0; min-height: min(22rem, 80vh); }
-.js .graph-box { overflow: hidden; touch-action: pan-y; cursor: grab; }
-.js .graph-box:active { cursor: grabbing; }
-.js .graph-box:focus-within { border-color: var(--accent); }
+.js .open .graph-picture { min-width: 0; min-height: min(22rem, 80vh); }
+.js .open .graph-box { overflow: hidden; touch-action: pan-y; cursor: grab; }
+.js .open .graph-box:active { cursor: grabbing; }
+.js .open .graph-box:focus-within { border-color: var(--accent); }
 .graph-tools { display: flex; flex-wrap: wrap; align-items: center; justify-content: flex-end; gap: 0.375rem; }
 .graph-tools button {
   min-width: 2.75rem; min-height: 2.75rem; padding: 0.25rem 0.5rem; font: 0.875rem var(--sans); color: inherit; cursor: pointer;

@@ -5,7 +5,7 @@ import type { History, HistoryStep, SeriesName } from '../protocol/rows/history.
 import { shownCount } from './counts.ts';
 import { emptyState } from './empty-state.ts';
 import { type Curve, chart, sparkline } from './history-chart.ts';
-import { Html, html, NO_HTML } from './html.ts';
+import { type Html, html, NO_HTML } from './html.ts';
 
 export type HistoryRange = (typeof HISTORY_RANGE_NAMES)[number];
 
@@ -54,22 +54,6 @@ export const DRAWN_SERIES: readonly SeriesName[] = [
   ...(Object.keys(DECISIONS) as (keyof typeof DECISIONS)[]),
 ];
 
-/** Where the history is in the content of the live page, whose updates leave it alone: it changes once a minute. */
-export const HISTORY_PLACE = html`<div id="history"></div>`;
-
-/** The place of the line of a number, which updates leave alone, too. */
-export function spark(series: SeriesName): Html {
-  return html`<span class="spark" data-series="${series}"></span>`;
-}
-
-const SPARK = / data-series="(\w+)">/g;
-
-export function withHistory({ text }: Html, { section, sparks }: DrawnHistory): Html {
-  const [before = '', after = ''] = text.split(HISTORY_PLACE.text);
-  const filled = before.replace(SPARK, (_, name) => `>${sparks.get(name)?.text ?? ''}`);
-  return Html.trusted(`${filled}<div id="history">${section.text}</div>${after}`);
-}
-
 export interface HistoryView {
   readonly range: HistoryRange;
   /** Whether all numbers are below the drawings. */
@@ -79,7 +63,7 @@ export interface HistoryView {
 export interface DrawnHistory {
   readonly section: Html;
   /** The lines of numbers, by series. */
-  readonly sparks: ReadonlyMap<string, Html>;
+  readonly sparks: ReadonlyMap<SeriesName, Html>;
 }
 
 /** `authority` is where the links lead, for pages that it does not serve itself. */
@@ -96,7 +80,7 @@ export function drawnHistory(
 
 /** `history` is null if the authority could not be asked. */
 function historySection(view: HistoryView, history: History | null, authority: string): Html {
-  return html`<section class="section" aria-labelledby="history-heading">
+  return html`<section class="section" id="history" aria-labelledby="history-heading">
 <div class="section-head"><h2 id="history-heading">History</h2>${rangeLinks(view.range, authority)}</div>
 ${history === null ? emptyState('The history cannot be read at the moment.') : drawings(view, history, authority)}</section>`;
 }

@@ -2,14 +2,14 @@
 import { type HorizonSummary, LAPSING_KINDS, type LapsingKind } from '../protocol/rows/horizon.ts';
 import { counted, shownCount } from './counts.ts';
 import { emptyState } from './empty-state.ts';
-import { type Html, html, keyed } from './html.ts';
+import { type Html, html } from './html.ts';
 
 const WEEKDAYS = new Intl.DateTimeFormat('en', { weekday: 'short', timeZone: 'UTC' });
 
 export function weekSection({ within_week, within_month, days }: HorizonSummary): Html {
   return html`<section class="section" aria-labelledby="week-heading">
-<div class="section-head"><h2 id="week-heading">Ending soon</h2>${keyed('ending', html`<p class="small muted"><strong data-field="horizon_summary.within_week">${shownCount(within_week)}</strong> within a week, <span data-field="horizon_summary.within_month">${shownCount(within_month)}</span> within thirty days</p>`)}</div>
-${keyed('week', strip(days))}</section>`;
+<div class="section-head"><h2 id="week-heading">Ending soon</h2><p class="small muted"><strong data-field="horizon_summary.within_week">${shownCount(within_week)}</strong> within a week, <span data-field="horizon_summary.within_month">${shownCount(within_month)}</span> within thirty days</p></div>
+${strip(days)}</section>`;
 }
 
 type Day = HorizonSummary['days'][number];

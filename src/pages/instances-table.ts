@@ -2,7 +2,7 @@
 import type { Dashboard, DashboardInstance } from '../protocol/rows/dashboard.ts';
 import { counted } from './counts.ts';
 import { badge } from './graph-tables.ts';
-import { type Html, html, keyed, NO_HTML } from './html.ts';
+import { type Html, html, NO_HTML } from './html.ts';
 import { type Column, table } from './table.ts';
 import { idText } from './values.ts';
 
@@ -11,7 +11,7 @@ export function instancesSection(instances: Dashboard['instances']): Html {
   if (instances === undefined) return NO_HTML;
   return html`<section class="section" aria-labelledby="instances-heading">
 <h2 id="instances-heading">Instances</h2>
-${keyed('instances', instancesTable(instances))}</section>`;
+${instancesTable(instances)}</section>`;
 }
 
 function instancesTable(instances: readonly DashboardInstance[]): Html {

@@ -1,7 +1,7 @@
 /** The verdict on this authority: its posture in words, and for each finding what shows it and the command about it. */
 import type { Posture } from '../protocol/rows/posture.ts';
 import { type Html, html, NO_HTML } from './html.ts';
-import { WHEN_LOST } from './live-content.ts';
+import { WHEN_LOST } from './live-region.ts';
 import { withTimes } from './values.ts';
 
 const VERDICTS = {

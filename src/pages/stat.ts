@@ -1,23 +1,21 @@
 /** Numbers as dense lines: a label, how the number changed, the number, and what it is about. */
 
-import type { SeriesName } from '../protocol/rows/history.ts';
 import { shownCount } from './counts.ts';
-import { spark } from './history-section.ts';
-import { type Content, type Html, html, keyed, NO_HTML } from './html.ts';
+import { type Content, type Html, html, NO_HTML } from './html.ts';
 import { capital } from './values.ts';
 
 export type Tone = 'ok' | 'warn' | 'danger' | 'neutral';
 
 export interface Stat {
   readonly label: string;
-  /** The path of the value in the document; also the key of the value. */
+  /** The path of the value in the document. */
   readonly field: string;
   /** Null if not known. */
   readonly value: string | number | null;
   readonly note?: Content;
   readonly tone?: Tone;
-  /** The series that shows how the value changed. */
-  readonly series?: SeriesName | undefined;
+  /** A small drawing of how the value changed. */
+  readonly spark?: Html | undefined;
 }
 
 export function stats(rows: readonly Stat[]): Html {
@@ -25,11 +23,10 @@ export function stats(rows: readonly Stat[]): Html {
 ${rows.map(statItem)}</ul>`;
 }
 
-/** Live updates replace only the value, so that they keep the line next to it. */
-function statItem({ label, field, value, note = NO_HTML, tone = 'neutral', series }: Stat): Html {
+function statItem({ label, field, value, note = NO_HTML, tone = 'neutral', spark }: Stat): Html {
   const shown =
     value === null ? 'Not known' : typeof value === 'number' ? shownCount(value) : capital(value);
-  return html`<li><span class="stat-label">${label}</span>${series === undefined ? NO_HTML : spark(series)}${keyed(field, html`<span class="stat-value ${tone}"><strong>${shown}</strong> <small>${value === null ? NO_HTML : note}</small></span>`)}</li>`;
+  return html`<li><span class="stat-label">${label}</span>${spark === undefined ? NO_HTML : html`<span class="spark">${spark}</span>`}<span class="stat-value ${tone}" data-stat="${field}"><strong>${shown}</strong> <small>${value === null ? NO_HTML : note}</small></span></li>`;
 }
 
 /** A bar of parts, each with its classes and its place in percent. */

@@ -1,10 +1,7 @@
-/**
- * Tables of any length: they are paginated, rows become cards on narrow screens, and live updates change single
- * rows.
- */
+/** Tables of any length: they are paginated, and rows become cards on narrow screens. */
 import { sha256Hex } from '../base/crypto/digest.ts';
 import { shownCount } from './counts.ts';
-import { type Content, type Html, html, keyed, NO_HTML } from './html.ts';
+import { type Content, type Html, html, NO_HTML } from './html.ts';
 import { sovereignLink, timeText } from './values.ts';
 
 export interface Column<Row> {
@@ -38,20 +35,16 @@ export interface TableParts<Row> {
   readonly caption: Content;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
-  /** What identifies a row to live updates. */
+  /** What identifies a row, so that live updates keep it. */
   readonly keyOf?: (row: Row) => string;
 }
 
 export function table<Row>({ id, caption, columns, rows, keyOf }: TableParts<Row>): Html {
-  const tableRow = (row: Row) => {
-    const markup = tableRowOf(columns, row);
-    return keyOf === undefined ? markup : keyed(shortKey(keyOf(row)), markup);
-  };
   return html`<div class="table-box" tabindex="0" role="region" aria-labelledby="${id}-caption">
 <table id="${id}">
-${keyed('caption', html`<caption id="${id}-caption">${caption}</caption>`)}
+<caption id="${id}-caption">${caption}</caption>
 <thead><tr>${columns.map(columnHead)}</tr></thead>
-${keyed('rows', html`<tbody>${rows.map(tableRow)}</tbody>`)}
+<tbody>${rows.map((row) => tableRow(columns, row, keyOf === undefined ? NO_HTML : html` id="${`${id}-${idPart(keyOf(row))}`}"`))}</tbody>
 </table>
 </div>`;
 }
@@ -64,21 +57,19 @@ function columnHead<Row>({ head, kind = '', sorting }: Column<Row>): Html {
 }
 
 /** Each cell carries its column name, which cards on narrow screens show. */
-function tableRowOf<Row>(columns: readonly Column<Row>[], row: Row): Html {
+function tableRow<Row>(columns: readonly Column<Row>[], row: Row, id: Html): Html {
   const cells = columns.map(({ head, cell, kind, isHead = false }) => {
     const names = kind === undefined ? NO_HTML : html` class="${kind}"`;
     return isHead
       ? html`<th scope="row"${names} data-label="${head}">${cell(row)}</th>`
       : html`<td${names} data-label="${head}">${cell(row)}</td>`;
   });
-  return html`<tr>${cells}</tr>`;
+  return html`<tr${id}>${cells}</tr>`;
 }
 
-const LONGEST_KEY = 40;
-
-/** Names and ids from other sovereigns can be long. */
-export function shortKey(key: string): string {
-  return key.length <= LONGEST_KEY ? key : sha256Hex(key).slice(0, 16);
+/** Names and ids from other sovereigns can be long, and have any characters. */
+export function idPart(key: string): string {
+  return /^[\w-]{1,40}$/.test(key) ? key : sha256Hex(key).slice(0, 16);
 }
 
 const ROWS_OF_PAGE = 50;
@@ -99,13 +90,13 @@ export function rowPage<Row>(all: readonly Row[], wanted: number): RowPage<Row> 
   return { rows, all: all.length, page, pages };
 }
 
-/** Links to the previous and next page. It is always in the markup, so that live updates can show it in place. */
+/** Links to the previous and next page. */
 export function pager<Row>(
   label: string,
   { rows, all, page, pages }: RowPage<Row>,
   hrefOf: (page: number) => string,
 ): Html {
-  if (pages === 1) return html`<nav class="pager" aria-label="${label}" hidden></nav>`;
+  if (pages === 1) return NO_HTML;
   const first = (page - 1) * ROWS_OF_PAGE + 1;
   const link = (to: number, text: string, rel: string) =>
     to < 1 || to > pages

@@ -39,7 +39,9 @@ export const AUDIT = definePage({
     const newest =
       query.upTo === null ? NO_HTML : html`<a href="${address(query, null)}">Newest entries</a>`;
     const news =
-      query.upTo === null ? html` data-news="./audit-news?after=${String(last)}"` : NO_HTML;
+      query.upTo === null
+        ? html` data-live="audit" data-news="./audit-news?after=${last}"`
+        : NO_HTML;
     return {
       body: html`${filterForm(query)}<div class="listing"${news}>
 ${listing(query, entries, after, last)}<nav class="pager" aria-label="Pages of the audit log">${newest}${older}<a href="./audit-check">Verify the whole log</a></nav>

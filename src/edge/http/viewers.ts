@@ -1,4 +1,7 @@
-/** The WebSockets of live-page viewers, on every app of an edge. They are write-only. */
+/**
+ * The WebSockets of live-page viewers, on every app of an edge. They are write-only, and say only which version of a
+ * page there is: its viewers fetch it, like everyone else.
+ */
 
 import type {
   HttpRequest,
@@ -8,15 +11,14 @@ import type {
   WebSocket,
 } from 'uWebSockets.js';
 import Type from 'typebox';
-import type { LiveTopic } from '../../pages/live-content.ts';
-import { watchPage } from '../../protocol/api/pages.ts';
+import { LIVE_TOPICS, type LiveTopic, watchPage } from '../../protocol/api/pages.ts';
+import { versionOf } from '../../protocol/contract/documents.ts';
 import { Refusal } from '../../protocol/refusals.ts';
 import type { Edge } from '../edge.ts';
 import { noteOutcome, refuse } from '../request/answer.ts';
 import { firstValue, queryOf } from '../request/query.ts';
 import type { Request } from '../request/route.ts';
 import { createBacklog } from './backlog.ts';
-import { createLivePages, isLiveTopic } from './live-pages.ts';
 import { orCut, writeReply } from './response.ts';
 
 /** A viewer that is this many bytes behind is dropped, never waited for. */
@@ -27,12 +29,11 @@ const IDLE_SECONDS = 60;
 /** How often viewers get a message even without changes, so that silence indicates a failure. */
 const ALIVE_MS = 10_000;
 const ALIVE = Buffer.from('{"alive":true}');
+/** However many viewers there are, they learn of a change within this time. */
+const MOST_SPREAD_MS = 5000;
 
 interface Viewer {
   readonly topic: LiveTopic;
-  /** Whether it got its first message, which later ones build on. */
-  hasBegun: boolean;
-  isGone: boolean;
 }
 
 export interface ViewersOptions {
@@ -44,16 +45,12 @@ export interface ViewersOptions {
 export function createViewers(edge: Edge, { openRequest, leftHttp }: ViewersOptions) {
   const open = new Set<WebSocket<Viewer>>();
   const backlog = createBacklog(MOST_WAITING_BYTES, edge.runtime.elapsed);
-  const pages = createLivePages(
-    edge.documents,
-    (topic, document) => edge.liveRenderers[topic](edge, document),
-    (topic) => [...open].some((ws) => ws.getUserData().topic === topic),
-  );
-  pages.onChange((topic, message) => {
-    for (const ws of open) {
-      const viewer = ws.getUserData();
-      if (viewer.hasBegun && viewer.topic === topic) send(ws, message);
-    }
+
+  edge.documents.onChange((topic) => {
+    if (!isLiveTopic(topic)) return;
+    const message = messageAbout(topic, edge);
+    if (message === null) return;
+    for (const ws of open) if (ws.getUserData().topic === topic) send(ws, message);
   });
 
   function send(ws: WebSocket<Viewer>, message: Uint8Array): void {
@@ -78,22 +75,13 @@ export function createViewers(edge: Edge, { openRequest, leftHttp }: ViewersOpti
         ),
         open(ws) {
           leftHttp();
-          const viewer = ws.getUserData();
           open.add(ws);
           Atomics.add(edge.viewers, 0, 1);
-          // However many viewers connect at once, each gets its first message in a slice.
-          void edge.queue.turn().then(() => {
-            if (viewer.isGone) return;
-            pages.first(viewer.topic, (message) => {
-              if (viewer.isGone) return;
-              viewer.hasBegun = true;
-              if (message !== null) send(ws, message);
-            });
-          });
+          const message = messageAbout(ws.getUserData().topic, edge);
+          if (message !== null) send(ws, message);
         },
         drain: backlog.note,
         close(ws) {
-          ws.getUserData().isGone = true;
           open.delete(ws);
           backlog.leave(ws);
           Atomics.sub(edge.viewers, 0, 1);
@@ -103,6 +91,19 @@ export function createViewers(edge: Edge, { openRequest, leftHttp }: ViewersOpti
     },
     end: () => clearInterval(ticking),
   };
+}
+
+/** Null while there is no such document; viewers hear of it as soon as there is. Each viewer adds a millisecond. */
+function messageAbout(topic: LiveTopic, { documents, viewers }: Edge): Uint8Array | null {
+  const document = documents.latest(topic);
+  if (document === undefined) return null;
+  const spreadMs = Math.min(Atomics.load(viewers, 0), MOST_SPREAD_MS);
+  const message = { topic, version: versionOf(document.etag), spread_ms: spreadMs };
+  return Buffer.from(JSON.stringify(message));
+}
+
+function isLiveTopic(text: string): text is LiveTopic {
+  return LIVE_TOPICS.some((topic) => topic === text);
 }
 
 /** Answers an upgrade request synchronously. */
@@ -123,7 +124,7 @@ function upgrade(
   }
   noteOutcome(edge, request, 101);
   res.upgrade<Viewer>(
-    { topic, hasBegun: false, isGone: false },
+    { topic },
     req.getHeader('sec-websocket-key'),
     req.getHeader('sec-websocket-protocol'),
     req.getHeader('sec-websocket-extensions'),

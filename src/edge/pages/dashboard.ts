@@ -1,4 +1,4 @@
-/** The dashboard as a page: the live content, and the history of the asked time. */
+/** The dashboard as a page, with the history of the asked time. */
 import { dashboardPage } from '../../pages/dashboard.ts';
 import type { HtmlPage } from '../../pages/frame.ts';
 import {
@@ -10,13 +10,13 @@ import {
 } from '../../pages/history-section.ts';
 import { historyQuestion } from '../../protocol/api/history.ts';
 import { HISTORY_RANGE_NAMES } from '../../protocol/api/pages.ts';
-import type { PublishedDocument } from '../../protocol/contract/documents.ts';
+import { type PublishedDocument, versionOf } from '../../protocol/contract/documents.ts';
 import type { History } from '../../protocol/rows/history.ts';
 import { cachedBySource } from '../documents/shared-build.ts';
 import type { Edge } from '../edge.ts';
 import type { EdgeParts } from '../operations/operations.ts';
 import { htmlReply } from '../reply.ts';
-import { dashboardContent, networkOf, withDocument } from './published-content.ts';
+import { dashboardIn, networkOf, withDocument } from './published-content.ts';
 
 const HOUR_MS = 3_600_000;
 /** How old a drawn history may be, in milliseconds. */
@@ -24,30 +24,38 @@ const FRESH_MS = 2000;
 
 export const dashboardParts = {
   showDashboard: {
-    answer: (asked, request, edge) =>
+    answer: ({ range: named, numbers }, request, edge) =>
       withDocument('dashboard', request, edge, async (document) => {
-        const range = HISTORY_RANGE_NAMES.find((name) => name === asked.range) ?? '24h';
-        const view = { range, hasNumbers: asked.numbers === 'shown' };
+        const range = HISTORY_RANGE_NAMES.find((name) => name === named) ?? '24h';
+        const view = { range, hasNumbers: numbers === 'shown' };
         const history = await historyOf(edge, range, request.now);
         return htmlReply(pageOf(edge, document, view, history), request);
       }),
   },
 } satisfies EdgeParts;
 
-/** The text of the last answer for each range; null if there was none. */
-const kept = cachedBySource(
-  (_edge: Edge) => new Map<HistoryRange, { readonly at: number; readonly text: string | null }>(),
-);
+interface Asked {
+  readonly at: number;
+  /** Null if there was no answer. */
+  readonly text: Promise<string | null>;
+}
 
-async function historyOf(edge: Edge, range: HistoryRange, now: number): Promise<string | null> {
-  const known = kept(edge).get(range);
+/** The last question for each range, whose answer all viewers who ask meanwhile share. */
+const asked = cachedBySource((_edge: Edge) => new Map<HistoryRange, Asked>());
+
+function historyOf(edge: Edge, range: HistoryRange, now: number): Promise<string | null> {
+  const known = asked(edge).get(range);
   if (known !== undefined && Math.abs(now - known.at) < FRESH_MS) return known.text;
+  const text = readHistory(edge, range, now);
+  asked(edge).set(range, { at: now, text });
+  return text;
+}
+
+async function readHistory(edge: Edge, range: HistoryRange, now: number): Promise<string | null> {
   const { hours, step } = HISTORY_RANGES[range];
   const question = historyQuestion(DRAWN_SERIES, now - hours * HOUR_MS, now, step);
   const answer = await edge.call('readHistory', question);
-  const text = answer.ok ? answer.json : null;
-  kept(edge).set(range, { at: now, text });
-  return text;
+  return answer.ok ? answer.json : null;
 }
 
 interface Rendered {
@@ -70,7 +78,7 @@ function pageOf(
   const known = rendered(edge).get(name);
   if (known?.etag === etag && known.history === history) return known.page;
   const drawn = drawnHistory(view, history === null ? null : (JSON.parse(history) as History));
-  const page = dashboardPage(dashboardContent(edge, document), drawn, networkOf(edge));
+  const page = dashboardPage(dashboardIn(edge, document), versionOf(etag), drawn, networkOf(edge));
   rendered(edge).set(name, { etag, history, page });
   return page;
 }

@@ -5,7 +5,6 @@ import { connectomePage } from '../../pages/connectome.ts';
 import type { HtmlPage } from '../../pages/frame.ts';
 import type { GraphModel, GraphTreaty } from '../../pages/graph-model.ts';
 import {
-  EVERY_TREATY,
   parametersOf,
   type TreatyQuery,
   treatiesInOrder,
@@ -21,7 +20,7 @@ import type { EdgeParts } from '../operations/operations.ts';
 import { tooManyPaths } from '../operations/trust-question.ts';
 import { htmlReply, type Reply, refusalReply } from '../reply.ts';
 import type { RouteRequest } from '../request/route.ts';
-import { connectomeContent, type PublishedGraph, withGraph } from './published-content.ts';
+import { type PublishedGraph, withGraph } from './published-content.ts';
 
 export const graphPageParts = {
   showConnectome: {
@@ -44,12 +43,12 @@ function connectomeFor(
   const query = treatyQuery(asked);
   if (parametersOf(query) === '') return wholeConnectome(graph);
   return inTurn(edge, inOrder(graph, query), (treaties) =>
-    connectomePage(graph, connectomeContent(graph), query, treaties),
+    connectomePage(graph, graph.version, query, treaties),
   );
 }
 
 const wholeConnectome = cachedBySource((graph: PublishedGraph) =>
-  connectomePage(graph, connectomeContent(graph), EVERY_TREATY),
+  connectomePage(graph, graph.version),
 );
 
 type Sorted = readonly GraphTreaty[];

@@ -1,15 +1,17 @@
 /** Content for pages from the published documents, read once per version of a document. */
 
-import { connectomeMain } from '../../pages/connectome.ts';
-import { dashboardMain, MOST_URGENT } from '../../pages/dashboard.ts';
+import { MOST_URGENT } from '../../pages/dashboard.ts';
 import { readDashboard, readGraph } from '../../pages/document-reading.ts';
 import { type DrawnGraph, drawnGraph } from '../../pages/graph-drawing.ts';
 import { graphModel } from '../../pages/graph-model.ts';
-import { liveContent } from '../../pages/live-content.ts';
-import type { DocumentName, PublishedDocument } from '../../protocol/contract/documents.ts';
+import {
+  type DocumentName,
+  type PublishedDocument,
+  versionOf,
+} from '../../protocol/contract/documents.ts';
 import { currentDocument } from '../documents/documents.ts';
-import { builtOnce, cachedBySource } from '../documents/shared-build.ts';
-import { type Edge, inTurn, type LiveRenderers, withAnswer } from '../edge.ts';
+import { builtOnce } from '../documents/shared-build.ts';
+import { type Edge, inTurn } from '../edge.ts';
 import { type Reply, refusalReply } from '../reply.ts';
 import type { RouteRequest } from '../request/route.ts';
 
@@ -42,6 +44,7 @@ export const dashboardIn = keptByEtag((_edge, document) =>
 
 /** The recognition graph of one version of the published documents. */
 export interface PublishedGraph extends DrawnGraph {
+  readonly version: string;
   /** Null while the atlas is not published. */
   readonly digest: string | null;
 }
@@ -56,7 +59,7 @@ export function withGraph(
   );
 }
 
-export const graphIn = builtOnce('connectome', function* (edge, { bytes }): Generator<
+export const graphIn = builtOnce('connectome', function* (edge, { bytes, etag }): Generator<
   void,
   PublishedGraph
 > {
@@ -65,7 +68,7 @@ export const graphIn = builtOnce('connectome', function* (edge, { bytes }): Gene
   const digest = atlas === undefined ? null : digestIn(atlas);
   const document = yield* readGraph(bytes);
   const graph = yield* drawnGraph(yield* graphModel(document, networkOf(edge)));
-  return { ...graph, digest };
+  return { ...graph, version: versionOf(etag), digest };
 });
 
 /** The digest is the second member, after a number. */
@@ -80,18 +83,3 @@ function digestIn({ bytes }: PublishedDocument): string | null {
 export function networkOf({ settings }: Edge): string {
   return settings.genesis.network_name;
 }
-
-/** The content of live pages, which the pages themselves show too. */
-
-export const dashboardContent = keptByEtag((edge, document) =>
-  liveContent(dashboardMain(dashboardIn(edge, document))),
-);
-
-export const connectomeContent = cachedBySource((graph: DrawnGraph) =>
-  liveContent(connectomeMain(graph)),
-);
-
-export const LIVE_RENDERERS: LiveRenderers = {
-  dashboard: dashboardContent,
-  connectome: (edge, document) => withAnswer(graphIn(edge, document), connectomeContent),
-};

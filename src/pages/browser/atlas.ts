@@ -1,11 +1,9 @@
-import { offerCopies } from './copy-ids.ts';
 import { moveInGraph } from './graph-view.ts';
 import { highlightNeighbors } from './highlight.ts';
 import { narrowWhileTyping } from './narrow.ts';
-import { relateTimes } from './relative-times.ts';
+import { prepareValues } from './values.ts';
 
 highlightNeighbors();
 moveInGraph();
 narrowWhileTyping();
-offerCopies();
-relateTimes();
+prepareValues();

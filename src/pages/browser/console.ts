@@ -1,17 +1,15 @@
 import { copyTexts } from './console-copy.ts';
 import { listenForKeys } from './console-keys.ts';
-import { followNews } from './console-news.ts';
-import { offerCopies } from './copy-ids.ts';
-import { relateTimes } from './relative-times.ts';
+import { keepLive } from './live.ts';
+import { prepareValues } from './values.ts';
 
 document.documentElement.classList.add('js');
 exchangeToken();
 tellTheme();
-offerCopies();
+prepareValues();
 copyTexts();
-relateTimes();
 listenForKeys();
-followNews();
+keepLive();
 beginAtContent();
 
 /** The token is in the fragment, which browsers send to nobody; it leaves the address before it is used. */

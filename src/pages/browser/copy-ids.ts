@@ -2,7 +2,7 @@ import { copy } from './copy.ts';
 
 const SHOWN_FOR_MS = 2000;
 
-/** Gives each id and key a copy button, including those added by live updates. */
+/** Makes the copy buttons work, also those that come later. */
 export function offerCopies(): void {
   const status = document.createElement('p');
   status.className = 'visually-hidden';
@@ -20,12 +20,11 @@ export function offerCopies(): void {
       button.removeAttribute('data-copied');
     }, SHOWN_FOR_MS);
   });
-  document.addEventListener('live-update', addButtons);
-  addButtons();
 }
 
-function addButtons(): void {
-  for (const holder of document.querySelectorAll('.id:not(.number)')) {
+/** Gives each id and key a copy button. */
+export function addIdButtons(root: ParentNode): void {
+  for (const holder of root.querySelectorAll('.id:not(.number)')) {
     if (holder.querySelector('.copy-id') !== null || textOf(holder) === '') continue;
     const button = document.createElement('button');
     button.type = 'button';

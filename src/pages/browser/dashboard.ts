@@ -1,12 +1,7 @@
-import { offerCopies } from './copy-ids.ts';
 import { showHistory } from './history.ts';
 import { keepLive } from './live.ts';
-import { relateTimes } from './relative-times.ts';
+import { prepareValues } from './values.ts';
 
-/** The history is not part of live updates. A minute is recorded up to two seconds after it has ended. */
-const EVERY_MS = 62_000;
-
-offerCopies();
-relateTimes();
-keepLive(EVERY_MS);
+prepareValues();
+keepLive();
 showHistory();

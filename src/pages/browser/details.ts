@@ -1,5 +1,3 @@
-import { offerCopies } from './copy-ids.ts';
-import { relateTimes } from './relative-times.ts';
+import { prepareValues } from './values.ts';
 
-offerCopies();
-relateTimes();
+prepareValues();

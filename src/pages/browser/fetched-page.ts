@@ -1,7 +1,8 @@
 /** Fetches a page of this server; null if it is not available now. */
-export async function fetchedPage(address: string, cache?: RequestCache): Promise<Document | null> {
+export async function fetchedPage(address: string): Promise<Document | null> {
   try {
-    const answer = await fetch(address, cache === undefined ? {} : { cache });
+    // The browser sends the validator of its copy, and gets no body while that is current.
+    const answer = await fetch(address, { cache: 'no-cache' });
     if (!answer.ok) return null;
     return new DOMParser().parseFromString(await answer.text(), 'text/html');
   } catch {

@@ -1,6 +1,6 @@
 /**
- * Lets the reader zoom and pan a drawn graph by keyboard, buttons, mouse and touch. The view survives live updates.
- * Nothing is animated. (D3's zoom would more than double the size of these pages.)
+ * Lets the reader zoom and pan a drawn graph by keyboard, buttons, mouse and touch. Nothing is
+ * animated. (D3's zoom would more than double the size of these pages.)
  */
 import { type Camera, cameraOn } from './graph-camera.ts';
 import { followPointers } from './graph-pointers.ts';
@@ -23,7 +23,6 @@ export function moveInGraph(): void {
 
   keepPlaceOnTab();
   refresh();
-  document.addEventListener('live-update', refresh);
   document.addEventListener('fullscreenchange', refresh);
   addEventListener('resize', refresh);
 }

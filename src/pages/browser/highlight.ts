@@ -1,7 +1,4 @@
-/**
- * Highlights a sovereign with its links and neighbors under the pointer and on focus. The listeners are on the
- * document, so that they also apply to what live updates draw.
- */
+/** Highlights a sovereign with its links and neighbors under the pointer and on focus. */
 export function highlightNeighbors(): void {
   const ask = ({ target }: Event) => {
     const node =
@@ -12,17 +9,13 @@ export function highlightNeighbors(): void {
   document.addEventListener('pointerover', ask);
   document.addEventListener('focusin', ask);
   document.addEventListener('focusout', rest);
-  document.addEventListener('live-update', () => {
-    const focused = document.activeElement?.closest<SVGElement>('.graph-picture .node');
-    if (focused) light(focused);
-  });
 }
 
 function light(node: SVGElement): void {
   const picture = node.closest('.graph-picture');
   if (picture === null) return;
-  const own = node.dataset.key;
-  const near = new Set([own]);
+  const own = indexOf(node);
+  const near = new Set<string | undefined>([own]);
   for (const link of picture.querySelectorAll<SVGElement>('.links .link')) {
     const [from, to] = endsOf(link);
     const isNear = from === own || to === own;
@@ -30,14 +23,18 @@ function light(node: SVGElement): void {
     if (isNear) near.add(from).add(to);
   }
   for (const each of picture.querySelectorAll<SVGElement>('.node')) {
-    each.classList.toggle('hot', near.has(each.dataset.key));
+    each.classList.toggle('hot', near.has(indexOf(each)));
   }
   picture.classList.add('focused');
 }
 
-/** The keys of the two nodes that the link connects. */
-export function endsOf({ dataset: { key = '' } }: SVGElement): readonly string[] {
-  return key.split('-');
+/** The indexes of the two nodes that the link connects. */
+export function endsOf({ id }: SVGElement): readonly string[] {
+  return id.split('-').slice(1);
+}
+
+export function indexOf({ id }: SVGElement): string {
+  return id.replace('node-', '');
 }
 
 function rest(): void {

@@ -1,5 +1,5 @@
 import { showAddress } from './address.ts';
-import { offerCopies } from './copy-ids.ts';
+import { prepareValues } from './values.ts';
 
 showAddress();
-offerCopies();
+prepareValues();

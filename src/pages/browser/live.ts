@@ -1,46 +1,60 @@
 /**
- * Keeps a page up to date: it receives each change over one WebSocket, and fetches the page again after it
- * missed one. The page is complete without this script.
+ * Keeps a page up to date: a WebSocket names each version of its content, and the page then fetches itself and turns
+ * into what it got. Elements that stay keep focus, selection and scroll position. The page is complete without this
+ * script.
  */
-import type { LiveMessage } from '../live-patch.ts';
 import { fetchedPage } from './fetched-page.ts';
-import { applyPatch, becomeInside } from './patch.ts';
+import { become } from './morph.ts';
+
+interface News {
+  readonly version?: string;
+  readonly spread_ms?: number;
+}
 
 const SILENCE_MS = 25_000;
 const LONGEST_WAIT_MS = 30_000;
-/** Spreads out the requests of viewers that all missed the same change. */
 const SPREAD_MS = 1000;
-/** Views with their own URL are not patched, and are fetched less often. */
-const VIEW_SPREAD_MS = 10_000;
+/** Events that arrive together lead to one request. */
+const TOGETHER_MS = 300;
 
-/** `everyMs` is how often the whole page is fetched again, changed or not. */
-export function keepLive(everyMs?: number): void {
+export function keepLive(): void {
   const region = document.querySelector<HTMLElement>('[data-live]');
-  if (region !== null) connect(region, updater(region, everyMs));
+  if (region !== null) connect(region, updater(region));
 }
 
-function connect(region: HTMLElement, update: (message: LiveMessage) => void): void {
+function connect(region: HTMLElement, update: (news: News) => void): void {
+  let lastNews = Date.now();
+  const take = (news: News) => {
+    lastNews = Date.now();
+    update(news);
+  };
+  const follow = region.dataset.news === undefined ? followSocket : followEvents;
+  follow(region.dataset, take, (isLive) => (isLive ? showLive() : showLost(lastNews)));
+}
+
+type Take = (news: News) => void;
+type Turn = (isLive: boolean) => void;
+
+function followSocket({ live = '' }: DOMStringMap, take: Take, turn: Turn): void {
+  const url = new URL(`./live?topic=${live}`, location.href);
+  url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
   let failures = 0;
   let silence = 0;
-  let lastNews = Date.now();
 
   function open(): void {
-    const url = new URL(`./live?topic=${region.dataset.live}`, location.href);
-    url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
     const socket = new WebSocket(url);
     watch(socket);
     socket.addEventListener('open', () => {
       failures = 0;
-      show('live', 'Live', null);
+      turn(true);
     });
     socket.addEventListener('message', ({ data }: MessageEvent<string>) => {
       watch(socket);
-      lastNews = Date.now();
-      update(JSON.parse(data) as LiveMessage);
+      take(JSON.parse(data) as News);
     });
     socket.addEventListener('close', () => {
       clearTimeout(silence);
-      showLost(lastNews);
+      turn(false);
       const wait = Math.min(LONGEST_WAIT_MS, 500 * 2 ** failures);
       failures += 1;
       setTimeout(open, wait * (0.5 + Math.random() / 2));
@@ -55,45 +69,50 @@ function connect(region: HTMLElement, update: (message: LiveMessage) => void): v
   open();
 }
 
-function updater(region: HTMLElement, everyMs?: number): (message: LiveMessage) => void {
+/** The console has events instead of a socket; browsers reconnect by themselves. */
+function followEvents({ news = '' }: DOMStringMap, take: Take, turn: Turn): void {
+  const events = new EventSource(news);
+  events.addEventListener('open', () => turn(true));
+  events.addEventListener('error', () => turn(false));
+  events.addEventListener('message', ({ data }: MessageEvent<string>) =>
+    take({ version: data, spread_ms: TOGETHER_MS }),
+  );
+}
+
+function updater(region: HTMLElement): (news: News) => void {
   let announced = region.dataset.version;
   let isFetching = false;
-  const isView = region.dataset.view !== undefined;
-  const spread = isView ? VIEW_SPREAD_MS : SPREAD_MS;
+  const leastSpread = Number(region.dataset.spread);
+  const everyMs = Number(region.dataset.every);
 
-  async function catchUp(): Promise<void> {
+  async function catchUp(spread: number): Promise<void> {
     isFetching = true;
     let before: string | undefined;
     do {
       before = announced;
-      await new Promise((resolve) => setTimeout(resolve, Math.random() * spread));
-      const page = await fetchedPage(location.href, 'no-cache');
-      const fresh = page?.querySelector<HTMLElement>('[data-live]');
+      const most = Math.max(spread, leastSpread);
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * most));
+      const fresh = (await fetchedPage(location.href))?.querySelector('[data-live]');
       // Without an answer, the next message triggers another attempt.
       if (!fresh) break;
-      becomeInside(region, fresh);
-      region.dataset.version = fresh.dataset.version;
-      updated();
+      become(region, fresh);
       // If only the page is ahead of the messages, the message about this version is on its way.
     } while (announced !== before && region.dataset.version !== announced);
     isFetching = false;
   }
 
-  if (everyMs !== undefined) setInterval(() => document.hidden || isFetching || catchUp(), everyMs);
-  return ({ version, from, patch }) => {
+  if (everyMs > 0) {
+    setInterval(() => document.hidden || isFetching || catchUp(SPREAD_MS), everyMs);
+  }
+  return ({ version, spread_ms: spread = SPREAD_MS }) => {
     if (version === undefined) return;
     announced = version;
-    if (isFetching || version === region.dataset.version) return;
-    const fits = !isView && from === region.dataset.version;
-    if (fits && patch !== undefined && applyPatch(region, patch)) {
-      region.dataset.version = version;
-      updated();
-    } else void catchUp();
+    if (!isFetching && version !== region.dataset.version) void catchUp(spread);
   };
 }
 
-function updated(): void {
-  document.dispatchEvent(new Event('live-update'));
+function showLive(): void {
+  show('live', 'Live', null);
 }
 
 /** `since` is the time of the last message, in milliseconds since the epoch. */

@@ -1,4 +1,4 @@
-import { endsOf } from './highlight.ts';
+import { endsOf, indexOf } from './highlight.ts';
 
 /**
  * Filters the list and the drawing while the reader types. Without scripts, and where the list is incomplete, the
@@ -42,7 +42,7 @@ function dimOthers(shown: ReadonlySet<string> | null, state: string): void {
     element.classList.toggle('dim', isDim);
   };
   for (const node of document.querySelectorAll<SVGElement>('.graph-picture .node')) {
-    dim(node, shown !== null && !shown.has(node.dataset.key ?? ''));
+    dim(node, shown !== null && !shown.has(indexOf(node)));
   }
   for (const link of document.querySelectorAll<SVGElement>('.graph-picture .links .link')) {
     const [from = '', to = ''] = endsOf(link);

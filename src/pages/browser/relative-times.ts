@@ -14,16 +14,15 @@ const UNITS = [
 
 const words = new Intl.RelativeTimeFormat('en', { numeric: 'always' });
 
-/** Shows a relative time next to each timestamp. */
-export function relateTimes(): void {
-  relate();
-  document.addEventListener('live-update', relate);
-  setInterval(relate, EVERY_MS);
+/** Keeps the relative times current. */
+export function keepTimes(): void {
+  setInterval(() => relateTimes(document), EVERY_MS);
 }
 
-function relate(): void {
+/** Shows a relative time next to each timestamp. */
+export function relateTimes(root: ParentNode): void {
   const now = Date.now();
-  for (const time of document.querySelectorAll('time')) {
+  for (const time of root.querySelectorAll('time')) {
     const seconds = (Date.parse(time.dateTime) - now) / 1000;
     if (Number.isFinite(seconds)) time.dataset.relative = inWords(seconds);
   }

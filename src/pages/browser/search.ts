@@ -3,7 +3,7 @@
  * scripts, the form is submitted.
  */
 import { fetchedPage } from './fetched-page.ts';
-import { becomeInside } from './patch.ts';
+import { become } from './morph.ts';
 
 const PAUSE_MS = 150;
 
@@ -21,7 +21,7 @@ function findWhileTyping(field: HTMLInputElement, found: HTMLElement): void {
     const address = `./search?q=${encodeURIComponent(asked)}`;
     const fresh = (await fetchedPage(address))?.getElementById('found');
     if (!fresh || asked !== field.value.trim()) return;
-    becomeInside(found, fresh);
+    become(found, fresh);
     history.replaceState(null, '', address);
     shown = asked;
   }

@@ -17,14 +17,19 @@ export const showCliReference = publicPage('GET /cli-reference', {
 
 /** The pages that change while they are open. */
 export const LIVE_TOPICS = ['dashboard', 'connectome'] as const;
+export type LiveTopic = (typeof LIVE_TOPICS)[number];
 
 export const watchPage = publicAnswer('GET /live', {
   usesBaseUrl: true,
-  summary: 'WebSocket that sends what changed on a live page',
+  summary: 'WebSocket that says when a live page has another version',
   description: 'For pages of this site only. What is sent to it is ignored.',
   query: { topic: { ...word(LIVE_TOPICS, 'The page'), isRequired: true } },
   exampleNeeds: { what: 'an upgrade to a WebSocket', otherwise: 'upgrade_required' },
-  answer: Type.Object({ topic: Type.String(), version: Type.String() }),
+  answer: Type.Object({
+    topic: Type.String(),
+    version: Type.String(),
+    spread_ms: Type.Integer({ description: 'How long to wait at most before getting the page' }),
+  }),
   refusals: ['upgrade_required', 'unknown_live_topic', 'foreign_origin', 'shutting_down'],
 });
 

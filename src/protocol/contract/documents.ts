@@ -63,6 +63,11 @@ export function etagOf(content: string | Uint8Array): string {
   return `"${sha256Hex(content).slice(0, 32)}"`;
 }
 
+/** The validator without its quotes, as live pages name it. */
+export function versionOf(etag: string): string {
+  return etag.slice(1, -1);
+}
+
 /** A document received from another instance. */
 export function receivedDocument(
   bytes: Uint8Array,

@@ -7,7 +7,6 @@ import { listen } from '../../edge/http/server.ts';
 import type { RequestQueue } from '../../edge/limits/request-queue.ts';
 import { createUnprovenBodies } from '../../edge/limits/unproven-bodies.ts';
 import { createEdgeMetrics, type MetricsReport } from '../../edge/metrics.ts';
-import { LIVE_RENDERERS } from '../../edge/pages/published-content.ts';
 import { ROUTES } from '../../edge/routes/table.ts';
 import { notFoundPages } from '../../pages/not-found.ts';
 import { type Call, isQuestion } from '../../protocol/contract/calls.ts';
@@ -65,7 +64,6 @@ export function serveEdge(
     settings,
     sessions,
     unprovenBodies: createUnprovenBodies(),
-    liveRenderers: LIVE_RENDERERS,
     notFoundPage: notFoundPages(settings.genesis.network_name),
     eventReaders: createEventReaders({ ...config, ...rest, metrics }),
     metrics,

@@ -1,31 +1,25 @@
-/** The part of a page that changes while it is open, with a version that identifies what a viewer has. */
+/** The part of a page that changes while it is open: the page fetches itself when there is another version. */
 
-import { sha256Hex } from '../base/crypto/digest.ts';
-import type { LIVE_TOPICS } from '../protocol/api/pages.ts';
-import { type Html, html, NO_HTML } from './html.ts';
+import type { LiveTopic } from '../protocol/api/pages.ts';
+import { type Html, html } from './html.ts';
 
-export type LiveTopic = (typeof LIVE_TOPICS)[number];
-
-export interface LiveContent {
-  readonly markup: Html;
+export interface LiveRegion {
+  readonly topic: LiveTopic;
+  /** Of the document that the page shows, as the messages about it name it. */
   readonly version: string;
+  /** The least spread of its requests. */
+  readonly spreadMs?: number;
+  /** How often it fetches itself besides, for what changes without another version. */
+  readonly everyMs?: number;
 }
 
-export function liveContent(markup: Html): LiveContent {
-  return { markup, version: sha256Hex(markup.text).slice(0, 32) };
-}
-
-/** `isView` says that the content has its own URL: it is fetched again some time after each change. */
 export function liveRegion(
-  topic: LiveTopic,
-  { markup, version }: LiveContent,
-  isView = false,
+  { topic, version, spreadMs = 0, everyMs = 0 }: LiveRegion,
+  content: Html,
 ): Html {
-  return html`<div class="live-region" data-live="${topic}" data-version="${version}"${isView ? VIEW : NO_HTML}>
-${markup}</div>`;
+  return html`<div class="live-region" data-live="${topic}" data-version="${version}" data-spread="${spreadMs}" data-every="${everyMs}">
+${content}</div>`;
 }
-
-const VIEW = html` data-view`;
 
 /** The line at the top that says whether the page is live; its space is reserved so that nothing shifts. */
 export const LIVE_STATUS = html`<div class="live-line needs-js"><p class="live-status" role="status" data-live-status="waiting">Connecting</p></div>`;

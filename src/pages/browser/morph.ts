@@ -1,0 +1,16 @@
+import { Idiomorph } from 'idiomorph';
+import { prepare } from './values.ts';
+
+/** What readers and scripts have changed of an element that stays. */
+const OWN_ATTRIBUTES = ['open', 'style', 'data-value'];
+
+/** Gives an element of the page the form that it has in another copy of the page. */
+export function become(shown: Element, fresh: Element): void {
+  prepare(fresh);
+  Idiomorph.morph(shown, fresh, {
+    callbacks: {
+      beforeNodeMorphed: (before, after) => !before.isEqualNode(after),
+      beforeAttributeUpdated: (name) => !OWN_ATTRIBUTES.includes(name),
+    },
+  });
+}
