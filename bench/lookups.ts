@@ -11,9 +11,9 @@ import {
 import { explainTrust } from '../src/authority/recognition/trust-explanation.ts';
 import { copyGraph } from '../src/authority/recognition/trust-graph.ts';
 import { findTrustPath, presentView } from '../src/authority/recognition/trust-path.ts';
-import { readGraph } from '../src/pages/document-reading.ts';
-import { drawnGraph } from '../src/pages/graph-drawing.ts';
-import { graphModel } from '../src/pages/graph-model.ts';
+import { readGraph } from '../src/pages/graph/document-reading.ts';
+import { drawnGraph } from '../src/pages/graph/drawing.ts';
+import { graphModel } from '../src/pages/graph/model.ts';
 import { publishedDocument } from '../src/protocol/contract/documents.ts';
 import type { Settings } from './contest.ts';
 import { ownMilliseconds } from './cpu.ts';

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import type { Page } from 'playwright-core';
 import { ROUTES } from '../src/edge/routes/table.ts';
-import { apiReferencePage } from '../src/pages/api-reference.ts';
+import { apiReferencePage } from '../src/pages/reference/api-reference.ts';
 import { signingSetup } from '../src/pages/reference/curl.ts';
 import { answerExample, bodyExample } from '../src/pages/reference/example.ts';
 import { anchorOf } from '../src/pages/reference/route-groups.ts';

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 import { jsonText } from '../src/base/json/write.ts';
-import { reference } from '../src/pages/graph-names.ts';
-import { sovereignPage } from '../src/pages/sovereign.ts';
+import { sovereignPage } from '../src/pages/trust/sovereign.ts';
+import { reference } from '../src/pages/ui/names.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOSTILE_NAME, NARROW, startBrowser, type TestBrowser, WIDE } from './support/browser.ts';
 import { connectomeOf, graphOf } from './support/connectome.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Content, Html, html, NO_HTML } from '../src/pages/html.ts';
+import { type Content, Html, html, NO_HTML } from '../src/pages/ui/html.ts';
 import { HOSTILE_NAME } from './support/browser.ts';
 import { startPages } from './support/pages.ts';
 

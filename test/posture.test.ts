@@ -11,7 +11,7 @@ import {
 import { commandReference } from '../src/cli/command-reference.ts';
 import { buildProgram } from '../src/cli/program.ts';
 import { ROUTES } from '../src/edge/routes/table.ts';
-import { FINDING_CURES } from '../src/pages/posture-section.ts';
+import { FINDING_CURES } from '../src/pages/dashboard/posture-section.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { get, joinedNode, nodeRequest, operate, type TestNode } from './support/requests.ts';

@@ -14,9 +14,9 @@ import { parseJson } from '../src/base/json/parse.ts';
 import { JsonText, jsonText } from '../src/base/json/write.ts';
 import { withoutPause } from '../src/base/slices.ts';
 import { createSharedBuild } from '../src/edge/documents/shared-build.ts';
-import { dashboardPage, MOST_URGENT } from '../src/pages/dashboard.ts';
-import { readDashboard, readGraph } from '../src/pages/document-reading.ts';
-import { drawnHistory } from '../src/pages/history-section.ts';
+import { dashboardPage, MOST_URGENT } from '../src/pages/dashboard/dashboard.ts';
+import { drawnHistory } from '../src/pages/dashboard/history-section.ts';
+import { readDashboard, readGraph } from '../src/pages/graph/document-reading.ts';
 import {
   documentText,
   type PublishedDocument,

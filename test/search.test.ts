@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { commandReference } from '../src/cli/command-reference.ts';
 import { buildProgram } from '../src/cli/program.ts';
-import { LONGEST_SEARCH } from '../src/pages/search.ts';
+import { LONGEST_SEARCH } from '../src/pages/site/search.ts';
 import { HOSTILE_NAME, NARROW, WIDE } from './support/browser.ts';
 import { startPages } from './support/pages.ts';
 import { get } from './support/requests.ts';

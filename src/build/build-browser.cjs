@@ -1,27 +1,22 @@
 /**
- * Bundles the browser scripts of the pages: `node build-browser.cjs FOLDER` writes them to that folder. An uncompiled
- * checkout calls this at startup, so it is a CommonJS module, which loads synchronously.
+ * Bundles the style sheets and scripts of the pages: `node build-browser.cjs FOLDER` writes them to that folder. An
+ * uncompiled checkout calls this at startup, so it is a CommonJS module, which loads synchronously.
  */
 const { mkdirSync, writeFileSync } = require('node:fs');
 const { basename, join } = require('node:path');
 
-const SCRIPTS = [
-  'api-reference',
-  'atlas',
-  'cli-reference',
-  'connectome',
-  'console',
-  'dashboard',
-  'details',
-  'frame',
-  'home',
-  'search',
-];
+const SOURCES = {
+  pages: 'pages/browser/pages.ts',
+  console: 'pages/browser/console.ts',
+  'pages-style': 'pages/ui/style.css',
+  'console-style': 'console/console.css',
+};
 
-/** The text of each script, by name. */
-function browserScripts() {
+/** The text of each file, by name. */
+function browserFiles() {
   const { outputFiles } = require('esbuild').buildSync({
-    entryPoints: SCRIPTS.map((name) => join(__dirname, '..', 'pages', 'browser', `${name}.ts`)),
+    absWorkingDir: join(__dirname, '..'),
+    entryPoints: SOURCES,
     outdir: __dirname,
     write: false,
     bundle: true,
@@ -30,16 +25,16 @@ function browserScripts() {
     target: 'es2022',
     charset: 'utf8',
     logLevel: 'error',
-    // Without "use strict", which would be on every page twice: the compiler has checked the sources as modules.
+    // Without "use strict": the compiler has checked the sources as modules.
     tsconfigRaw: {},
   });
-  return new Map(outputFiles.map(({ path, text }) => [basename(path, '.js'), text.trimEnd()]));
+  return new Map(outputFiles.map(({ path, text }) => [basename(path), text.trimEnd()]));
 }
 
-module.exports = { browserScripts };
+module.exports = { browserFiles };
 
 if (require.main === module) {
   const folder = process.argv[2];
   mkdirSync(folder, { recursive: true });
-  for (const [name, text] of browserScripts()) writeFileSync(join(folder, `${name}.js`), text);
+  for (const [name, text] of browserFiles()) writeFileSync(join(folder, name), text);
 }

@@ -40,7 +40,7 @@ const ENTRIES = {
   'watchdog-worker': 'src/server/threads/watchdog-worker.ts',
 };
 
-/** The folder for the browser scripts of the pages. */
+/** The folder for the style sheets and scripts of the pages. */
 const BROWSER = 'browser';
 
 /**
@@ -161,8 +161,8 @@ function compile(folder) {
   });
   mkdirSync(join(folder, BROWSER));
   for (const { path, contents } of outputFiles) writeFileSync(path, contents, { flush: true });
-  for (const [name, contents] of require('./build-browser.cjs').browserScripts()) {
-    writeFileSync(join(folder, BROWSER, `${name}.js`), contents, { flush: true });
+  for (const [name, contents] of require('./build-browser.cjs').browserFiles()) {
+    writeFileSync(join(folder, BROWSER, name), contents, { flush: true });
   }
 }
 

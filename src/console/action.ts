@@ -1,7 +1,7 @@
 /** Actions: changes that an operator asks for in a form, sees in full, confirms, and gets an account of. */
 import type { JsonObject } from '../base/json/value.ts';
 import type { OperatorTier } from '../client/operator-client.ts';
-import type { Html } from '../pages/html.ts';
+import type { Html } from '../pages/ui/html.ts';
 import type { AuditEvent } from '../protocol/rows/audit-event.ts';
 import { type Context, hasTier } from './context.ts';
 

@@ -1,7 +1,8 @@
 /** Cells of tables with more than one thing in them. They are one element, because narrow tables lay out each. */
-import { badge } from '../pages/graph-tables.ts';
-import { type Content, type Html, html, NO_HTML } from '../pages/html.ts';
-import { capital } from '../pages/values.ts';
+
+import { type Content, type Html, html, NO_HTML } from '../pages/ui/html.ts';
+import { badge } from '../pages/ui/parts.ts';
+import { capital } from '../pages/ui/values.ts';
 
 /** The second line is smaller, and left out when it is empty; a cell of nothing is empty. */
 export function twoLines(first: Content, second: Content): Html {

@@ -1,8 +1,8 @@
 /** A change as the operator sees it: before it is confirmed, and afterward. */
 import { canonicalJson } from '../base/json/write.ts';
-import { shownCount } from '../pages/counts.ts';
-import { section } from '../pages/details-page.ts';
-import { type Html, html, NO_HTML } from '../pages/html.ts';
+import { shownCount } from '../pages/ui/counts.ts';
+import { type Html, html, NO_HTML } from '../pages/ui/html.ts';
+import { section } from '../pages/ui/parts.ts';
 import { type Change, mayContinue } from './change.ts';
 import type { Context } from './context.ts';
 import { entriesTable } from './entries.ts';

@@ -2,9 +2,9 @@
 import type { JsonValue } from '../base/json/value.ts';
 import { canonicalJson } from '../base/json/write.ts';
 import type { LoggedEvent } from '../client/event-chain.ts';
-import { type Html, html } from '../pages/html.ts';
-import { table } from '../pages/table.ts';
-import { exactTime } from '../pages/values.ts';
+import { type Html, html } from '../pages/ui/html.ts';
+import { table } from '../pages/ui/table.ts';
+import { exactTime } from '../pages/ui/values.ts';
 import type { Context } from './context.ts';
 
 export function entriesTable(id: string, caption: string, rows: readonly LoggedEvent[]): Html {

@@ -1,6 +1,6 @@
 /** The form of an action, as it is first shown and, if something is wrong with it, as it was filled in. */
-import { type Content, type Html, html, NO_HTML } from '../pages/html.ts';
-import type { Column } from '../pages/table.ts';
+import { type Content, type Html, html, NO_HTML } from '../pages/ui/html.ts';
+import type { Column } from '../pages/ui/table.ts';
 import { type Action, type Field, isOffered } from './action.ts';
 import type { Context } from './context.ts';
 

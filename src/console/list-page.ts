@@ -1,7 +1,8 @@
 /** Pages that are a list of the authority, read by cursor, with a form that filters it. */
-import { emptyState } from '../pages/empty-state.ts';
-import { type Html, html, NO_HTML } from '../pages/html.ts';
-import { type Column, table } from '../pages/table.ts';
+
+import { type Html, html, NO_HTML } from '../pages/ui/html.ts';
+import { emptyState } from '../pages/ui/parts.ts';
+import { type Column, table } from '../pages/ui/table.ts';
 import { type Action, isOffered } from './action.ts';
 import { filterOptions } from './cells.ts';
 import type { Context } from './context.ts';

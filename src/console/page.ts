@@ -1,5 +1,5 @@
 /** Pages of the console. */
-import type { Html } from '../pages/html.ts';
+import type { Html } from '../pages/ui/html.ts';
 import type { Action } from './action.ts';
 import type { Context } from './context.ts';
 

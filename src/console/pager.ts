@@ -1,5 +1,5 @@
 /** Links between the pages of a list that is read by cursor, which leads only forward; the browser goes back. */
-import { type Html, html, NO_HTML } from '../pages/html.ts';
+import { type Html, html, NO_HTML } from '../pages/ui/html.ts';
 
 export interface CursorPager {
   readonly label: string;

@@ -1,7 +1,7 @@
 /** The routes of a browser that was admitted: pages, streams, and the steps of a change. */
 import type { IncomingMessage } from 'node:http';
 import type { Runtime } from '../base/runtime.ts';
-import { type Html, html, NO_HTML } from '../pages/html.ts';
+import { type Html, html, NO_HTML } from '../pages/ui/html.ts';
 import { type Action, FormProblem, isOffered } from './action.ts';
 import { createChanges } from './change.ts';
 import { outcomePage, proposedPage } from './change-view.ts';

@@ -3,11 +3,12 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Runtime } from '../base/runtime.ts';
+import { asset } from '../pages/assets.ts';
 import { createAdmission, foreignRequest } from './admission.ts';
 import type { Connection } from './context.ts';
 import { formIn, page, plain, type Reply, seeOther } from './requests.ts';
 import { createRooms } from './routes.ts';
-import { loginPage, SCRIPT_TEXT, STYLE_TEXT } from './shell.ts';
+import { loginPage } from './shell.ts';
 
 export interface ConsoleSettings {
   readonly connection: Connection;
@@ -26,6 +27,8 @@ export interface RunningConsole {
   stop(): Promise<void>;
 }
 
+const STYLE = asset('console-style.css');
+const SCRIPT = asset('console.js');
 const IDLE_MS = 8 * 60 * 60 * 1000;
 const MOST_CONNECTIONS = 64;
 const HEAD_MS = 10_000;
@@ -61,10 +64,9 @@ export async function startConsole(settings: ConsoleSettings): Promise<RunningCo
     if (problem !== null) return plain(403, problem);
     const url = new URL(request.url ?? '/', 'http://console');
     const name = url.pathname.split('/').pop();
-    if (name === 'style.css')
-      return { status: 200, type: 'text/css; charset=utf-8', body: STYLE_TEXT };
+    if (name === 'style.css') return { status: 200, type: 'text/css; charset=utf-8', body: STYLE };
     if (name === 'console.js')
-      return { status: 200, type: 'text/javascript; charset=utf-8', body: SCRIPT_TEXT };
+      return { status: 200, type: 'text/javascript; charset=utf-8', body: SCRIPT };
     if (request.method === 'POST' && url.pathname === '/session') return session(request);
     if (url.pathname === '/' && request.method === 'GET') return page(200, loginPage(null));
     if (!url.pathname.startsWith(admission.root) || !admission.hasCookie(request)) {

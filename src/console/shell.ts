@@ -1,11 +1,7 @@
 /** The frame of the pages of the console, which is that of the public pages with links, style and script of its own. */
 
-import { browserScript } from '../pages/browser-script.ts';
-import { type FramedParts, framed, type Site } from '../pages/frame.ts';
-import { HISTORY_STYLE } from '../pages/history-style.ts';
-import { type Html, html, NO_HTML } from '../pages/html.ts';
-import { ADDED_STYLE, CODE_STYLE, FACTS_STYLE, FORM_STYLE, STYLE } from '../pages/style.ts';
-import { LISTING_STYLE, TABLE_STYLE } from '../pages/table.ts';
+import { type FramedParts, framed, type Site } from '../pages/ui/frame.ts';
+import { type Html, html, NO_HTML } from '../pages/ui/html.ts';
 import type { Context } from './context.ts';
 import type { Page } from './page.ts';
 
@@ -96,77 +92,3 @@ const KEYS = html`<dialog class="keys" aria-labelledby="keys-heading" data-keys>
 </dl>
 <form method="dialog"><button class="button">Close</button></form>
 </dialog>`;
-
-export const SCRIPT_TEXT = browserScript('console').text;
-
-export const STYLE_TEXT = `${STYLE.text}${FORM_STYLE}${FACTS_STYLE}${TABLE_STYLE}${LISTING_STYLE}${HISTORY_STYLE}${CODE_STYLE}${ADDED_STYLE}
-.pages ul { flex-wrap: wrap; }
-@media (min-width: 52.01rem) {
-  .top-row { column-gap: 1rem; }
-  .pages a { padding-inline: 0.5rem; }
-  .brand-name { max-width: 12rem; }
-}
-pre.code { white-space: pre-wrap; overflow-wrap: anywhere; }
-.ask input[type="number"], .ask textarea, .confirm input {
-  width: 100%; padding: 0.5rem 0.75rem; font: inherit; color: inherit;
-  background: var(--surface); border: 1px solid var(--line-strong); border-radius: 6px;
-}
-.ask textarea { min-height: 8rem; font-family: var(--mono); font-size: 0.875rem; }
-.ask .wide { grid-column: 1 / -1; }
-.ask .mono { max-width: 32rem; }
-.ask .ask { grid-template-columns: repeat(auto-fit, minmax(min(100%, 11rem), 1fr)); }
-@media (min-width: 48rem) {
-  .ask[data-changes] { grid-template-columns: repeat(3, minmax(0, 1fr)); }
-  .ask[role="search"]:not(:has(> :nth-child(4 of .field))) > .field:has(> [type="search"]) { grid-column: span 2; }
-}
-.ask[data-changes] { align-items: start; }
-.ask button.danger { background: var(--danger); border-color: var(--danger); }
-.ask[data-changes] > :last-child { grid-column: 1 / -1; }
-summary { cursor: pointer; padding-block: 0.375rem; }
-.field .hint { font-size: 0.8125rem; color: var(--muted); }
-.confirm { display: grid; gap: 1rem; max-width: 34rem; }
-.confirm input { max-width: 12rem; }
-.confirm button, .button {
-  justify-self: start; display: inline-block; padding: 0.5rem 1.25rem; min-height: 2.75rem; font: inherit; font-weight: 600; cursor: pointer;
-  color: var(--accent); background: none; border: 1px solid var(--accent); border-radius: 6px; text-decoration: none;
-}
-.button:hover { background: var(--accent-soft); }
-.button.danger { color: var(--danger); border-color: var(--danger); }
-.button.danger:hover { background: var(--danger-soft); }
-.confirm button, .button.primary { color: var(--surface); background: var(--accent); }
-.confirm button.danger { background: var(--danger); border-color: var(--danger); }
-td .button, .copy-text, .keys .button { align-self: start; min-height: 0; padding: 0.25rem 0.75rem; font-size: 0.875rem; white-space: nowrap; }
-.copy-text { font-family: inherit; color: inherit; background: var(--surface); border: 1px solid var(--line-strong); border-radius: 6px; cursor: pointer; }
-.copy-text:hover { background: var(--sunken); }
-.actions { display: flex; flex-wrap: wrap; align-items: center; gap: 0.75rem; }
-td .actions { flex-wrap: nowrap; gap: 0.25rem; }
-.actions > a:not(.button) { padding-block: 0.5rem; }
-.plain { display: grid; gap: 0.25rem; padding: 0; list-style: none; }
-.effects { display: grid; gap: 0.25rem; padding-inline-start: 1.25rem; }
-.ages { display: flex; flex-wrap: wrap; gap: 0.25rem 1.5rem; padding: 0; list-style: none; font-size: 0.875rem; }
-.cells { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.5rem; overflow-wrap: anywhere; }
-.cells svg { width: 100%; max-width: 60rem; }
-.cells svg > :hover rect { stroke: var(--ink); }
-.bars { display: grid; grid-template-columns: repeat(auto-fill, minmax(10rem, 1fr)); gap: 0.5rem 1.5rem; padding: 0; list-style: none; font-size: 0.875rem; }
-.bars svg { display: block; width: 100%; height: 0.5rem; background: var(--sunken); }
-.age0 { fill: var(--ok); }
-.age1 { fill: var(--warn); fill-opacity: 0.5; }
-.age2 { fill: var(--warn); }
-.age3 { fill: var(--danger); fill-opacity: 0.6; }
-.age4 { fill: var(--danger); }
-.lines { display: grid; justify-items: start; }
-td.id, th.id, td.operator { white-space: nowrap; }
-.words, .state { min-width: 7.25rem; overflow-wrap: anywhere; }
-.members { display: flex; flex-wrap: wrap; gap: 0 1rem; overflow-wrap: anywhere; }
-.members code { font-size: 0.8125rem; }
-@media (max-width: 60rem) {
-  .table-box tbody tr > * { overflow-wrap: anywhere; }
-  .table-box tbody tr > td:empty { display: none; }
-  .table-box td.wide { grid-column: 1 / -1; }
-}
-tr[data-current] > * { background: var(--accent-soft); }
-.keys { margin: auto; color: var(--ink); background: var(--surface); border: 1px solid var(--line-strong); border-radius: var(--radius); padding: 1.5rem; }
-.keys::backdrop { background: rgb(0 0 0 / 0.4); }
-.keys[open] { display: grid; gap: 1rem; }
-.keys .facts { grid-template-columns: max-content 1fr; gap: 0.5rem 1.5rem; }
-kbd { padding: 0.0625rem 0.375rem; border: 1px solid var(--line-strong); border-radius: 4px; }`;

@@ -3,7 +3,7 @@
 import { sha256Hex } from '../base/crypto/digest.ts';
 import type { Logger } from '../base/log/logger.ts';
 import type { EdgeRuntime } from '../base/runtime.ts';
-import type { HtmlPage } from '../pages/frame.ts';
+import type { HtmlPage } from '../pages/ui/frame.ts';
 import type { Call } from '../protocol/contract/calls.ts';
 import type { InstanceStatus } from '../protocol/contract/instance-status.ts';
 import type { DocumentCache } from '../protocol/contract/publications.ts';

@@ -7,7 +7,7 @@ import Negotiator from 'negotiator';
 import type { JsonObject } from '../base/json/value.ts';
 import { jsonText } from '../base/json/write.ts';
 import { formatInstant } from '../base/timestamp.ts';
-import type { HtmlPage } from '../pages/frame.ts';
+import type { HtmlPage } from '../pages/ui/frame.ts';
 import { EVENT_STREAM } from '../protocol/api/events.ts';
 import type { Answer } from '../protocol/contract/answers.ts';
 import type { PublishedDocument } from '../protocol/contract/documents.ts';

@@ -1,6 +1,6 @@
 import { withoutPause } from '../../src/base/slices.ts';
-import { type DrawnGraph, drawnGraph } from '../../src/pages/graph-drawing.ts';
-import { graphModel } from '../../src/pages/graph-model.ts';
+import { type DrawnGraph, drawnGraph } from '../../src/pages/graph/drawing.ts';
+import { graphModel } from '../../src/pages/graph/model.ts';
 import type { Connectome } from '../../src/protocol/rows/graph.ts';
 
 /** A Connectome document with this many sovereigns and treaties. */

@@ -1,10 +1,10 @@
 /** *Attestations*: who was attested to be a member, with which roles. */
 import { CLOCK_TOLERANCE_MS } from '../../client/offline.ts';
-import { attestationState } from '../../pages/attestation.ts';
-import { nameInCell } from '../../pages/graph-names.ts';
-import { badge } from '../../pages/graph-tables.ts';
-import { type Html, NO_HTML } from '../../pages/html.ts';
-import { idText, timeText } from '../../pages/values.ts';
+import { attestationState } from '../../pages/trust/attestation.ts';
+import { type Html, NO_HTML } from '../../pages/ui/html.ts';
+import { nameInCell } from '../../pages/ui/names.ts';
+import { badge } from '../../pages/ui/parts.ts';
+import { idText, timeText } from '../../pages/ui/values.ts';
 import { issueAttestation, revokeAttestation } from '../../protocol/api/attestations.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import type { AttestationRow } from '../../protocol/rows/attestation.ts';

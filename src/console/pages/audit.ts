@@ -1,10 +1,9 @@
 /** *Audit*: what happened, who did it, and whether the log is intact. */
 import type { LoggedEvent } from '../../client/event-chain.ts';
-import { shownCount } from '../../pages/counts.ts';
-import { facts } from '../../pages/details-page.ts';
-import { emptyState } from '../../pages/empty-state.ts';
-import { type Html, html, NO_HTML } from '../../pages/html.ts';
-import { idValue } from '../../pages/values.ts';
+import { shownCount } from '../../pages/ui/counts.ts';
+import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
+import { emptyState, facts } from '../../pages/ui/parts.ts';
+import { idValue } from '../../pages/ui/values.ts';
 import { AUDIT_EVENTS } from '../../protocol/rows/audit-event.ts';
 import type { Context } from '../context.ts';
 import { detailsText, entriesIn, entriesTable, type LogReach, reachOf } from '../entries.ts';

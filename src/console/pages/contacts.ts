@@ -2,11 +2,11 @@
  * *Last contact*: one cell for each node, so that machines that fell silent together are seen as a shape. In a large
  * network, the authority counts them in bins, by a label or by how names and addresses begin, and a cell is a bin.
  */
-import { shownCount } from '../../pages/counts.ts';
-import { emptyState } from '../../pages/empty-state.ts';
-import { nameInCell } from '../../pages/graph-names.ts';
-import { type Html, html, NO_HTML } from '../../pages/html.ts';
-import { timeText } from '../../pages/values.ts';
+import { shownCount } from '../../pages/ui/counts.ts';
+import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
+import { nameInCell } from '../../pages/ui/names.ts';
+import { emptyState } from '../../pages/ui/parts.ts';
+import { timeText } from '../../pages/ui/values.ts';
 import type { CertificateRow } from '../../protocol/rows/certificate.ts';
 import {
   BIN_KINDS,

@@ -1,11 +1,10 @@
 /** *Feeds*: the revocation feeds of other sovereigns that were imported here, and how fresh they are. */
-import { section } from '../../pages/details-page.ts';
-import { emptyState, TO_IMPORT } from '../../pages/empty-state.ts';
-import { nameInCell } from '../../pages/graph-names.ts';
-import { badge } from '../../pages/graph-tables.ts';
-import { html, NO_HTML } from '../../pages/html.ts';
-import { table } from '../../pages/table.ts';
-import { timeText } from '../../pages/values.ts';
+
+import { html, NO_HTML } from '../../pages/ui/html.ts';
+import { nameInCell } from '../../pages/ui/names.ts';
+import { badge, emptyState, section, TO_IMPORT } from '../../pages/ui/parts.ts';
+import { table } from '../../pages/ui/table.ts';
+import { timeText } from '../../pages/ui/values.ts';
 import { importFeed } from '../../protocol/api/recognition.ts';
 import { isOffered } from '../action.ts';
 import { actionForm } from '../form-view.ts';

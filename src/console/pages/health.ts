@@ -1,14 +1,16 @@
 /** *Health*: what is wrong with the authority, as it says itself and as it looks from this machine. */
 import { formatInstant } from '../../base/timestamp.ts';
-import { section } from '../../pages/details-page.ts';
-import { emptyState } from '../../pages/empty-state.ts';
-import { badge } from '../../pages/graph-tables.ts';
-import { DRAWN_SERIES, drawnHistory, HISTORY_RANGES } from '../../pages/history-section.ts';
-import { type Html, html, NO_HTML } from '../../pages/html.ts';
-import { instancesSection } from '../../pages/instances-table.ts';
-import { verdictOf } from '../../pages/posture-section.ts';
-import { table } from '../../pages/table.ts';
-import { capital, withTimes } from '../../pages/values.ts';
+import {
+  DRAWN_SERIES,
+  drawnHistory,
+  HISTORY_RANGES,
+} from '../../pages/dashboard/history-section.ts';
+import { instancesSection } from '../../pages/dashboard/instances-table.ts';
+import { verdictOf } from '../../pages/dashboard/posture-section.ts';
+import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
+import { badge, emptyState, section } from '../../pages/ui/parts.ts';
+import { table } from '../../pages/ui/table.ts';
+import { capital, withTimes } from '../../pages/ui/values.ts';
 import type { Dashboard } from '../../protocol/rows/dashboard.ts';
 import { type History, MOST_SERIES, type SeriesName } from '../../protocol/rows/history.ts';
 import type { Check, Context } from '../context.ts';

@@ -1,10 +1,9 @@
 /** *Horizon*: what lapses, and when. */
-import { shownCount } from '../../pages/counts.ts';
-import { section } from '../../pages/details-page.ts';
-import { emptyState } from '../../pages/empty-state.ts';
-import { type Html, html } from '../../pages/html.ts';
-import { table } from '../../pages/table.ts';
-import { exactTime, timeText } from '../../pages/values.ts';
+import { shownCount } from '../../pages/ui/counts.ts';
+import { type Html, html } from '../../pages/ui/html.ts';
+import { emptyState, section } from '../../pages/ui/parts.ts';
+import { table } from '../../pages/ui/table.ts';
+import { exactTime, timeText } from '../../pages/ui/values.ts';
 import type { Lapsing, LapsingKind } from '../../protocol/rows/horizon.ts';
 import { definePage } from '../page.ts';
 

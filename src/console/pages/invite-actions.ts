@@ -1,8 +1,8 @@
 /** Creating and withdrawing invites. */
 import { Value } from 'typebox/value';
 import { pagesOf } from '../../client/list-pages.ts';
-import { shownCount } from '../../pages/counts.ts';
-import { type Html, html } from '../../pages/html.ts';
+import { shownCount } from '../../pages/ui/counts.ts';
+import { type Html, html } from '../../pages/ui/html.ts';
 import { Invite } from '../../protocol/answers/operators.ts';
 import { createInvites, withdrawInvite, withdrawInviteBatch } from '../../protocol/api/invites.ts';
 import { numberedName } from '../../protocol/rows/invite.ts';

@@ -1,8 +1,8 @@
 /** *Invites*: created, listed and withdrawn. */
-import { counted } from '../../pages/counts.ts';
-import { nameInCell } from '../../pages/graph-names.ts';
-import { type Content, html, NO_HTML } from '../../pages/html.ts';
-import { idText, timeText } from '../../pages/values.ts';
+import { counted } from '../../pages/ui/counts.ts';
+import { type Content, html, NO_HTML } from '../../pages/ui/html.ts';
+import { nameInCell } from '../../pages/ui/names.ts';
+import { idText, timeText } from '../../pages/ui/values.ts';
 import { INVITE_STATUSES, type InviteRow } from '../../protocol/rows/invite.ts';
 import { labelTexts } from '../../protocol/rows/node-description.ts';
 import { isOffered } from '../action.ts';

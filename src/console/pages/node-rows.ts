@@ -1,10 +1,10 @@
 /** The rows of nodes, which are their certificates, read from the authority by cursor. */
 import { type CertificateFilters, certificatePages } from '../../client/certificate-search.ts';
-import { nameInCell } from '../../pages/graph-names.ts';
-import { badge } from '../../pages/graph-tables.ts';
-import { type Html, html } from '../../pages/html.ts';
-import type { Column } from '../../pages/table.ts';
-import { idText, timeText } from '../../pages/values.ts';
+import { type Html, html } from '../../pages/ui/html.ts';
+import { nameInCell } from '../../pages/ui/names.ts';
+import { badge } from '../../pages/ui/parts.ts';
+import type { Column } from '../../pages/ui/table.ts';
+import { idText, timeText } from '../../pages/ui/values.ts';
 import type { CertificateRow } from '../../protocol/rows/certificate.ts';
 import { twoLines } from '../cells.ts';
 import type { Context } from '../context.ts';

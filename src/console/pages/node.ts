@@ -1,11 +1,10 @@
 /** One node: its certificates, its description, its agent, and what the audit log says of it. */
-import { shownCount } from '../../pages/counts.ts';
-import { facts, section } from '../../pages/details-page.ts';
-import { emptyState } from '../../pages/empty-state.ts';
-import { nameInCell, nameInFull } from '../../pages/graph-names.ts';
-import { type Content, type Html, html, NO_HTML } from '../../pages/html.ts';
-import { table } from '../../pages/table.ts';
-import { idText, idValue, timeText } from '../../pages/values.ts';
+import { shownCount } from '../../pages/ui/counts.ts';
+import { type Content, type Html, html, NO_HTML } from '../../pages/ui/html.ts';
+import { nameInCell, nameInFull } from '../../pages/ui/names.ts';
+import { emptyState, facts, section } from '../../pages/ui/parts.ts';
+import { table } from '../../pages/ui/table.ts';
+import { idText, idValue, timeText } from '../../pages/ui/values.ts';
 import type { AgentDescriptor } from '../../protocol/records/agent-descriptor.ts';
 import { type CertificateRow, isAccepted } from '../../protocol/rows/certificate.ts';
 import { labelTexts } from '../../protocol/rows/node-description.ts';

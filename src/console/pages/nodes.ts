@@ -1,9 +1,9 @@
 /** *Nodes*: the certificates of the network, found by what an operator knows of a machine. */
-import { counted } from '../../pages/counts.ts';
-import { csvLine } from '../../pages/csv.ts';
-import { emptyState } from '../../pages/empty-state.ts';
-import { type Html, html, NO_HTML } from '../../pages/html.ts';
-import { type Column, table } from '../../pages/table.ts';
+import { counted } from '../../pages/ui/counts.ts';
+import { csvLine } from '../../pages/ui/csv.ts';
+import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
+import { emptyState } from '../../pages/ui/parts.ts';
+import { type Column, table } from '../../pages/ui/table.ts';
 import {
   CERTIFICATE_STATUS_FILTERS,
   type CertificateRow,

@@ -1,9 +1,9 @@
 /** *Operators*: who may sign, with which tier, and what they have done lately. */
-import { shownCount } from '../../pages/counts.ts';
-import { section } from '../../pages/details-page.ts';
-import { html, NO_HTML } from '../../pages/html.ts';
-import { type Column, table } from '../../pages/table.ts';
-import { idText, timeText } from '../../pages/values.ts';
+import { shownCount } from '../../pages/ui/counts.ts';
+import { html, NO_HTML } from '../../pages/ui/html.ts';
+import { section } from '../../pages/ui/parts.ts';
+import { type Column, table } from '../../pages/ui/table.ts';
+import { idText, timeText } from '../../pages/ui/values.ts';
 import {
   addOperatorKey,
   revokeOperatorKey,

@@ -1,12 +1,10 @@
 /** *Policy*: the versions of the network's policy, what changed between two of them, and which one is active. */
 
-import { section } from '../../pages/details-page.ts';
-import { emptyState } from '../../pages/empty-state.ts';
-import { nameInCell } from '../../pages/graph-names.ts';
-import { badge } from '../../pages/graph-tables.ts';
-import { type Html, html, NO_HTML } from '../../pages/html.ts';
-import { table } from '../../pages/table.ts';
-import { timeText } from '../../pages/values.ts';
+import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
+import { nameInCell } from '../../pages/ui/names.ts';
+import { badge, emptyState, section } from '../../pages/ui/parts.ts';
+import { table } from '../../pages/ui/table.ts';
+import { timeText } from '../../pages/ui/values.ts';
 import type { PolicyHistory } from '../../protocol/answers/recognition.ts';
 import type { PolicyManifest } from '../../protocol/records/policy-manifest.ts';
 import { isOffered } from '../action.ts';

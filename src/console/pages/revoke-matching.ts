@@ -1,6 +1,6 @@
 /** Revoking all nodes that match a filter: one request for each certificate, as `mesh-na certificate revoke` does. */
 import { type CertificateFilters, isStillMeant } from '../../client/certificate-search.ts';
-import { shownCount } from '../../pages/counts.ts';
+import { shownCount } from '../../pages/ui/counts.ts';
 import { revokeCertificate } from '../../protocol/api/certificates.ts';
 import { type CertificateRow, isAccepted } from '../../protocol/rows/certificate.ts';
 import { FormProblem } from '../action.ts';

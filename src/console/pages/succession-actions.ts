@@ -1,6 +1,6 @@
 /** The steps of a succession of the authority key. The root key signs it beforehand, elsewhere and offline. */
 import { displayTime } from '../../base/timestamp.ts';
-import { shownCount } from '../../pages/counts.ts';
+import { shownCount } from '../../pages/ui/counts.ts';
 import {
   activateSuccession,
   cancelSuccession,

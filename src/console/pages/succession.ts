@@ -1,12 +1,11 @@
 /** *Succession*: the keys of the authority, who has followed a change of them, and its next step. */
-import { shownCount } from '../../pages/counts.ts';
-import { facts, section } from '../../pages/details-page.ts';
-import { emptyState } from '../../pages/empty-state.ts';
-import { nameInCell } from '../../pages/graph-names.ts';
-import { badge } from '../../pages/graph-tables.ts';
-import { type Html, html, NO_HTML } from '../../pages/html.ts';
-import { type Column, table } from '../../pages/table.ts';
-import { idText, timeText } from '../../pages/values.ts';
+
+import { shownCount } from '../../pages/ui/counts.ts';
+import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
+import { nameInCell } from '../../pages/ui/names.ts';
+import { badge, emptyState, facts, section } from '../../pages/ui/parts.ts';
+import { type Column, table } from '../../pages/ui/table.ts';
+import { idText, timeText } from '../../pages/ui/values.ts';
 import type { AuthorityKey } from '../../protocol/records/authority-chain.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import type {

@@ -1,9 +1,9 @@
 /** *Treaties*: which sovereigns this network recognizes, and until when. */
-import { TO_ISSUE } from '../../pages/empty-state.ts';
-import { nameInCell, nameInLink } from '../../pages/graph-names.ts';
-import { badge, stateBadge } from '../../pages/graph-tables.ts';
-import { html } from '../../pages/html.ts';
-import { idText, timeText } from '../../pages/values.ts';
+
+import { html } from '../../pages/ui/html.ts';
+import { nameInCell, nameInLink } from '../../pages/ui/names.ts';
+import { badge, stateBadge, TO_ISSUE } from '../../pages/ui/parts.ts';
+import { idText, timeText } from '../../pages/ui/values.ts';
 import { type TreatyRow, TreatyStatus } from '../../protocol/rows/treaty.ts';
 import { twoLines } from '../cells.ts';
 import { actionColumn, actionLink } from '../form-view.ts';

@@ -1,13 +1,13 @@
 /** The dashboard as a page, with the history of the asked time. */
-import { dashboardPage } from '../../pages/dashboard.ts';
-import type { HtmlPage } from '../../pages/frame.ts';
+import { dashboardPage } from '../../pages/dashboard/dashboard.ts';
 import {
   DRAWN_SERIES,
   drawnHistory,
   HISTORY_RANGES,
   type HistoryRange,
   type HistoryView,
-} from '../../pages/history-section.ts';
+} from '../../pages/dashboard/history-section.ts';
+import type { HtmlPage } from '../../pages/ui/frame.ts';
 import { historyQuestion } from '../../protocol/api/history.ts';
 import { HISTORY_RANGE_NAMES } from '../../protocol/api/pages.ts';
 import { type PublishedDocument, versionOf } from '../../protocol/contract/documents.ts';

@@ -1,18 +1,18 @@
 /** Pages of single treaties, sovereigns, attestations and capabilities, with URLs that can be shared. */
 
-import { attestationPage } from '../../pages/attestation.ts';
-import { capabilityPage } from '../../pages/capability.ts';
+import type { GraphModel } from '../../pages/graph/model.ts';
+import { pageNumber } from '../../pages/graph/treaty-query.ts';
 import {
   ATTESTATIONS,
   askPage,
   type Findable,
   SOVEREIGNS,
   TREATIES,
-} from '../../pages/details-page.ts';
-import type { GraphModel } from '../../pages/graph-model.ts';
-import { sovereignPage } from '../../pages/sovereign.ts';
-import { treatyPage } from '../../pages/treaty.ts';
-import { pageNumber } from '../../pages/treaty-query.ts';
+} from '../../pages/trust/ask-page.ts';
+import { attestationPage } from '../../pages/trust/attestation.ts';
+import { capabilityPage } from '../../pages/trust/capability.ts';
+import { sovereignPage } from '../../pages/trust/sovereign.ts';
+import { treatyPage } from '../../pages/trust/treaty.ts';
 import type { InputOf } from '../../protocol/api/define.ts';
 import type { Api } from '../../protocol/api/table.ts';
 import type { AgentDescriptor } from '../../protocol/records/agent-descriptor.ts';

@@ -1,15 +1,15 @@
 /** Pages about the recognition graph: the Connectome and the atlas. */
 import { inSlices } from '../../base/slices.ts';
-import { type AtlasQuestion, atlasPage } from '../../pages/atlas.ts';
-import { connectomePage } from '../../pages/connectome.ts';
-import type { HtmlPage } from '../../pages/frame.ts';
-import type { GraphModel, GraphTreaty } from '../../pages/graph-model.ts';
+import { type AtlasQuestion, atlasPage } from '../../pages/graph/atlas.ts';
+import { connectomePage } from '../../pages/graph/connectome.ts';
+import type { GraphModel, GraphTreaty } from '../../pages/graph/model.ts';
 import {
   parametersOf,
   type TreatyQuery,
   treatiesInOrder,
   treatyQuery,
-} from '../../pages/treaty-query.ts';
+} from '../../pages/graph/treaty-query.ts';
+import type { HtmlPage } from '../../pages/ui/frame.ts';
 import type { InputOf } from '../../protocol/api/define.ts';
 import type { Api } from '../../protocol/api/table.ts';
 import type { TrustPath } from '../../protocol/rows/graph.ts';

@@ -1,11 +1,11 @@
 /** Pages about the service itself, rendered once and then served from the same bytes, and the ends of live pages. */
 
 import { inSlices } from '../../base/slices.ts';
-import { apiReferencePage } from '../../pages/api-reference.ts';
-import { cliReferencePage } from '../../pages/cli-reference.ts';
-import { homePage } from '../../pages/home.ts';
+import { apiReferencePage } from '../../pages/reference/api-reference.ts';
+import { cliReferencePage } from '../../pages/reference/cli-reference.ts';
 import { openApiText } from '../../pages/reference/openapi.ts';
-import { searchEntries, searchPage } from '../../pages/search.ts';
+import { homePage } from '../../pages/site/home.ts';
+import { searchEntries, searchPage } from '../../pages/site/search.ts';
 import { Refusal } from '../../protocol/refusals.ts';
 import type { Dashboard } from '../../protocol/rows/dashboard.ts';
 import { addressedDocument } from '../addressed-document.ts';

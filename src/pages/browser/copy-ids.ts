@@ -4,6 +4,7 @@ const SHOWN_FOR_MS = 2000;
 
 /** Makes the copy buttons work, also those that come later. */
 export function offerCopies(): void {
+  if (document.querySelector('.id, [data-live]') === null) return;
   const status = document.createElement('p');
   status.className = 'visually-hidden';
   status.setAttribute('role', 'status');

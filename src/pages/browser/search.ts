@@ -7,11 +7,13 @@ import { become } from './morph.ts';
 
 const PAUSE_MS = 150;
 
-const field = document.querySelector<HTMLInputElement>('#q');
-const found = document.getElementById('found');
-if (field !== null && found !== null) findWhileTyping(field, found);
+export function findWhileTyping(): void {
+  const field = document.querySelector<HTMLInputElement>('[data-search-field]');
+  const found = document.getElementById('found');
+  if (field !== null && found !== null) find(field, found);
+}
 
-function findWhileTyping(field: HTMLInputElement, found: HTMLElement): void {
+function find(field: HTMLInputElement, found: HTMLElement): void {
   let shown = field.value.trim();
   let pause = 0;
 

@@ -90,7 +90,7 @@ export const showAtlas = publicPage('GET /atlas', {
   query: {
     q: text('Part of the names of sovereigns to show'),
     state: word(LIFECYCLE_STATES, 'Lifecycle state that a treaty of theirs must have'),
-    sovereign: text('Sovereign whose treaties and evidence to show'),
+    sovereign: text('Sovereign to select'),
     from: text('Sovereign that evaluates, for a trust path'),
     to: text('Sovereign that is evaluated'),
   },

@@ -1,7 +1,0 @@
-import { showAddress } from './address.ts';
-import { addCopyButtons } from './copy.ts';
-import { filterReference } from './filter.ts';
-
-showAddress();
-filterReference();
-addCopyButtons();

@@ -1,3 +1,0 @@
-import { filterReference } from './filter.ts';
-
-filterReference();

@@ -1,5 +1,0 @@
-import { keepLive } from './live.ts';
-import { prepareValues } from './values.ts';
-
-prepareValues();
-keepLive();

@@ -1,3 +1,0 @@
-import { prepareValues } from './values.ts';
-
-prepareValues();

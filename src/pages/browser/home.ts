@@ -1,5 +1,0 @@
-import { showAddress } from './address.ts';
-import { prepareValues } from './values.ts';
-
-showAddress();
-prepareValues();

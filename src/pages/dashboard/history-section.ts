@@ -1,0 +1,229 @@
+/** The history on the dashboard [core-4-22]: three drawings, what was decided, and, if asked for, all numbers. */
+import { displayTime, formatInstant } from '../../base/timestamp.ts';
+import { HISTORY_RANGE_NAMES } from '../../protocol/api/pages.ts';
+import type { History, HistoryStep, SeriesName } from '../../protocol/rows/history.ts';
+import { shownCount } from '../ui/counts.ts';
+import { type Html, html, NO_HTML } from '../ui/html.ts';
+import { emptyState } from '../ui/parts.ts';
+import { type Curve, chart, sparkline } from './history-chart.ts';
+
+export type HistoryRange = (typeof HISTORY_RANGE_NAMES)[number];
+
+interface Range {
+  readonly hours: number;
+  readonly step: HistoryStep;
+  readonly words: string;
+}
+
+export const HISTORY_RANGES = {
+  '1h': { hours: 1, step: '1m', words: '1 hour' },
+  '24h': { hours: 24, step: '15m', words: '24 hours' },
+  '7d': { hours: 168, step: '1h', words: '7 days' },
+  '90d': { hours: 2160, step: '1d', words: '90 days' },
+} as const satisfies Record<HistoryRange, Range>;
+
+const REFUSED = [
+  'refused_400',
+  'refused_401',
+  'refused_403',
+  'refused_404',
+  'refused_409',
+  'refused_429',
+  'refused_other',
+] as const satisfies SeriesName[];
+
+const DECISIONS = {
+  policies_activated: 'policy activated',
+  operator_keys_added: 'operator key added',
+  operator_keys_revoked: 'operator key revoked',
+  restores: 'state restored',
+  authority_keys_activated: 'authority key replaced',
+} as const satisfies Partial<Record<SeriesName, string>>;
+
+export const DRAWN_SERIES: readonly SeriesName[] = [
+  'heartbeats',
+  'active_nodes',
+  'joins',
+  'renewals',
+  'revocations',
+  ...REFUSED,
+  'failed',
+  'heartbeat_time',
+  'silent_nodes',
+  'unhealthy_nodes',
+  ...(Object.keys(DECISIONS) as (keyof typeof DECISIONS)[]),
+];
+
+export interface HistoryView {
+  readonly range: HistoryRange;
+  /** Whether all numbers are below the drawings. */
+  readonly hasNumbers: boolean;
+}
+
+export interface DrawnHistory {
+  readonly section: Html;
+  /** The lines of numbers, by series. */
+  readonly sparks: ReadonlyMap<SeriesName, Html>;
+}
+
+/** `authority` is where the links lead, for pages that it does not serve itself. */
+export function drawnHistory(
+  view: HistoryView,
+  history: History | null,
+  authority = '.',
+): DrawnHistory {
+  const sparks = (history?.series ?? []).map(({ name, count, mean }) => {
+    return [name, sparkline(mean ?? count ?? [])] as const;
+  });
+  return { section: historySection(view, history, authority), sparks: new Map(sparks) };
+}
+
+/** `history` is null if the authority could not be asked. */
+function historySection(view: HistoryView, history: History | null, authority: string): Html {
+  return html`<section class="section" id="history" aria-labelledby="history-heading">
+<div class="section-head"><h2 id="history-heading">History</h2>${rangeLinks(view.range, authority)}</div>
+${history === null ? emptyState('The history cannot be read at the moment.') : drawings(view, history, authority)}</section>`;
+}
+
+function rangeLinks(range: HistoryRange, authority: string): Html {
+  const links = HISTORY_RANGE_NAMES.map((name) => {
+    const current = name === range ? html` aria-current="true"` : NO_HTML;
+    return html`<li><a href="${authority}/dashboard?range=${name}"${current}>${HISTORY_RANGES[name].words}</a></li>`;
+  });
+  return html`<nav aria-label="Time of the history"><ul class="ranges">${links}</ul></nav>`;
+}
+
+function drawings(view: HistoryView, history: History, authority: string): Html {
+  const { range, hasNumbers } = view;
+  const { words } = HISTORY_RANGES[range];
+  const steps = stepsOf(history);
+  const panels = panelsOf(history);
+  const decisions = decisionsIn(history, steps);
+  const marked = [...new Set(decisions.map(({ step }) => step))];
+  const times = timesBelow(range, steps);
+  const all = panels.flatMap(({ curves }) => curves);
+  return html`<div class="charts">${panels.map(({ title, curves }) => chart({ title, curves, marked, times }))}</div>${decisionList(decisions)}${hasNumbers ? numbers(history, steps, all) : NO_HTML}<p class="small muted">${hasNumbers ? NO_HTML : html`<a href="${authority}/dashboard?range=${range}&amp;numbers=shown#history-numbers">Numbers of the last ${words.replace(/^1 /, '')}</a>. `}Raw data: <a href="${authority}/history.json?series=heartbeats,active_nodes">history.json</a>. Gray areas were not recorded. All times are in UTC.</p>`;
+}
+
+interface Panel {
+  readonly title: string;
+  readonly curves: readonly Curve[];
+}
+
+function panelsOf({ series, recorded_minutes: recorded }: History): Panel[] {
+  const found = new Map(series.map((row) => [row.name, row]));
+  const counts = (name: SeriesName) => found.get(name)?.count ?? [];
+  const curve = (label: string, values: Curve['values'], scale: string) => ({
+    label,
+    values,
+    scale,
+  });
+  const refused = recorded.map((minutes, step) =>
+    minutes === 0 ? null : REFUSED.reduce((sum, name) => sum + (counts(name)[step] ?? 0), 0),
+  );
+  const beats = counts('heartbeats').map((count, step) =>
+    count === null ? null : Math.round(count / (recorded[step] || 1)),
+  );
+  const times = found.get('heartbeat_time')?.p95 ?? [];
+  return [
+    {
+      title: 'Heartbeats and nodes',
+      curves: [
+        curve('Heartbeats a minute', beats, 'beats'),
+        curve('Active nodes', found.get('active_nodes')?.mean ?? [], 'nodes'),
+      ],
+    },
+    {
+      title: 'Joins, renewals and revocations',
+      curves: [
+        curve('Joins', counts('joins'), 'changes'),
+        curve('Renewals', counts('renewals'), 'changes'),
+        curve('Revocations', counts('revocations'), 'changes'),
+      ],
+    },
+    {
+      title: 'Refusals and request times',
+      curves: [
+        curve('Refused requests', refused, 'refusals'),
+        curve('Failed requests', counts('failed'), 'refusals'),
+        curve('Heartbeat p95 (µs)', times, 'times'),
+      ],
+    },
+  ];
+}
+
+/** The beginnings of the steps, milliseconds since the epoch. */
+function stepsOf({ from, step_seconds, recorded_minutes }: History): number[] {
+  const start = Date.parse(from);
+  return recorded_minutes.map((_, step) => start + step * step_seconds * 1000);
+}
+
+interface Decision {
+  readonly step: number;
+  readonly at: number;
+  readonly text: string;
+}
+
+function decisionsIn({ series }: History, steps: readonly number[]): Decision[] {
+  return series
+    .flatMap(({ name, count = [] }) => {
+      const what = (DECISIONS as Partial<Record<SeriesName, string>>)[name];
+      if (what === undefined) return [];
+      return count.flatMap((times, step) =>
+        times === null || times === 0
+          ? []
+          : [{ step, at: steps[step] ?? 0, text: times === 1 ? what : `${what}, ${times} times` }],
+      );
+    })
+    .toSorted((a, b) => a.at - b.at);
+}
+
+const MOST_DECISIONS = 12;
+
+function decisionList(decisions: readonly Decision[]): Html {
+  if (decisions.length === 0) return NO_HTML;
+  return html`<p class="small muted">Marked lines show when something was decided${decisions.length > MOST_DECISIONS ? '; the newest of them' : ''}:</p>
+<ol class="decisions small">${decisions
+    .slice(-MOST_DECISIONS)
+    .map(({ at, text }) => html`<li>${timeOf(at)}: ${text}</li>`)}</ol>`;
+}
+
+/** All that is drawn; also for the values under the pointer. */
+function numbers(
+  { recorded_minutes: recorded }: History,
+  steps: readonly number[],
+  curves: readonly Curve[],
+): Html {
+  return html`<div class="numbers" tabindex="0" role="region" aria-labelledby="history-caption">
+<table id="history-numbers">
+<caption id="history-caption">One row for each step, with the time (UTC) at which it begins. A dash stands for what was not recorded.</caption>
+<thead><tr><th scope="col">From</th>${curves.map(({ label }) => html`<th scope="col">${label}</th>`)}<th scope="col">Recorded minutes</th></tr></thead>
+<tbody>${steps.map(
+    (at, step) =>
+      html`<tr><th scope="row">${timeOf(at)}</th>${curves.map(
+        ({ values }) => html`<td>${shown(values[step])}</td>`,
+      )}<td>${shown(recorded[step])}</td></tr>`,
+  )}</tbody>
+</table>
+</div>`;
+}
+
+function shown(value: number | null | undefined): string {
+  return value === null || value === undefined ? '–' : shownCount(value);
+}
+
+/** A date stands for a day, so seven days have seven. */
+function timesBelow(range: HistoryRange, steps: readonly number[]): string[] {
+  const isDay = HISTORY_RANGES[range].hours <= 24;
+  const length = range === '7d' ? 7 : 4;
+  return Array.from({ length }, (_, place) => {
+    const at = steps[Math.floor((place * steps.length) / length)] ?? 0;
+    const text = timeOf(at);
+    return isDay ? text.slice(11, 16) : text.slice(5, 10);
+  });
+}
+
+/** Such as `2027-06-02 12:00`. */
+function timeOf(at: number): string {
+  return displayTime(formatInstant(at)).slice(0, 16);
+}

@@ -1,0 +1,71 @@
+/** The verdict on this authority: its posture in words, and for each finding what shows it and the command about it. */
+import type { Posture } from '../../protocol/rows/posture.ts';
+import { type Html, html, NO_HTML } from '../ui/html.ts';
+import { WHEN_LOST } from '../ui/live-region.ts';
+import { withTimes } from '../ui/values.ts';
+
+const VERDICTS = {
+  ok: { tone: 'ok', word: 'All is well' },
+  attention: { tone: 'warn', word: 'Needs attention' },
+  action: { tone: 'danger', word: 'Needs action now' },
+} as const;
+
+const SO_FAR = { tone: 'ok', word: 'All is well, as far as known' } as const;
+
+const FLEET = './dashboard#fleet-heading';
+const LAPSES = './dashboard#week-heading';
+const READY = './readyz';
+
+/** For each rule, where to see more, and what to run. */
+export const FINDING_CURES: { readonly [rule: string]: readonly [href: string, command: string] } =
+  {
+    store: [READY, 'doctor'],
+    clock: [READY, 'doctor'],
+    restored: [READY, 'doctor'],
+    signer: [READY, 'doctor'],
+    disk: ['./history.json?series=disk_free', 'doctor'],
+    backup: ['./cli-reference#backup-create', 'backup create'],
+    webhooks: ['./dashboard#changes-heading', 'doctor'],
+    nodes_silent: [FLEET, 'certificate list --status silent'],
+    nodes_unwell: [FLEET, 'certificate list --health unwell'],
+    certificates_lapsing: [FLEET, 'certificate list --expires-before 3d'],
+    certificates_lapsed: [FLEET, 'certificate list --status expired'],
+    delegation: ['./genesis', 'genesis renew'],
+    succession_due: ['./authority-keys', 'authority-key activate'],
+    succession_laggards: ['./authority-keys', 'authority-key status'],
+    tls: [LAPSES, 'horizon'],
+    documents_late: ['./crl', 'doctor'],
+    operator_keys: ['./cli-reference#operator-key-list', 'operator-key list'],
+    authentication: ['./dashboard#history-heading', 'events --type admin_auth_failed'],
+    treaties_expired: ['./connectome?state=expired#treaties-heading', 'treaty list'],
+    treaties_expiring: ['./connectome?state=expiring_soon#treaties-heading', 'treaty list'],
+    treaties_behind: ['./connectome#treaties-heading', 'treaty follow'],
+    feeds_stale: ['./dashboard#feeds-heading', 'feed import'],
+    trust_cycle: ['./dashboard#figures-heading', 'events --type trust_cycle_completed'],
+  };
+
+export function verdictOf({ status, unknown }: Posture) {
+  return status === 'ok' && unknown.length > 0 ? SO_FAR : VERDICTS[status];
+}
+
+export function postureSection(posture: Posture, below = NO_HTML): Html {
+  const { findings, unknown } = posture;
+  const { tone, word } = verdictOf(posture);
+  return html`<section class="posture ${tone}" id="posture" aria-labelledby="posture-word">
+<h2 id="posture-word">${WHEN_LOST}${word}</h2>
+${below}${
+  findings.length + unknown.length === 0
+    ? NO_HTML
+    : html`<ul id="warnings">
+${findings.map(finding)}${unknown.map(
+  ({ sentence }) => html`<li>${withTimes(sentence)}</li>`,
+)}</ul>`
+}</section>`;
+}
+
+function finding({ rule, sentence }: Posture['findings'][number]): Html {
+  const cure = FINDING_CURES[rule];
+  if (cure === undefined) return html`<li>${withTimes(sentence)}</li>`;
+  const [href, command] = cure;
+  return html`<li><a href="${href}">${withTimes(sentence)}</a> <code>mesh-na ${command}</code></li>`;
+}

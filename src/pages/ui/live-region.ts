@@ -1,0 +1,28 @@
+/** The part of a page that changes while it is open: the page fetches itself when there is another version. */
+
+import type { LiveTopic } from '../../protocol/api/pages.ts';
+import { type Html, html } from './html.ts';
+
+export interface LiveRegion {
+  readonly topic: LiveTopic;
+  /** Of the document that the page shows, as the messages about it name it. */
+  readonly version: string;
+  /** The least spread of its requests. */
+  readonly spreadMs?: number;
+  /** How often it fetches itself besides, for what changes without another version. */
+  readonly everyMs?: number;
+}
+
+export function liveRegion(
+  { topic, version, spreadMs = 0, everyMs = 0 }: LiveRegion,
+  content: Html,
+): Html {
+  return html`<div class="live-region" data-live="${topic}" data-version="${version}" data-spread="${spreadMs}" data-every="${everyMs}">
+${content}</div>`;
+}
+
+/** The line at the top that says whether the page is live; its space is reserved so that nothing shifts. */
+export const LIVE_STATUS = html`<div class="live-line needs-js"><p class="live-status" role="status" data-live-status="waiting">Connecting</p></div>`;
+
+/** Marks a heading that would mislead once the connection is lost. */
+export const WHEN_LOST = html`<span data-when-lost hidden></span>`;
