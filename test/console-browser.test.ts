@@ -7,6 +7,7 @@ import type { Context } from '../src/console/context.ts';
 import { CONTACTS } from '../src/console/pages/contacts.ts';
 import { PAGES } from '../src/console/registry.ts';
 import { NARROW, startBrowser, type Visit, WIDE } from './support/browser.ts';
+import { HOUR } from './support/clock.ts';
 import { startTestConsole } from './support/console.ts';
 import { auditEvents, joinedNode, operate } from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
@@ -249,4 +250,38 @@ test('works without scripts, and switches the theme', async () => {
   assert.equal(await page.getAttribute('html', 'data-theme'), 'dark');
   await page.click('.theme');
   assert.equal(await page.getAttribute('html', 'data-theme'), 'light');
+});
+
+test('a page stays current while it is open, and what was typed and opened stays', async () => {
+  const na = await authority();
+  await joinedNode(na, { name: 'live-1' });
+  await using console = await startTestConsole(na);
+  await using visit = await browser.visit(console.url, { isApart: true });
+  const { page } = visit;
+  await page.waitForURL(/\/nodes$/);
+  await page.goto(`${page.url()}?q=live-`);
+  await page.locator('[data-live-status="live"]').waitFor();
+  await page.locator('summary').click();
+  await page.fill('#role', 'half of a role');
+  await page.keyboard.press('Escape');
+  const link = page.getByRole('link', { name: 'live-1', exact: true });
+  await link.focus();
+  await joinedNode(na, { name: 'live-2' });
+  await page.getByRole('link', { name: 'live-2', exact: true }).waitFor();
+  assert.equal(await page.inputValue('#role'), 'half of a role');
+  assert.equal(await page.getAttribute('details', 'open'), '');
+  assert.equal(await page.evaluate('document.activeElement.textContent'), 'live-1');
+  assert.deepEqual(visit.problems, []);
+});
+
+test('what a page fetches by itself does not keep the console running', async () => {
+  const na = await authority();
+  let now = na.clock.now();
+  await using console = await startTestConsole(na, { now: () => now });
+  await using visit = await browser.visit(console.url, { isApart: true });
+  const { page } = visit;
+  await page.waitForURL(/\/nodes$/);
+  now += 8 * HOUR;
+  await page.evaluate("fetch('./nodes').then((answer) => answer.text())");
+  assert.equal(await console.stopIfIdle(), true);
 });

@@ -25,7 +25,7 @@ suite('audit', () => {
     await using console = await startTestConsole(na);
     const { text } = await console.page('audit');
     assert.ok(text.indexOf(other.certId) < text.indexOf(node.certId));
-    assert.match(text, /data-news="\.\/audit-news\?after=\d+"/);
+    assert.match(text, /data-live="\.\/audit-news\?after=\d+"/);
 
     const found = await console.page(`audit?type=certificate_issued&q=${node.certId}`);
     assert.match(found.text, /: 1 found, newest first/);
@@ -36,7 +36,7 @@ suite('audit', () => {
 
     const earlier = await console.page('audit?upto=1');
     assert.match(earlier.text, /Entries 1 to 1, newest first/);
-    assert.doesNotMatch(earlier.text, /data-news/);
+    assert.doesNotMatch(earlier.text, /data-live/);
     assert.match(earlier.text, /Newest entries/);
   });
 

@@ -9,6 +9,8 @@ export interface PageContent {
   /** One sentence below the heading. */
   readonly lede?: string;
   readonly body: Html;
+  /** The events after which the page fetches itself again; all that are logged from now on unless given. */
+  readonly news?: string | null;
 }
 
 /** An answer that is sent while it is read, because it may be long or endless: a CSV file, events, a long page. */

@@ -10,7 +10,7 @@ import { actionForm } from './form-view.ts';
 import type { Page, Stream } from './page.ts';
 import { ACTIONS, PAGES } from './registry.ts';
 import { formIn, page, plain, type Reply, seeOther } from './requests.ts';
-import { consolePage, problemLine, type ShellParts, type Theme } from './shell.ts';
+import { consolePage, livePage, problemLine, type ShellParts, type Theme } from './shell.ts';
 
 export interface Asked {
   readonly request: IncomingMessage;
@@ -47,13 +47,8 @@ export function createRooms(
   async function showPage(found: Page, context: Context, asked: Asked): Promise<Reply> {
     const { title, path } = found;
     try {
-      const { title: own = title, lede, body } = await found.show(context, asked.query);
-      return shown(
-        200,
-        { title: own, ...(lede !== undefined && { lede }), path, body },
-        context,
-        asked,
-      );
+      const content = await found.show(context, asked.query);
+      return shown(200, livePage({ title, path }, content), context, asked);
     } catch (error) {
       const again = html`<p class="actions"><a class="button" href="${addressOf(asked)}">Try again</a></p>`;
       return shown(...(await failed(error, { title, path }, context, again)), context, asked);

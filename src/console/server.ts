@@ -73,7 +73,8 @@ export async function startConsole(settings: ConsoleSettings): Promise<RunningCo
       return page(403, loginPage('This browser has not been admitted.'));
     }
     connections.admit(request.socket);
-    lastUsed = runtime.now();
+    // What a page fetches by itself is no use of it.
+    if (request.headers['sec-fetch-dest'] !== 'empty') lastUsed = runtime.now();
     const path = `/${url.pathname.slice(admission.root.length)}`;
     return rooms({ request, path, query: url.searchParams, signal });
   }

@@ -2,8 +2,9 @@
 
 import { type FramedParts, framed, type Site } from '../pages/ui/frame.ts';
 import { type Html, html, NO_HTML } from '../pages/ui/html.ts';
+import { LIVE_STATUS, liveRegion } from '../pages/ui/live-region.ts';
 import type { Context } from './context.ts';
-import type { Page } from './page.ts';
+import type { Page, PageContent } from './page.ts';
 
 export type Theme = 'light' | 'dark';
 
@@ -40,6 +41,23 @@ export function consolePage(
     theme: look.theme,
   };
   return framed({ ...parts, path, networkName, end: KEYS }, site).text;
+}
+
+/** What is not logged, such as contacts, is fetched this often. */
+const EVERY_MS = 30_000;
+/** A busy network logs much, and a page may take the authority 100 ms. */
+const SPREAD_MS = 5000;
+const EVERY_EVENT = './audit-news';
+
+/** A page that stays current while it is open, unless nothing of it changes. */
+export function livePage(
+  page: Pick<ShellParts, 'title' | 'path'>,
+  { news = EVERY_EVENT, body, ...own }: PageContent,
+): ShellParts {
+  if (news === null) return { ...page, ...own, body };
+  const spreadMs = news === EVERY_EVENT ? SPREAD_MS : 0;
+  const region = { source: news, version: '', spreadMs, everyMs: EVERY_MS };
+  return { ...page, ...own, status: LIVE_STATUS, body: liveRegion(region, body) };
 }
 
 /** The page for a browser without the cookie. */

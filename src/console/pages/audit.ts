@@ -37,12 +37,9 @@ export const AUDIT = definePage({
         : html`<a href="${address(query, after)}" rel="next">Earlier entries</a>`;
     const newest =
       query.upTo === null ? NO_HTML : html`<a href="${address(query, null)}">Newest entries</a>`;
-    const news =
-      query.upTo === null
-        ? html` data-live="audit" data-news="./audit-news?after=${last}"`
-        : NO_HTML;
     return {
-      body: html`${filterForm(query)}<div class="listing"${news}>
+      news: query.upTo === null ? `./audit-news?after=${last}` : null,
+      body: html`${filterForm(query)}<div class="listing">
 ${listing(query, entries, after, last)}<nav class="pager" aria-label="Pages of the audit log">${newest}${older}<a href="./audit-check">Verify the whole log</a></nav>
 </div>`,
     };
@@ -51,9 +48,9 @@ ${listing(query, entries, after, last)}<nav class="pager" aria-label="Pages of t
     {
       path: '/audit-news',
       type: 'text/event-stream',
-      async *pieces({ client }, query, signal) {
+      async *pieces({ client, publicClient }, query, signal) {
         yield ': waiting\n\n';
-        const after = indexIn(query.get('after')) ?? 0;
+        const after = indexIn(query.get('after')) ?? (await publicClient.readBulletin()).log_size;
         for await (const { index } of client.events({ after, signal })) yield `data: ${index}\n\n`;
       },
     },

@@ -16,6 +16,7 @@ const LONGEST_WAIT_MS = 30_000;
 const SPREAD_MS = 1000;
 /** Events that arrive together lead to one request. */
 const TOGETHER_MS = 300;
+const RETRY_MS = 5000;
 
 export function keepLive(): void {
   const region = document.querySelector<HTMLElement>('[data-live]');
@@ -28,15 +29,16 @@ function connect(region: HTMLElement, update: (news: News) => void): void {
     lastNews = Date.now();
     update(news);
   };
-  const follow = region.dataset.news === undefined ? followSocket : followEvents;
-  follow(region.dataset, take, (isLive) => (isLive ? showLive() : showLost(lastNews)));
+  const source = region.dataset.live ?? '';
+  const follow = source.startsWith('./') ? followEvents : followSocket;
+  follow(source, take, (isLive) => (isLive ? showLive() : showLost(lastNews)));
 }
 
 type Take = (news: News) => void;
 type Turn = (isLive: boolean) => void;
 
-function followSocket({ live = '' }: DOMStringMap, take: Take, turn: Turn): void {
-  const url = new URL(`./live?topic=${live}`, location.href);
+function followSocket(topic: string, take: Take, turn: Turn): void {
+  const url = new URL(`./live?topic=${topic}`, location.href);
   url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
   let failures = 0;
   let silence = 0;
@@ -69,14 +71,36 @@ function followSocket({ live = '' }: DOMStringMap, take: Take, turn: Turn): void
   open();
 }
 
-/** The console has events instead of a socket; browsers reconnect by themselves. */
-function followEvents({ news = '' }: DOMStringMap, take: Take, turn: Turn): void {
-  const events = new EventSource(news);
-  events.addEventListener('open', () => turn(true));
-  events.addEventListener('error', () => turn(false));
-  events.addEventListener('message', ({ data }: MessageEvent<string>) =>
-    take({ version: data, spread_ms: TOGETHER_MS }),
-  );
+/**
+ * The console has events instead of a socket. A hidden page closes its connection, because browsers open only a few to
+ * each server.
+ */
+function followEvents(source: string, take: Take, turn: Turn): void {
+  let events: EventSource | null = null;
+  let retry = 0;
+
+  function open(): void {
+    const opened = new EventSource(source);
+    events = opened;
+    opened.addEventListener('open', () => turn(true));
+    opened.addEventListener('error', () => {
+      turn(false);
+      // Browsers reconnect by themselves, but not after an error of the authority.
+      if (opened.readyState === EventSource.CLOSED) retry = setTimeout(open, RETRY_MS);
+    });
+    opened.addEventListener('message', ({ data }: MessageEvent<string>) =>
+      take({ version: data, spread_ms: TOGETHER_MS }),
+    );
+  }
+
+  document.addEventListener('visibilitychange', () => {
+    clearTimeout(retry);
+    events?.close();
+    if (document.hidden) return;
+    open();
+    take({ version: 'shown again', spread_ms: 0 });
+  });
+  open();
 }
 
 function updater(region: HTMLElement): (news: News) => void {

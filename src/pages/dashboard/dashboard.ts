@@ -269,7 +269,7 @@ export function dashboardPage(
     networkName,
     status: LIVE_STATUS,
     body: liveRegion(
-      { topic: 'dashboard', version, everyMs: HISTORY_EVERY_MS },
+      { source: 'dashboard', version, everyMs: HISTORY_EVERY_MS },
       dashboardMain(model, history),
     ),
     connects: true,

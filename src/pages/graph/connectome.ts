@@ -125,7 +125,7 @@ export function connectomePage(
     networkName: model.ownName,
     status: LIVE_STATUS,
     body: liveRegion(
-      { topic: 'connectome', version, spreadMs },
+      { source: 'connectome', version, spreadMs },
       connectomeMain(model, query, inOrder),
     ),
     connects: true,

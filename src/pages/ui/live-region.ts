@@ -1,11 +1,11 @@
 /** The part of a page that changes while it is open: the page fetches itself when there is another version. */
 
-import type { LiveTopic } from '../../protocol/api/pages.ts';
 import { type Html, html } from './html.ts';
 
 export interface LiveRegion {
-  readonly topic: LiveTopic;
-  /** Of the document that the page shows, as the messages about it name it. */
+  /** The topic of the socket that names versions, or the address of a stream of events. */
+  readonly source: string;
+  /** Of the document that the page shows, as the messages about it name it; empty if it does not say. */
   readonly version: string;
   /** The least spread of its requests. */
   readonly spreadMs?: number;
@@ -14,10 +14,10 @@ export interface LiveRegion {
 }
 
 export function liveRegion(
-  { topic, version, spreadMs = 0, everyMs = 0 }: LiveRegion,
+  { source, version, spreadMs = 0, everyMs = 0 }: LiveRegion,
   content: Html,
 ): Html {
-  return html`<div class="live-region" data-live="${topic}" data-version="${version}" data-spread="${spreadMs}" data-every="${everyMs}">
+  return html`<div class="live-region" data-live="${source}" data-version="${version}" data-spread="${spreadMs}" data-every="${everyMs}">
 ${content}</div>`;
 }
 
