@@ -69,7 +69,7 @@ test('a profile accepts nothing of a fork, a shorter chain, or an unvouched one'
   const operator = operatorOf(scratch.path, na.url, keyFile);
   const hours = (Date.now() - START) / HOUR;
   const chain = (kind: Step['kind'], ago: number) => chainOf([{ kind, at: hours - ago }]);
-  assert.equal((await operator.connect(FIRST.publicKey)).code, 0);
+  assert.equal((await operator.connect(FIRST.publicKey, '--offline')).code, 0);
 
   async function assertRefused(why: RegExp): Promise<void> {
     const before = operator.profile();
@@ -84,7 +84,7 @@ test('a profile accepts nothing of a fork, a shorter chain, or an unvouched one'
   await assertRefused(
     /pin the root key of the network\. Run mesh-na connect again with --root-key\.$/m,
   );
-  const rooted = await operator.connect(FIRST.publicKey, '--root-key', ROOT.publicKey);
+  const rooted = await operator.connect(FIRST.publicKey, '--offline', '--root-key', ROOT.publicKey);
   assert.equal(rooted.code, 0, rooted.stderr);
   const [stolen] = na.successions;
   assert.match((await operator.list()).stderr, /because it was compromised/);

@@ -8,6 +8,7 @@ import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOSTILE_NAME, NARROW, startBrowser, type TestBrowser, WIDE } from './support/browser.ts';
 import { connectomeOf, graphOf } from './support/connectome.ts';
 import { cpuOf } from './support/cpu.ts';
+import { contentOf } from './support/pages.ts';
 import { get, joinedNode, outcome, send } from './support/requests.ts';
 import { signAgentDescriptor } from './support/signing.ts';
 import {
@@ -200,7 +201,8 @@ suite('an id that does not exist', () => {
           'it can be corrected there',
         );
         assert.ok(!text.includes('window.hacked') && !text.includes('x'.repeat(100)));
-        assert.ok(text.length < 30_000, String(text.length));
+        const { length } = contentOf(text);
+        assert.ok(length < 8000, String(length));
       });
     }
   }
@@ -209,7 +211,8 @@ suite('an id that does not exist', () => {
     const { status, text } = await get(na, `/capability?name=${'%22%3E%3Cb%3E'.repeat(300)}`);
     assert.equal(status, 200);
     assert.match(text, /No agent is registered/);
-    assert.ok(!text.includes('<b>') && text.length < 30_000, String(text.length));
+    const { length } = contentOf(text);
+    assert.ok(!text.includes('<b>') && length < 10_000, String(length));
   });
 });
 

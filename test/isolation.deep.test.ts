@@ -22,7 +22,7 @@ const KINDS = [
   ['store/postgresql-start.test.js', 'a unix socket is addressed by its folder'],
 ] as const;
 
-/** What the tests are compiled from, beside the sources. */
+/** What the tests are compiled from, in addition to the sources. */
 const TESTED = ['bench', 'reference', 'release', 'test'];
 
 /** What `npm start`, a node and an operator leave behind. */

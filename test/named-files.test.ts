@@ -99,7 +99,20 @@ test('a command refuses a folder, and an argument without an end once it is too 
   for (const [args, most] of [
     [['treaty', 'verify', '/dev/zero', ...url], '16 MiB'],
     [['feed', 'import', '/dev/zero', ...url, '--data-dir', dataDir], '256 MiB'],
-    [['operator-key', 'list', ...url, '--key-id', 'a', '--key-file', '/dev/zero'], '64 KiB'],
+    [
+      [
+        'operator-key',
+        'list',
+        ...url,
+        '--data-dir',
+        dataDir,
+        '--key-id',
+        'a',
+        '--key-file',
+        '/dev/zero',
+      ],
+      '64 KiB',
+    ],
     [['policy', 'show', ...url, '--ca', '/dev/zero'], '1 MiB'],
     [['node', 'join', ...url, '--node-dir', folder, '--token-file', '/dev/zero'], '64 KiB'],
   ] as const) {

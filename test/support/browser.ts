@@ -132,6 +132,11 @@ async function clearForReuse(page: Page): Promise<boolean> {
   }
 }
 
+/** Whether a page was left before it had the answer. */
+function isLeft(request: Request): boolean {
+  return request.resourceType() === 'fetch' && request.failure()?.errorText === 'net::ERR_ABORTED';
+}
+
 /** Records problems of the page; returns a function that stops this. */
 function watch(page: Page, origin: string, problems: string[]): () => void {
   const host = new URL(origin).host;
@@ -142,8 +147,9 @@ function watch(page: Page, origin: string, problems: string[]): () => void {
     },
     pageerror: (error: Error) => problems.push(`uncaught: ${error.message}`),
     requestfailed(request: Request) {
-      // A stream of events ends when the page is left.
-      if (request.resourceType() !== 'eventsource') problems.push(`failed: ${request.url()}`);
+      // A stream of events ends when the page is left, and so does what a live page fetches of itself.
+      const isOfPage = request.resourceType() === 'eventsource' || isLeft(request);
+      if (!isOfPage) problems.push(`failed: ${request.url()}`);
     },
     request(request: Request) {
       const { protocol, host: asked } = new URL(request.url());

@@ -109,7 +109,7 @@ function audienceOf({ authorityKey, dataDir }: OperatorOptions): string {
   throw failure(EXIT.unusable, 'local_files', message);
 }
 
-/** What another machine has to be told of this authority, as options; what is not known is a placeholder. */
+/** What another machine must know of this authority, as options, with placeholders for what is unknown here. */
 export async function introduction(options: OperatorOptions) {
   const { url, dataDir, rootKey } = options;
   const isLocal = options.authorityKey === undefined;

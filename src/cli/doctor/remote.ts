@@ -13,7 +13,7 @@ import { verifyText } from '../../client/keys.ts';
 import { createVerifier } from '../../client/offline.ts';
 import type { Fetch, ServerOptions } from '../../client/options.ts';
 import { portableSha256 } from '../../client/sha256.ts';
-import { FINDING_CURES } from '../../pages/posture-section.ts';
+import { FINDING_CURES } from '../../pages/dashboard/posture-section.ts';
 import { SovereignDocument } from '../../protocol/answers/documents.ts';
 import { AuthorityKeys, followChain } from '../../protocol/records/authority-chain.ts';
 import { GenesisBlock } from '../../protocol/records/genesis.ts';

@@ -46,7 +46,7 @@ async function runStatus(options: OperatorOptions & TableOptions): Promise<void>
       lastChanges(reader, operator),
       sinceSilent(reader),
       metricOf(options, 'mesh_na_backup_verified_timestamp_seconds'),
-      import('../../pages/posture-section.ts'),
+      import('../../pages/dashboard/posture-section.ts'),
     ]);
   const { posture, fleet, sovereign } = dashboard;
   const findings = posture.findings.map((finding) => ({
