@@ -42,18 +42,37 @@ function commonLength(a: string, b: string): number {
 
 const CHARACTERS_OF_KEY = /^[A-Za-z0-9+/]*$/;
 
-const CERTIFICATE = 'certificate id, or at least its first 8 characters, or the name of a node';
-const NODE = 'name or key of the node, or at least the first 8 characters of the key';
+const OR_BEGINNING = 'or at least its first 8 characters';
 
 /** What commands expand: how help names it, which text is whole, and which one may be its beginning. */
 const KINDS = {
-  certificate: { name: 'cert-id', about: CERTIFICATE, isWhole: isUuid, beginning: BEGINNING_OF_ID },
-  'node key': { name: 'node', about: NODE, isWhole: isPublicKey, beginning: CHARACTERS_OF_KEY },
-  treaty: { name: 'treaty-id', isWhole: isUuid, beginning: BEGINNING_OF_ID },
-  attestation: { name: 'attestation-id', isWhole: isUuid, beginning: BEGINNING_OF_ID },
+  certificate: {
+    name: 'cert-id',
+    about: `certificate id, ${OR_BEGINNING}, or the name of a node`,
+    isWhole: isUuid,
+    beginning: BEGINNING_OF_ID,
+  },
+  'node key': {
+    name: 'node',
+    about: 'name or key of the node, or at least the first 8 characters of the key',
+    isWhole: isPublicKey,
+    beginning: CHARACTERS_OF_KEY,
+  },
+  treaty: {
+    name: 'treaty-id',
+    about: `treaty id, ${OR_BEGINNING}`,
+    isWhole: isUuid,
+    beginning: BEGINNING_OF_ID,
+  },
+  attestation: {
+    name: 'attestation-id',
+    about: `attestation id, ${OR_BEGINNING}`,
+    isWhole: isUuid,
+    beginning: BEGINNING_OF_ID,
+  },
   invite: {
     name: 'fingerprint',
-    about: 'fingerprint from invite list, or at least its first 8 characters',
+    about: `fingerprint from invite list, ${OR_BEGINNING}`,
     isWhole: isFingerprint,
     beginning: BEGINNING_OF_ID,
   },
@@ -63,10 +82,7 @@ export type Kind = keyof typeof KINDS;
 
 /** The argument for an id that the command expands. */
 export function idArgument(kind: Kind, { isOptional = false } = {}): Argument {
-  const { name, about = `${kind} id, or at least its first 8 characters` } = {
-    about: undefined,
-    ...KINDS[kind],
-  };
+  const { name, about } = KINDS[kind];
   const argument = new Argument(isOptional ? `[${name}]` : `<${name}>`, about);
   return kind === 'node key' ? argument.argParser(nodeOrKey) : argument;
 }

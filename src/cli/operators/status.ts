@@ -68,8 +68,10 @@ async function runStatus(options: OperatorOptions & TableOptions): Promise<void>
     ends: lapsing,
     changes: changes.map(asJson),
   };
-  const place = options.usedProfile === undefined ? options.dataDir : `"${options.usedProfile}"`;
-  const from = options.usedProfile === undefined ? 'data folder' : 'profile';
+  const from =
+    options.usedProfile === undefined
+      ? `data folder ${options.dataDir}`
+      : `profile "${options.usedProfile}"`;
   printResult(options, result, [
     { styled: painted(STYLES[tone], word, process.stdout) },
     ...findings.map(({ sentence, since, command }) => {
@@ -78,7 +80,7 @@ async function runStatus(options: OperatorOptions & TableOptions): Promise<void>
     }),
     ...posture.unknown.map(({ sentence }) => `  ${sentence}`),
     '',
-    `network   ${sovereign.id} at ${options.url}, as ${options.keyId} (${from} ${place})`,
+    `network   ${sovereign.id} at ${options.url}, as ${options.keyId} (${from})`,
     `nodes     ${nodesText(fleet)}`,
     `backup    ${backupText(verified)}`,
     `ends      ${endsText(lapsing)}`,

@@ -1,4 +1,7 @@
-/** The WebSockets of live-page viewers, on every app of an edge. They are write-only. */
+/**
+ * The WebSockets of live-page viewers, on every app of an edge. They are write-only, and say only which version of a
+ * page there is: its viewers fetch it, like everyone else.
+ */
 
 import type {
   HttpRequest,
