@@ -172,27 +172,48 @@ test('a live page gets its messages through a standby, and another site opens no
 });
 
 test('many readers of events through a standby see the same entry', async () => {
-  const { na } = standby();
-  const began = Array.from({ length: 1000 }, async () => {
-    const { init } = operatorRequest(na, '/events', {}, { method: 'GET' });
-    const { status, body } = await fetch(`${na.url}/events`, init);
-    assert.equal(status, 200, status === 200 ? '' : await new Response(body).text());
-    // From its beginning, because a reader that accepts nothing for ten seconds is ended.
-    return { seen: untilSeen(body) };
-  });
-  const readers = await Promise.all(began);
+  const path = `/events?after=${Number.MAX_SAFE_INTEGER}`;
+  const ahead = await operate(standby().na, path, undefined, { method: 'GET' });
+  const end = ahead.body.error.details.log_size;
+  const began = Array.from({ length: 1000 }, () => openEvents(`/events?after=${end}`));
+  const seen = (await Promise.all(began)).map((read) => read('seen-by-all'));
   await operate(active.na, '/admin/invite', { name: 'seen-by-all' });
-  await Promise.all(readers.map(({ seen }) => seen));
+  await Promise.all(seen);
 });
 
-async function untilSeen(body: ReadableStream<Uint8Array> | null): Promise<void> {
-  const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
-  for (let text = ''; !text.includes('seen-by-all'); ) {
-    const read = await reader?.read();
-    assert.equal(read?.done, false);
-    text += read?.value;
+test('a reader that begins to read late gets every entry whole', async () => {
+  const roles = Array.from({ length: 64 }, (_, index) => `role:${index}-${'x'.repeat(100)}`);
+  await operate(active.na, '/admin/invite', { count: 200, roles });
+  const readers = await Promise.all(Array.from({ length: 32 }, () => openEvents('/events')));
+  await operate(active.na, '/admin/invite', { name: 'seen-late' });
+  const texts = await Promise.all(readers.map((read) => read('seen-late')));
+  for (const text of texts) {
+    const indexes = [...text.matchAll(/^id: (\d+)$/gm)].map(([, index]) => Number(index));
+    assert.deepEqual(
+      indexes,
+      indexes.map((_, at) => at + 1),
+    );
   }
-  await reader?.cancel();
+});
+
+/** Returns a function that reads up to an event with this text, and then leaves. */
+async function openEvents(path: string): Promise<(sought: string) => Promise<string>> {
+  const { na } = standby();
+  const { init } = operatorRequest(na, path, {}, { method: 'GET' });
+  const { status, body } = await fetch(`${na.url}${path}`, init);
+  assert.equal(status, 200, status === 200 ? '' : await new Response(body).text());
+  const reader = body?.getReader();
+  return async (sought) => {
+    const decoder = new TextDecoder();
+    const pieces: string[] = [];
+    while (!pieces.slice(-2).join('').includes(sought)) {
+      const read = await reader?.read();
+      assert.equal(read?.done, false);
+      pieces.push(decoder.decode(read?.value, { stream: true }));
+    }
+    await reader?.cancel();
+    return pieces.join('');
+  };
 }
 
 /** Opens a WebSocket manually and returns the status of the answer. */

@@ -13,6 +13,7 @@ import type { Answer } from '../protocol/contract/answers.ts';
 import type { PublishedDocument } from '../protocol/contract/documents.ts';
 import { REFUSALS, type RefusalName } from '../protocol/refusals.ts';
 import type { AddressedDocument } from './addressed-document.ts';
+import type { ChunkedResponse } from './chunks.ts';
 
 export interface Reply {
   readonly status: number;
@@ -52,10 +53,8 @@ export interface StreamBody {
 
 /** A response with sent headers, as seen by the writer of a stream. */
 export interface StreamTaker {
-  readonly res: {
-    cork(write: () => void): unknown;
-    /** False if part of the text is buffered; `onWritable` is called once it is accepted. */
-    write(text: string | Uint8Array): boolean;
+  readonly res: ChunkedResponse & {
+    /** Called once everything that was buffered is accepted. */
     onWritable(accepted: () => boolean): unknown;
     end(): unknown;
     close(): unknown;

@@ -8,9 +8,9 @@ import { problemText } from '../../base/log/problem.ts';
 import type { EdgeRuntime } from '../../base/runtime.ts';
 import { createPauses } from '../../base/work.ts';
 import type { Call } from '../../protocol/contract/calls.ts';
+import { writeChunks } from '../chunks.ts';
 import type { EdgeMetrics } from '../metrics.ts';
 import type { StreamBody, StreamTaker } from '../reply.ts';
-import { utf8 } from '../utf8.ts';
 import { createEventLog, type Piece } from './event-log.ts';
 
 /** A reader and its range of events. */
@@ -184,9 +184,7 @@ export function createEventReaders(options: EventReadersOptions) {
     const { taker } = reader;
     if (taker === null) return;
     reader.sentAt = elapsed();
-    taker.res.cork(() => {
-      if (!taker.res.write(utf8(text))) reader.stalledAt = elapsed();
-    });
+    if (!writeChunks(taker.res, text)) reader.stalledAt = elapsed();
   }
 
   function tick(): void {

@@ -1,4 +1,7 @@
 /** The connections of one thread to the active instance: over TLS, or to the socket of this thread itself. */
+
+import { setImmediate } from 'node:timers/promises';
+import type { TLSSocket } from 'node:tls';
 import { Client, type Dispatcher, Pool } from 'undici';
 import { connectWithKey } from './shared-key-tls.ts';
 import type { ForwardTarget } from './target.ts';
@@ -37,6 +40,8 @@ const LONGEST_MS = 30_000;
 /** How often the other instance is asked whether it answers. */
 const ASK_MS = 250;
 const SILENCE_MS = 1000;
+/** While it sends other things, so many questions may remain without an answer: it may be very busy. */
+const MOST_UNANSWERED = 5;
 const ORIGIN = 'http://active.invalid';
 
 const SETTINGS = {
@@ -64,6 +69,9 @@ export function connectUpstream(options: UpstreamOptions): Upstream {
   let hasAnswered = false;
   let isClosed = false;
 
+  let unanswered = 0;
+  const sockets = new Set<TLSSocket>();
+  let readBefore = 0;
   let handshakes = 0;
   const waiting: (() => void)[] = [];
 
@@ -78,8 +86,14 @@ export function connectUpstream(options: UpstreamOptions): Upstream {
       connectWithKey(target.address, key, (cause, socket) => {
         handshakes -= 1;
         if (cause !== null) failures += 1;
-        if (cause === null && socket !== null) callback(null, socket);
-        else callback(cause ?? new Error('There is no connection'), null);
+        if (cause === null && socket !== null) {
+          sockets.add(socket);
+          socket.once('close', () => {
+            sockets.delete(socket);
+            readBefore += socket.bytesRead;
+          });
+          callback(null, socket);
+        } else callback(cause ?? new Error('There is no connection'), null);
         waiting.shift()?.();
       });
     }
@@ -97,17 +111,27 @@ export function connectUpstream(options: UpstreamOptions): Upstream {
 
   let pools = open();
 
+  /** The bytes that have arrived from it so far. */
+  function received(): number {
+    return [...sockets].reduce((sum, { bytesRead }) => sum + bytesRead, readBefore);
+  }
+
   async function ask(): Promise<void> {
     const sentAt = elapsed();
+    const before = received();
     const answer = await readWhole(pools.asking, '/healthz', SILENCE_MS);
+    // If this thread is what was slow, what has arrived meanwhile is read first.
+    if (answer === null) await setImmediate();
     if (isClosed) return;
     const wasUp = isUp && hasAnswered;
-    isUp = answer?.status === 200;
-    if (isUp) {
+    unanswered = answer === null ? unanswered + 1 : 0;
+    const isBusy = wasUp && unanswered > 0 && unanswered < MOST_UNANSWERED && received() > before;
+    isUp = isBusy || answer?.status === 200;
+    if (answer?.status === 200) {
       hasAnswered = true;
       options.answered(elapsed() - sentAt);
       if (!wasUp) options.reached();
-    } else {
+    } else if (!isBusy) {
       end();
       pools = open();
     }

@@ -5,6 +5,7 @@
  */
 
 import type { HttpResponse } from 'uWebSockets.js';
+import { writeChunks } from '../chunks.ts';
 import { isPiecewise, isStream, type PiecewiseBody, type Reply } from '../reply.ts';
 import { utf8 } from '../utf8.ts';
 import {
@@ -80,7 +81,7 @@ async function sendPieces(
       // An empty chunk would end the body.
       if (piece.length > 0 && !taker.aborted) {
         if (length !== null) await sendPart(taker, Buffer.from(piece), length, room);
-        else if (!sendPiece(res, piece)) await room();
+        else if (!writeChunks(res, piece)) await room();
       }
       await turn();
     }
@@ -112,15 +113,6 @@ function roomIn(taker: PieceTaker, body: PiecewiseBody): () => Promise<void> {
       wake = resolve;
       body.waits?.();
     });
-}
-
-/** False if part of the piece is still buffered. */
-function sendPiece(res: HttpResponse, piece: string | Uint8Array): boolean {
-  let isTaken = true;
-  res.cork(() => {
-    isTaken = res.write(utf8(piece));
-  });
-  return isTaken;
 }
 
 /** Sends part of a body of known length: what the client does not accept at once is not buffered. */
