@@ -40,7 +40,7 @@ const LONGEST_MS = 30_000;
 /** How often the other instance is asked whether it answers. */
 const ASK_MS = 250;
 const SILENCE_MS = 1000;
-/** While it sends other things, so many questions may remain without an answer: it may be very busy. */
+/** While it sends other things, this many questions may go unanswered: it may only be busy. */
 const MOST_UNANSWERED = 5;
 const ORIGIN = 'http://active.invalid';
 
