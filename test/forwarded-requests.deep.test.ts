@@ -1,10 +1,13 @@
 /** Requests that a standby passes on: real processes on one PostgreSQL, asked through any of them. */
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
-import { readdirSync, statSync } from 'node:fs';
+import { once } from 'node:events';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { request } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
 import { WebSocket } from 'undici';
 import type { ChildServer } from './support/child-server.ts';
@@ -20,6 +23,7 @@ import {
   send,
   sendRaw,
 } from './support/requests.ts';
+import { makeTlsPair } from './support/tls-files.ts';
 
 const cluster = await startCluster();
 after(() => cluster[Symbol.asyncDispose]());
@@ -194,6 +198,25 @@ test('a reader that begins to read late gets every entry whole', async () => {
       indexes.map((_, at) => at + 1),
     );
   }
+});
+
+test('a standby that serves TLS passes on its own address, and answers as the active instance', async () => {
+  const { certFile, keyFile } = makeTlsPair(instances.folder, 'public');
+  const secured = await instances.start({
+    ...LINKED,
+    MESH_TLS_CERT: certFile,
+    MESH_TLS_KEY: keyFile,
+  });
+  assert.match(secured.na.url, /^https:/);
+  const ca = readFileSync(certFile);
+  async function read(path: string): Promise<string> {
+    const [answer] = await once(request(`${secured.na.url}${path}`, { ca }).end(), 'response');
+    assert.equal(answer.statusCode, 200);
+    return text(answer);
+  }
+  await until(async () => JSON.parse(await read('/readyz')).role !== 'writer');
+  assert.equal(await read('/crl'), (await get(active.na, '/crl')).text);
+  assert.equal(JSON.parse(await read('/sovereign.json')).endpoint, secured.na.url);
 });
 
 /** Returns a function that reads up to an event with this text, and then leaves. */
