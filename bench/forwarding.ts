@@ -1,5 +1,5 @@
 /**
- * Heartbeats that a follower forwards to the writer: their cost on both, compared to the HTTP threads of a single
+ * Heartbeats that a standby forwards to the active instance: their cost on both, compared to the HTTP threads of a single
  * instance.
  */
 import { join } from 'node:path';
@@ -11,9 +11,9 @@ import { busyClientNotes, compare, lineOf, type Report } from './report.ts';
 import { assertAccepted, type RoundResult } from './round.ts';
 import { type AuthorityProcess, startAuthority } from './servers.ts';
 
-/** A follower may cost 1.15 times as much as an HTTP thread in the authority's own process. */
+/** A standby may cost 1.15 times as much as an HTTP thread in the authority's own process. */
 const TARGET = 1 / 1.15;
-const WRITER_MICROS = 8;
+const ACTIVE_MICROS = 8;
 const CONNECTIONS = 64;
 const ENROLLING = { connections: 32, seconds: 600, rate: null };
 /** A margin over the number of requests of the fastest round so far. */
@@ -25,26 +25,26 @@ export async function benchForwarding(load: Load, settings: Settings): Promise<R
   const connections = settings.connections ?? CONNECTIONS;
   const profiles = (name: string) => cpuProf && join(cpuProf, 'forwarding', name);
   await using instances = await startInstances();
-  const writer = await instances.start(threads, profiles('writer'));
-  const follower = await instances.start(threads, profiles('follower'));
+  const active = await instances.start(threads, profiles('active'));
+  const standby = await instances.start(threads, profiles('standby'));
   await using alone = await startAuthority(profiles('alone'), threads);
   await using loadAlone = startLoad();
-  await isFollowing(follower);
-  await enroll(load, follower, nodes);
+  await isFollowing(standby);
+  await enroll(load, standby, nodes);
   await enroll(loadAlone, alone, nodes);
 
-  const ofWriter: RoundResult[] = [];
+  const ofActive: RoundResult[] = [];
   const beat = (from: Load, target: AuthorityProcess, seconds: number) =>
     from.ask('heartbeats', { target, connections, rate, seconds });
   const [forwarded, served] = (await contest(
     [
       {
-        name: 'follower',
+        name: 'standby',
         async run(seconds) {
-          const used = countCpuOf(writer.pid);
-          const result = await beat(load, follower, seconds);
+          const used = countCpuOf(active.pid);
+          const result = await beat(load, standby, seconds);
           const { all, mainThread } = used();
-          ofWriter.push({ ...result, serverCpuSeconds: all, mainThreadSeconds: mainThread });
+          ofActive.push({ ...result, serverCpuSeconds: all, mainThreadSeconds: mainThread });
           return result;
         },
       },
@@ -58,7 +58,7 @@ export async function benchForwarding(load: Load, settings: Settings): Promise<R
   )) as [Measured, Measured];
 
   // The first round is the warm-up.
-  const written = lineOf({ name: 'writer', rounds: ofWriter.slice(1) });
+  const written = lineOf({ name: 'active', rounds: ofActive.slice(1) });
   const edges = { name: 'its threads for HTTP', rounds: served.rounds.map(withoutMainThread) };
   const standings = [forwarded, served];
   return {
@@ -67,8 +67,8 @@ export async function benchForwarding(load: Load, settings: Settings): Promise<R
     lines: [lineOf(forwarded), written, lineOf(served), lineOf(edges)],
     comparisons: [compare(forwarded, edges, TARGET)],
     notes: [
-      `the thread of the writer's authority: ${written.main_us_per_request} µs for each heartbeat (target ${WRITER_MICROS}); that of one instance, on the same machine: ${lineOf(served).main_us_per_request} µs`,
-      'the follower is measured whole, with the thread that forwards and keeps the state ready',
+      `the thread of the active instance's authority: ${written.main_us_per_request} µs for each heartbeat (target ${ACTIVE_MICROS}); that of one instance, on the same machine: ${lineOf(served).main_us_per_request} µs`,
+      'the standby is measured whole, with the thread that forwards and keeps the state ready',
       ...busyClientNotes(standings),
     ],
   };

@@ -17,7 +17,7 @@ const SETTINGS = {
 };
 
 /**
- * Other work of a run, such as signing, may occupy both cores for seconds; the writer must keep its lease meanwhile.
+ * Other work of a run, such as signing, may occupy both cores for seconds; the active instance must keep its lease meanwhile.
  */
 const LEASE_MS = '5000';
 
@@ -30,7 +30,7 @@ export interface Instances extends AsyncDisposable {
   /** The name of the database in the cluster. */
   readonly database: string;
   readonly url: string;
-  /** Starts another instance, which ends with the run; the first one is the writer. */
+  /** Starts another instance, which ends with the run; the first one is active. */
   start(
     threads: number,
     cpuProf?: string | null,
@@ -98,11 +98,11 @@ interface PlaceMembers {
   readonly lag_revisions: number | null;
 }
 
-/** Resolves when the instance answers as a follower and keeps the state ready. */
+/** Resolves when the instance answers as a standby and keeps the state ready. */
 export function isFollowing(instance: AuthorityProcess): Promise<void> {
   return until(async () => {
     const { isReady, role, lag } = await placeOf(instance);
-    return isReady && role === 'follower' && lag !== null;
+    return isReady && role === 'standby' && lag !== null;
   });
 }
 

@@ -23,10 +23,10 @@ export async function benchRevocations(_load: Load, settings: Settings): Promise
   await using one = await startInstances(fill);
   const alone = await one.start(threads);
   await using three = await startInstances(fill);
-  const writer = await three.start(threads);
-  const follower = await three.start(threads);
+  const active = await three.start(threads);
+  const standby = await three.start(threads);
   const other = await three.start(threads);
-  for (const instance of [follower, other]) await isFollowing(instance);
+  for (const instance of [standby, other]) await isFollowing(instance);
   const [ofOne, ofThree] = [await certificatesIn(one), await certificatesIn(three)];
 
   function revoke(na: AuthorityProcess, certificates: string[]): () => Promise<RoundResult> {
@@ -37,8 +37,8 @@ export async function benchRevocations(_load: Load, settings: Settings): Promise
   const standings = (await contest(
     [
       { name: 'one instance', run: revoke(alone, ofOne) },
-      { name: 'three, at the writer', run: revoke(writer, ofThree) },
-      { name: 'three, at a follower', run: revoke(follower, ofThree) },
+      { name: 'three, at the active instance', run: revoke(active, ofThree) },
+      { name: 'three, at a standby', run: revoke(standby, ofThree) },
     ],
     settings,
   )) as [Measured, Measured, Measured];

@@ -1,5 +1,5 @@
 /**
- * A follower takes over a large network: the time from the end of a killed writer's lease, while nodes send
+ * A standby takes over a large network: the time from the end of the lease of an active instance that was killed, while nodes send
  * heartbeats.
  */
 import { join } from 'node:path';
@@ -23,9 +23,9 @@ const CONNECTIONS = 64;
 const HEARTBEATS_PER_SECOND = 4000;
 /** Longer than the interval between two looks at liveness, so that there are as many contacts as possible. */
 const BEATING_SECONDS = 8;
-/** The seconds of heartbeats before the writer is killed. */
+/** The seconds of heartbeats before the active instance is killed. */
 const UNTIL_LOSS_SECONDS = 6;
-/** Few, because each one creates a thousand invites, and the writer must not be busy for as long as its lease lasts. */
+/** Few, because each one creates a thousand invites, and the active instance must not be busy for as long as its lease lasts. */
 const ENROLLING = { connections: 4, seconds: 600, rate: null };
 /**
  * Holds a request until another instance writes, however long that takes. The measurement begins when the lease ends.
@@ -47,35 +47,35 @@ export async function benchTakeOver(load: Load, settings: Settings): Promise<Rep
   }
   const start = (name: string) =>
     instances.start(threads, cpuProf && join(cpuProf, 'take-over', name), PATIENT);
-  let writer = await start('first');
-  const plan = { target: writer, ...ENROLLING };
-  const { network } = writer;
+  let active = await start('first');
+  const plan = { target: active, ...ENROLLING };
+  const { network } = active;
   assertAccepted('joins', await load.ask('enroll', { plan, network, nodes: FLEET }));
 
   const took: number[] = [];
   let unanswered = 0;
   for (let round = 1; round <= rounds; round += 1) {
-    const follower = await start(`successor-${round}`);
-    await isFollowing(follower);
+    const standby = await start(`successor-${round}`);
+    await isFollowing(standby);
     await load.ask('sign', { count: rate * BEATING_SECONDS });
     const beating = load.ask('heartbeats', {
-      target: follower,
+      target: standby,
       connections: CONNECTIONS,
       rate,
       seconds: BEATING_SECONDS,
     });
     await sleep(UNTIL_LOSS_SECONDS * 1000);
-    took.push(await takeOver(instances, writer, follower));
+    took.push(await takeOver(instances, active, standby));
     // Requests in flight are refused, and so are heartbeats that were signed earlier.
     await beating.catch(() => {
       unanswered += 1;
     });
     progress(`take-over ${round} of ${rounds}: ${took.at(-1)?.toFixed(0)} ms`);
-    writer = follower;
+    active = standby;
   }
   return {
     benchmark: 'take-over',
-    about: `a follower of ${seeded} nodes takes over from a writer that is killed, during ${rate} heartbeats/s of ${FLEET} nodes`,
+    about: `a standby of ${seeded} nodes takes over from an active instance that is killed, during ${rate} heartbeats/s of ${FLEET} nodes`,
     lines: [],
     comparisons: [],
     notes: [
@@ -87,30 +87,30 @@ export async function benchTakeOver(load: Load, settings: Settings): Promise<Rep
   };
 }
 
-/** Milliseconds from the end of the lease to the answer to a command that the follower held. */
+/** Milliseconds from the end of the lease to the answer to a command that the standby held. */
 async function takeOver(
   { cluster, database }: Instances,
-  writer: AuthorityProcess,
-  follower: AuthorityProcess,
+  active: AuthorityProcess,
+  standby: AuthorityProcess,
 ): Promise<number> {
-  await writer.kill();
+  await active.kill();
   const [lease] = await cluster.query(
     database,
     'select extract(epoch from expires_at)::float8 * 1000 as until from mesh_na.writer_lease',
   );
-  const connection = await openConnection(follower);
+  const connection = await openConnection(standby);
   const status = await new Promise<number>((resolve, reject) => {
     connection.answered = resolve;
     connection.failed = reject;
-    connection.send(inviteSigner(follower.network)({}));
+    connection.send(inviteSigner(standby.network)({}));
   });
   // The database uses the same clock.
   const answeredAt = systemRuntime.now();
   connection.close();
   if (status !== 200) throw new Error(`A command during a take-over was answered ${status}`);
   await until(async () => {
-    const { isReady, role } = await placeOf(follower);
-    return isReady && role === 'writer';
+    const { isReady, role } = await placeOf(standby);
+    return isReady && role === 'active';
   });
   return answeredAt - Number(lease?.until);
 }

@@ -29,7 +29,7 @@ suite('three instances behind a balancer, on a primary and a standby, under load
     return playFault(fault, deployment, SHORT, load, ledger);
   }
 
-  for (const name of ['writer-killed', 'primary-killed']) {
+  for (const name of ['active-killed', 'primary-killed']) {
     test(`lose nothing, do nothing twice and serve nothing outdated: ${name}`, async () => {
       const fault = FAULTS.find((one) => one.name === name);
       assert.ok(fault !== undefined);

@@ -1,4 +1,4 @@
-/** `mesh-na console` in Chromium, through the writer and through a follower of three linked instances. */
+/** `mesh-na console` in Chromium, through the active instance and through a standby of three linked instances. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -21,7 +21,7 @@ before(async () => {
 });
 after(() => browser.close());
 
-test('every page and a revocation work through the writer and a follower, and while the writer changes', async () => {
+test('every page and a revocation work through the active instance and a standby, and while the active instance changes', async () => {
   await using instances = await testInstances(cluster);
   const first = await instances.start(LINKED);
   const [second, third] = await Promise.all([instances.start(LINKED), instances.start(LINKED)]);
@@ -44,7 +44,7 @@ test('every page and a revocation work through the writer and a follower, and wh
     for (const id of ids)
       assert.equal(await page.locator('#instances th', { hasText: id }).count(), 1);
     assert.deepEqual(
-      (await page.locator('#instances tbody tr').allInnerTexts()).map((row) => /writer/i.test(row)),
+      (await page.locator('#instances tbody tr').allInnerTexts()).map((row) => /active/i.test(row)),
       [true, false, false],
     );
     assert.deepEqual(visit.problems, []);
@@ -69,19 +69,19 @@ test('every page and a revocation work through the writer and a follower, and wh
   const left = [second, third, fourth];
   await until(async () => (await Promise.all(left.map(placeOf))).every(({ ready }) => ready));
   const roles = await Promise.all(left.map(placeOf));
-  const writer = left[roles.findIndex(({ role }) => role === 'writer')] as ChildServer;
-  const follower = left[roles.findIndex(({ role }) => role === 'follower')] as ChildServer;
-  await using other = await startTestConsole(follower.na);
+  const active = left[roles.findIndex(({ role }) => role === 'active')] as ChildServer;
+  const standby = left[roles.findIndex(({ role }) => role === 'standby')] as ChildServer;
+  await using other = await startTestConsole(standby.na);
   await using later = await browser.visit(other.url, { isApart: true });
   await later.page.waitForURL(/\/nodes$/);
-  const killed = await joinedNode(follower.na);
+  const killed = await joinedNode(standby.na);
   await propose(later.page, killed);
-  await writer.end('SIGKILL');
+  await active.end('SIGKILL');
   await confirmed(later.page);
   await assertRevokedOnce(
     later.page,
     killed,
-    left.filter((each) => each !== writer),
+    left.filter((each) => each !== active),
   );
 });
 

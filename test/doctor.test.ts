@@ -569,7 +569,7 @@ suite('from outside', () => {
 
   test('a waiting instance is not checked further', async () => {
     const waits =
-      '{"error":{"code":"service_not_ready","message":"","details":{"role":"follower"}}}';
+      '{"error":{"code":"service_not_ready","message":"","details":{"role":"standby"}}}';
     const findings = await checkRemote({ ...options, ...altering('/readyz', () => waits, 503)() });
     assert.deepEqual(
       findings.map(({ check, outcome }) => `${check} ${outcome}`),

@@ -476,7 +476,7 @@ test('GET /readyz names this start, the database and the signing key, and no pat
   await using na = await startTestAuthority();
   const { status, body } = await get(na, '/readyz');
   assert.equal(status, 200);
-  const { instance, epoch, ...rest } = body;
+  const { instance, term, ...rest } = body;
   assert.match(instance, /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
   const authority = (await get(na, '/genesis')).body.network_authority;
   const key = Buffer.from(authority.public_key, 'base64');
@@ -493,14 +493,14 @@ test('GET /readyz names this start, the database and the signing key, and no pat
   await using again = await na.restart();
   const restarted = (await get(again, '/readyz')).body;
   assert.notEqual(restarted.instance, instance);
-  assert.deepEqual({ ...restarted, instance, ...(epoch && { epoch }) }, body);
+  assert.deepEqual({ ...restarted, instance, ...(term && { term }) }, body);
 });
 
 /** What it says about the instance, as one of several or alone, and about the store. */
 const PLACE = IN_DATABASE
   ? {
       ha_mode: 'standby',
-      role: 'writer',
+      role: 'active',
       lag_revisions: 0,
       database: { backend: 'postgresql', writable: true, schema_version: SCHEMA_VERSION },
     }

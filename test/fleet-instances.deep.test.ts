@@ -1,6 +1,6 @@
 /**
  * What a fleet and its operators receive from several instances, as real processes on one PostgreSQL server: bulletins,
- * deltas, events and webhooks, while the writer is stopped and the next one killed.
+ * deltas, events and webhooks, while the active instance is stopped and the next one killed.
  */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
@@ -38,7 +38,7 @@ after(() => cluster[Symbol.asyncDispose]());
 /** A bulletin changes at most once per second [core-5-14]; the rest allows for the resolution of the clocks. */
 const PERIOD_MS = 1000 + 20;
 
-test('bulletins and deltas of every instance match what was acknowledged, while the writer changes', async (t) => {
+test('bulletins and deltas of every instance match what was acknowledged, while the active instance changes', async (t) => {
   await using instances = await testInstances(cluster);
   await using house = await openHouse(instances);
   const { na } = house.at(0);
@@ -59,10 +59,10 @@ test('bulletins and deltas of every instance match what was acknowledged, while 
     await house.until(() => seen.some(({ sentAt }) => sentAt > at + PERIOD_MS));
   }
   await makeProgress();
-  await house.endWriter('SIGTERM');
+  await house.endActive('SIGTERM');
   await house.add();
   await makeProgress();
-  await house.endWriter('SIGKILL');
+  await house.endActive('SIGKILL');
   await makeProgress();
   const { sequence } = changes.at(-1) ?? assert.fail();
   await house.until(() => agents.every((agent) => (agent.sequences.at(-1) ?? 0) >= sequence));
@@ -95,7 +95,7 @@ test('bulletins and deltas of every instance match what was acknowledged, while 
   t.diagnostic(`${changes.length} changes, ${seen.length} answers, ${distinct.size} bulletins`);
 });
 
-test('events are read once and in order from every instance, and posted only by the writer, while it changes', async (t) => {
+test('events are read once and in order from every instance, and posted only by the active instance, while it changes', async (t) => {
   await using instances = await testInstances(cluster);
   const { publicKey: authorityKey } = loadConfig({ dataDir: instances.folder }, {}, Date.now());
   await using hook = await startReceiver({ authorityKey, now: REAL_TIME.now });
@@ -117,14 +117,14 @@ test('events are read once and in order from every instance, and posted only by 
   }
   await allHave(30);
   assert.equal(hook.posted, hook.events.length, 'one instance posts');
-  await assertWriterPosts(house);
-  await house.endWriter('SIGTERM');
+  await assertActivePosts(house);
+  await house.endActive('SIGTERM');
   await house.add();
   await allHave(hook.events.length + 30);
-  await assertWriterPosts(house);
-  await house.endWriter('SIGKILL');
+  await assertActivePosts(house);
+  await house.endActive('SIGKILL');
   await allHave(hook.events.length + 30);
-  await assertWriterPosts(house);
+  await assertActivePosts(house);
   writing.abort();
   await inviting;
   const log = await wholeLog(house);
@@ -150,8 +150,8 @@ interface House extends AsyncDisposable {
   until(isTrue: () => boolean): Promise<void>;
   /** Starts one more instance; resolves when it answers. */
   add(): Promise<void>;
-  /** Ends the writer; resolves when another instance writes. */
-  endWriter(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
+  /** Ends the active instance; resolves when another instance writes. */
+  endActive(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
   /** Resolves when the background work has ended. */
   close(): Promise<void>;
 }
@@ -173,8 +173,8 @@ async function openHouse(
   async function isWhole(): Promise<void> {
     await until(async () => {
       const places = await Promise.all(all.map(placeOf));
-      const writers = places.filter(({ role }) => role === 'writer');
-      return places.every(({ ready }) => ready) && writers.length === 1;
+      const actives = places.filter(({ role }) => role === 'active');
+      return places.every(({ ready }) => ready) && actives.length === 1;
     });
   }
 
@@ -201,13 +201,13 @@ async function openHouse(
       all.push(await start());
       await isWhole();
     },
-    async endWriter(signal) {
+    async endActive(signal) {
       const places = await Promise.all(all.map(placeOf));
-      const [writer] = all.splice(
-        places.findIndex(({ role }) => role === 'writer'),
+      const [active] = all.splice(
+        places.findIndex(({ role }) => role === 'active'),
         1,
       );
-      await writer?.end(signal);
+      await active?.end(signal);
       await isWhole();
     },
     async close() {
@@ -426,10 +426,10 @@ async function wholeLog({ at }: House): Promise<LoggedEvent[]> {
 }
 
 /** Checks what each instance reports about whether it posts. */
-async function assertWriterPosts({ all }: House): Promise<void> {
+async function assertActivePosts({ all }: House): Promise<void> {
   for (const server of all) {
     const { role } = await placeOf(server);
     const { text } = await get(server.na, '/metrics');
-    assert.equal(/^mesh_na_webhook_lag_entries\{/m.test(text), role === 'writer', role);
+    assert.equal(/^mesh_na_webhook_lag_entries\{/m.test(text), role === 'active', role);
   }
 }

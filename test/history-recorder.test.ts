@@ -1,4 +1,4 @@
-/** What an instance counts reaches the writer exactly once, regardless of what happens to the writer. */
+/** What an instance counts reaches the active instance exactly once, regardless of what happens to the active instance. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { keepHistory } from '../src/authority/history/kept-history.ts';
@@ -24,7 +24,7 @@ import { keptLog } from './support/kept-log.ts';
 const START = Date.parse('2027-06-02T12:00:00Z');
 const DONE: Answer = { ok: true, json: 'null' };
 
-/** The rows that all writers share through a database. */
+/** The rows that all instances share through a database. */
 function sharedStore(): Pick<Store, 'history' | 'putHistory'> {
   const rows = new Map<string, StoredHistory>();
   return {
@@ -77,13 +77,13 @@ async function beatsIn(history: Pick<ReturnType<typeof keepHistory>, 'read'>): P
   return (JSON.parse(jsonText(answer)) as History).series[0]?.count;
 }
 
-test('three instances and a change of writer: each heartbeat is counted once, in the minute in which it was answered', async () => {
+test('three instances and a change of the active instance: each heartbeat is counted once, in the minute in which it was answered', async () => {
   const store = sharedStore();
-  let writer: ReturnType<typeof keepHistory> | null = keepHistory(store);
+  let active: ReturnType<typeof keepHistory> | null = keepHistory(store);
   let losesAnswers = false;
   async function record(part: HistoryPart): Promise<Answer> {
-    if (writer === null) return UNAVAILABLE;
-    await writer.add(part);
+    if (active === null) return UNAVAILABLE;
+    await active.add(part);
     return losesAnswers ? OUTCOME_UNKNOWN : DONE;
   }
   const instances = [1, 2, 3].map((source) => instance(source, record));
@@ -94,18 +94,18 @@ test('three instances and a change of writer: each heartbeat is counted once, in
   await all(2);
   losesAnswers = true;
   await all(3);
-  writer = null;
+  active = null;
   losesAnswers = false;
   await all(4);
-  writer = keepHistory(store);
+  active = keepHistory(store);
   await all(5);
   instances[0]?.beat(1);
   await instances[0]?.stop();
-  assert.deepEqual(await beatsIn(writer), [6, 9, 12, 15, 1, null]);
+  assert.deepEqual(await beatsIn(active), [6, 9, 12, 15, 1, null]);
   assert.deepEqual(await beatsIn(keepHistory(store)), [6, 9, 12, 15, 1, null]);
 });
 
-test('counts that no writer takes are kept for an hour', async () => {
+test('counts that no active instance takes are kept for an hour', async () => {
   const taken: HistoryPart[] = [];
   let isTaken = false;
   const one = instance(1, (part) => {
@@ -119,7 +119,7 @@ test('counts that no writer takes are kept for an hour', async () => {
   assert.deepEqual([taken.length, taken[0]?.number, taken.at(-1)?.number], [60, 12, 71]);
 });
 
-test('a writer that fails does not stop it, and is logged', async () => {
+test('an active instance that fails does not stop it, and is logged', async () => {
   let fails = true;
   const taken: number[] = [];
   const one = instance(1, (part) => {

@@ -65,12 +65,12 @@ test('nobody is active only when neither database nor active instance was reache
   );
 });
 
-test('while the database is gone, a follower serves copies of some documents as stale and refuses the rest, and it recovers without a restart', async () => {
+test('while the database is gone, a standby serves copies of some documents as stale and refuses the rest, and it recovers without a restart', async () => {
   await using instances = await testInstances(cluster);
-  const writer = await instances.start(LINKED);
-  const follower = await instances.start(LINKED);
-  const { na } = follower;
-  await until(async () => (await placeOf(follower)).ready);
+  const active = await instances.start(LINKED);
+  const standby = await instances.start(LINKED);
+  const { na } = standby;
+  await until(async () => (await placeOf(standby)).ready);
   const began = Date.now();
   const node = await joinedNode(na);
   const revoked = await operate(na, '/admin/revoke', { cert_id: node.certId });
@@ -79,7 +79,7 @@ test('while the database is gone, a follower serves copies of some documents as 
   for (const path of COPIED) current.set(path, await get(na, path));
 
   await cluster.stop('SIGQUIT');
-  assert.equal((await writer.ended).code, 1, 'the writer ends with its lease');
+  assert.equal((await active.ended).code, 1, 'the active instance ends with its lease');
   await until(async () => (await get(na, '/crl')).status === 200);
   for (const [path, before] of current) {
     assert.equal(before.headers.get('x-mesh-stale-since'), null);
@@ -110,20 +110,20 @@ test('while the database is gone, a follower serves copies of some documents as 
     assert.equal(asked.headers.get('retry-after'), '1');
     assert.equal(asked.headers.get('x-mesh-stale-since'), null);
   }
-  assert.equal((await placeOf(follower)).ready, false, 'a balancer prefers the writer');
+  assert.equal((await placeOf(standby)).ready, false, 'a balancer prefers the active instance');
   assert.match((await get(na, '/metrics')).text, /^mesh_na_serving_stale 1$/m);
 
   await cluster.start();
-  await until(async () => (await placeOf(follower)).role === 'writer');
+  await until(async () => (await placeOf(standby)).role === 'active');
   await until(async () => (await get(na, '/crl')).headers.get('x-mesh-stale-since') === null);
   assert.match((await get(na, '/metrics')).text, /^mesh_na_serving_stale 0$/m);
   const healed = await get(na, '/crl');
   assert.ok(healed.text.includes(node.certId) && healed.headers.get('etag') !== null);
   assert.equal(outcome(await operate(na, '/admin/invite')), '200');
-  assert.equal(follower.process.exitCode, null);
+  assert.equal(standby.process.exitCode, null);
 });
 
-test('while the disk of the database is full, only its writer ends, followers serve signed documents as stale, and one takes over when there is room', async (t) => {
+test('while the disk of the database is full, only its active instance ends, standbys serve signed documents as stale, and one takes over when there is room', async (t) => {
   await using disk = await smallDisk('40m', true);
   if (disk === null) return t.skip('this user may not mount a disk for others');
   await using full = await startCluster({ behind: disk.inside.command });
@@ -132,34 +132,34 @@ test('while the disk of the database is full, only its writer ends, followers se
   execFileSync('chown', ['postgres', join(disk.path, 'tables')]);
   await full.query('postgres', `create tablespace small location '${disk.inside.path}/tables'`);
   await using instances = await testInstances(full, 'tablespace small');
-  const writer = await instances.start(LINKED);
-  const followers = [await instances.start(LINKED), await instances.start(LINKED)];
-  for (const follower of followers) await until(async () => (await placeOf(follower)).ready);
-  const node = await joinedNode(writer.na);
-  assert.equal(outcome(await operate(writer.na, '/admin/revoke', { cert_id: node.certId })), '200');
+  const active = await instances.start(LINKED);
+  const standbys = [await instances.start(LINKED), await instances.start(LINKED)];
+  for (const standby of standbys) await until(async () => (await placeOf(standby)).ready);
+  const node = await joinedNode(active.na);
+  assert.equal(outcome(await operate(active.na, '/admin/revoke', { cert_id: node.certId })), '200');
 
   // Each has the answers that it has passed on.
-  for (const { na } of followers) assert.equal(outcome(await get(na, '/crl')), '200');
+  for (const { na } of standbys) assert.equal(outcome(await get(na, '/crl')), '200');
   disk.fill();
-  await invite(writer);
-  await assertEnded(writer, /No space left on device/);
-  for (const { na } of followers) {
+  await invite(active);
+  await assertEnded(active, /No space left on device/);
+  for (const { na } of standbys) {
     await until(async () => (await get(na, '/crl')).headers.has('x-mesh-stale-since'));
     assert.ok((await get(na, '/crl')).text.includes(node.certId));
     assert.equal(outcome(await operate(na, '/admin/invite')), '503 authority_unavailable');
   }
   const saying =
-    /ERROR mesh\.store The database takes no changes \(.*No space left on device\): there is no writer/g;
-  for (const follower of followers) {
-    await until(async () => (follower.log().match(saying) ?? []).length === 1);
+    /ERROR mesh\.store The database takes no changes \(.*No space left on device\): there is no active instance/g;
+  for (const standby of standbys) {
+    await until(async () => (standby.log().match(saying) ?? []).length === 1);
   }
 
   disk.clear();
   await until(async () => {
-    const places = await Promise.all(followers.map(placeOf));
-    return places.some(({ role }) => role === 'writer') && places.every(({ ready }) => ready);
+    const places = await Promise.all(standbys.map(placeOf));
+    return places.some(({ role }) => role === 'active') && places.every(({ ready }) => ready);
   });
-  for (const { na, process, log } of followers) {
+  for (const { na, process, log } of standbys) {
     const list = await get(na, '/crl');
     assert.equal(list.headers.get('x-mesh-stale-since'), null);
     assert.ok(list.text.includes(node.certId));
@@ -169,11 +169,11 @@ test('while the disk of the database is full, only its writer ends, followers se
   }
 });
 
-test('a follower that is cut off from the writer alone serves no copy, however long', async () => {
+test('a standby that is cut off from the active instance alone serves no copy, however long', async () => {
   await using instances = await testInstances(cluster);
   await instances.start(LINKED);
-  await using proxy = await cuttableProxy(await instances.linkOfWriter());
-  await instances.setLinkOfWriter(proxy.address);
+  await using proxy = await cuttableProxy(await instances.linkOfActive());
+  await instances.setLinkOfActive(proxy.address);
   const { na } = await instances.start({ ...LINKED, MESH_LEASE_MS: '500' });
   await until(async () => (await get(na, '/crl')).status === 200);
   await proxy[Symbol.asyncDispose]();

@@ -39,8 +39,8 @@ test('every instance answers every request, and none with a document older than 
     places = await Promise.all(all.map(placeOf));
     return places.every(({ ready }) => ready);
   });
-  const follower = { role: 'follower', epoch: 1, ready: true };
-  assert.deepEqual(places, [{ ...follower, role: 'writer' }, follower, follower]);
+  const standby = { role: 'standby', term: 1, ready: true };
+  assert.deepEqual(places, [{ ...standby, role: 'active' }, standby, standby]);
 
   const node = await joinedNode(second.na);
   assert.equal(outcome(await heartbeat(third.na, node)), '200');
@@ -58,15 +58,12 @@ test('every instance answers every request, and none with a document older than 
     );
     for (const delta of deltas) assert.equal(delta.text, deltas[0]?.text);
   }
-  const [ofWriter, ofFollower] = [
-    await get(first.na, '/metrics'),
-    await get(second.na, '/metrics'),
-  ];
-  assert.match(ofWriter.text, /^mesh_na_link_followers 2$/m);
-  assert.match(ofFollower.text, /^mesh_na_link_followers 0$/m);
-  assert.match(ofWriter.text, /^mesh_na_lease_confirmation_seconds_count [1-9]/m);
-  assert.match(ofFollower.text, /^mesh_na_link_round_trip_seconds_count [1-9]/m);
-  for (const { text } of [ofWriter, ofFollower]) {
+  const [ofActive, ofStandby] = [await get(first.na, '/metrics'), await get(second.na, '/metrics')];
+  assert.match(ofActive.text, /^mesh_na_standbys 2$/m);
+  assert.match(ofStandby.text, /^mesh_na_standbys 0$/m);
+  assert.match(ofActive.text, /^mesh_na_lease_confirmation_seconds_count [1-9]/m);
+  assert.match(ofStandby.text, /^mesh_na_link_round_trip_seconds_count [1-9]/m);
+  for (const { text } of [ofActive, ofStandby]) {
     assert.match(text, /^mesh_na_database_clock_difference_seconds -?0/m, 'there is one clock');
   }
   const key = newKey();
@@ -92,7 +89,7 @@ test('every instance answers every request, and none with a document older than 
   assert.deepEqual(joins.map(({ status }) => status).sort(), [200, 403, 403]);
 });
 
-test('stopping the writer fails no request at the followers, and killing it loses nothing acknowledged', async () => {
+test('stopping the active instance fails no request at the standbys, and killing it loses nothing acknowledged', async () => {
   await using instances = await testInstances(cluster);
   const first = await instances.start(LINKED);
   const [second, third] = await Promise.all([instances.start(LINKED), instances.start(LINKED)]);
@@ -108,12 +105,12 @@ test('stopping the writer fails no request at the followers, and killing it lose
   await Promise.all(load.map((one) => one.stop()));
   for (const { failures } of load) assert.deepEqual(failures, []);
 
-  const [writer, other] =
-    (await placeOf(second)).role === 'writer' ? [second, third] : [third, second];
+  const [active, other] =
+    (await placeOf(second)).role === 'active' ? [second, third] : [third, second];
   const more = underLoad(other.na);
   await until(async () => more.acknowledged.length > 5);
-  await writer.end('SIGKILL');
-  await until(async () => (await placeOf(other)).role === 'writer');
+  await active.end('SIGKILL');
+  await until(async () => (await placeOf(other)).role === 'active');
   const reached = more.acknowledged.length;
   await until(async () => more.acknowledged.length > reached + 5);
   await more.stop();
@@ -129,11 +126,11 @@ test('stopping the writer fails no request at the followers, and killing it lose
   for (const id of sequences) assert.ok(listed.has(id), 'nothing acknowledged is lost');
 });
 
-test('the history contains the counts of every instance, and keeps them through a change of writer', async () => {
+test('the history contains the counts of every instance, and keeps them through a change of the active instance', async () => {
   await using instances = await testInstances(cluster);
   const first = await instances.start(LINKED);
   const second = await instances.start(LINKED);
-  const isWriter = async (server: ChildServer) => (await placeOf(server)).role === 'writer';
+  const isActive = async (server: ChildServer) => (await placeOf(server)).role === 'active';
   await until(async () => (await placeOf(second)).ready);
   const node = await joinedNode(first.na);
   const beat = async (server: ChildServer, times: number) => {
@@ -144,13 +141,13 @@ test('the history contains the counts of every instance, and keeps them through 
   await beat(first, 5);
   await beat(second, 7);
   await first.end('SIGTERM');
-  await until(() => isWriter(second));
+  await until(() => isActive(second));
   await beat(second, 3);
   const third = await instances.start(LINKED);
   await until(async () => (await placeOf(third)).ready);
   await beat(third, 2);
   await second.end('SIGTERM');
-  await until(() => isWriter(third));
+  await until(() => isActive(third));
   await third.end('SIGTERM');
   const fourth = await instances.start(LINKED);
   await until(async () => (await placeOf(fourth)).ready);
@@ -161,7 +158,7 @@ test('the history contains the counts of every instance, and keeps them through 
   assert.deepEqual(sums, [5 + 7 + 3 + 2, 1]);
 });
 
-test('a heartbeat session counts on every instance, once for each heartbeat, and through a change of writer', async () => {
+test('a heartbeat session counts on every instance, once for each heartbeat, and through a change of the active instance', async () => {
   await using instances = await testInstances(cluster);
   const first = await instances.start(LINKED);
   const second = await instances.start(LINKED);
@@ -179,7 +176,7 @@ test('a heartbeat session counts on every instance, once for each heartbeat, and
   await first.end('SIGKILL');
   await until(async () => {
     const { role, ready } = await placeOf(second);
-    return role === 'writer' && ready;
+    return role === 'active' && ready;
   });
   assert.equal(outcome(await beat(second.na, session, { instant })), '401 session_ended');
   await next();
@@ -189,7 +186,7 @@ test('a heartbeat session counts on every instance, once for each heartbeat, and
   assert.equal(outcome(await beat(second.na, session)), '403 certificate_revoked');
 });
 
-test('a batch of invites is the same through every instance, and after a change of writer', async () => {
+test('a batch of invites is the same through every instance, and after a change of the active instance', async () => {
   await using instances = await testInstances(cluster);
   const first = await instances.start(LINKED);
   const second = await instances.start(LINKED);
@@ -206,7 +203,7 @@ test('a batch of invites is the same through every instance, and after a change 
     assert.deepEqual([body.total.active, body.bins.length], [1, 1]);
   }
   assert.equal((await first.end('SIGTERM')).code, 0);
-  await until(async () => (await placeOf(second)).role === 'writer');
+  await until(async () => (await placeOf(second)).role === 'active');
   const withdrawn = await operate(second.na, '/admin/invites/withdraw', { batch });
   assert.deepEqual(withdrawn.body, { batch, withdrawn: 3, remaining: 0 });
 });
@@ -214,11 +211,11 @@ test('a batch of invites is the same through every instance, and after a change 
 test('while a link is cut, in either direction, no instance serves a list older than an acknowledged revocation', async () => {
   await using instances = await testInstances(cluster);
   const first = await instances.start(LINKED);
-  await using proxy = await cuttableProxy(await instances.linkOfWriter());
-  await instances.setLinkOfWriter(proxy.address);
+  await using proxy = await cuttableProxy(await instances.linkOfActive());
+  await instances.setLinkOfActive(proxy.address);
   const second = await instances.start({ ...LINKED, MESH_HOLD_MS: '300' });
   await until(async () => (await placeOf(second)).ready);
-  for (const direction of ['to the writer', 'from the writer', 'both'] as const) {
+  for (const direction of ['to the active instance', 'from the active instance', 'both'] as const) {
     const { body } = await joinedThrough(first);
     assert.equal(outcome(await get(second.na, '/crl')), '200');
     proxy.cut(direction);
@@ -236,7 +233,7 @@ test('while a link is cut, in either direction, no instance serves a list older 
   }
 });
 
-test('while the writer is suspended, a follower reports at once that it is not ready', async () => {
+test('while the active instance is suspended, a standby reports at once that it is not ready', async () => {
   await using instances = await testInstances(cluster);
   const settings = { ...LINKED, MESH_LEASE_MS: '60000', MESH_HOLD_MS: '100' };
   const first = await instances.start(settings);
@@ -256,36 +253,36 @@ test('while the writer is suspended, a follower reports at once that it is not r
   await until(async () => (await placeOf(second)).ready);
 });
 
-test('the dashboard of every instance shows all of them, and follows a change of writer', async () => {
+test('the dashboard of every instance shows all of them, and follows a change of the active instance', async () => {
   await using instances = await testInstances(cluster);
   const first = await instances.start(LINKED);
   const [second, third] = await Promise.all([instances.start(LINKED), instances.start(LINKED)]);
   const all = [first, second, third];
   await until(async () => (await Promise.all(all.map(placeOf))).every(({ ready }) => ready));
   await operate(first.na, '/admin/invite');
-  const [writer, ...followers] = await Promise.all(all.map(({ na }) => idOf(na)));
-  const expected = shown(String(writer), followers);
+  const [active, ...standbys] = await Promise.all(all.map(({ na }) => idOf(na)));
+  const expected = shown(String(active), standbys);
   for (const { na } of all) {
     await until(async () => isDeepStrictEqual(await shownBy(na), expected));
   }
-  const [ofWriter, ofFollower] = await Promise.all([
+  const [ofActive, ofStandby] = await Promise.all([
     get(first.na, '/metrics'),
     get(second.na, '/metrics'),
   ]);
-  for (const id of followers) {
+  for (const id of standbys) {
     assert.match(
-      ofWriter.text,
-      new RegExp(`^mesh_na_follower_lag_revisions\\{follower="${id}"\\} 0$`, 'm'),
+      ofActive.text,
+      new RegExp(`^mesh_na_standby_lag_revisions\\{standby="${id}"\\} 0$`, 'm'),
     );
   }
-  assert.doesNotMatch(ofFollower.text, /^mesh_na_follower_lag_revisions\{/m);
+  assert.doesNotMatch(ofStandby.text, /^mesh_na_standby_lag_revisions\{/m);
 
   await using visit = await browser.visit(`${second.na.url}/dashboard`);
   const { page } = visit;
   const rows = () => page.locator('#instances tbody tr').allInnerTexts();
-  const rowOfWriter = page.locator('#instances tbody tr', { hasText: String(writer) });
-  assert.equal((await rows())[0], await rowOfWriter.innerText());
-  assert.match(await rowOfWriter.innerText(), /\twriter\t/);
+  const rowOfActive = page.locator('#instances tbody tr', { hasText: String(active) });
+  assert.equal((await rows())[0], await rowOfActive.innerText());
+  assert.match(await rowOfActive.innerText(), /\tactive\t/);
   assert.deepEqual(
     (await rows()).map((text) => /Up to date/.test(text)),
     [false, true, true],
@@ -295,10 +292,10 @@ test('the dashboard of every instance shows all of them, and follows a change of
   await page.locator('[data-live-status="live"]').waitFor({ state: 'attached' });
   await page.evaluate("document.documentElement.setAttribute('data-not-reloaded', '')");
   await first.end('SIGTERM');
-  await rowOfWriter.waitFor({ state: 'detached' });
+  await rowOfActive.waitFor({ state: 'detached' });
   await until(async () => (await rows()).length === 2);
   const ids = await Promise.all([second, third].map(({ na }) => idOf(na)));
-  const [next, other] = (await placeOf(second)).role === 'writer' ? ids : ids.toReversed();
+  const [next, other] = (await placeOf(second)).role === 'active' ? ids : ids.toReversed();
   const later = shown(String(next), [String(other)]);
   await until(async () => isDeepStrictEqual(await shownBy(third.na), later));
   assert.equal(await page.locator('html[data-not-reloaded]').count(), 1);
@@ -313,10 +310,10 @@ async function shownBy(na: ChildServer['na']): Promise<unknown> {
 }
 
 /** All instances, none of which lags behind. */
-function shown(writer: string, followers: readonly string[]) {
+function shown(active: string, standbys: readonly string[]) {
   return [
-    { instance: writer, role: 'writer', lag_revisions: 0 },
-    ...followers.toSorted().map((instance) => ({ instance, role: 'follower', lag_revisions: 0 })),
+    { instance: active, role: 'active', lag_revisions: 0 },
+    ...standbys.toSorted().map((instance) => ({ instance, role: 'standby', lag_revisions: 0 })),
   ];
 }
 

@@ -18,40 +18,40 @@ after(() => cluster[Symbol.asyncDispose]());
 
 const LINKED = { MESH_LINK: '127.0.0.1:0' };
 
-test('a key is activated once every linked instance has it, signs everywhere at once, and stays after a change of writer', async () => {
+test('a key is activated once every linked instance has it, signs everywhere at once, and stays after a change of the active instance', async () => {
   await using elsewhere = scratchFolder();
   await using instances = await testInstances(cluster);
   const other = join(elsewhere.path, 'other');
   cpSync(instances.folder, other, { recursive: true });
-  const writer = await instances.start(LINKED);
-  const follower = await instances.start(LINKED, other);
-  await until(async () => (await placeOf(follower)).ready);
-  const node = await joinedNode(follower.na);
+  const active = await instances.start(LINKED);
+  const standby = await instances.start(LINKED, other);
+  await until(async () => (await placeOf(standby)).ready);
+  const node = await joinedNode(standby.na);
 
-  const { na } = writer;
+  const { na } = active;
   const signed = await succession(na);
   assert.equal(outcome(await stage(na, signed)), '200');
   const early = await step(na, 'activate');
   assert.equal(outcome(early), '409 authority_key_not_held');
   assert.equal(early.body.error.details.instances, 1);
-  assert.equal(await issuerAt(follower), signed.statement.from_key);
+  assert.equal(await issuerAt(standby), signed.statement.from_key);
 
   const keys = (folder: string, name: string) => join(folder, 'keys', name);
   cpSync(keys(instances.folder, 'na.next.key'), keys(other, 'na.next.key'));
-  await activated(writer, signed.statement.to_key);
+  await activated(active, signed.statement.to_key);
   assert.equal(
-    await issuerAt(follower),
+    await issuerAt(standby),
     signed.statement.to_key,
     'known where it was not activated',
   );
-  assert.equal(outcome(await heartbeat(follower.na, node)), '200');
-  await assertAnswersAsWriter(follower, writer);
+  assert.equal(outcome(await heartbeat(standby.na, node)), '200');
+  await assertAnswersAsActive(standby, active);
 
   // The instance that takes over finds the key in the state.
-  await writer.end('SIGKILL');
-  await until(async () => (await placeOf(follower)).role === 'writer');
-  assert.equal(await issuerAt(follower), signed.statement.to_key);
-  assert.equal(outcome(await heartbeat(follower.na, node)), '200');
+  await active.end('SIGKILL');
+  await until(async () => (await placeOf(standby)).role === 'active');
+  assert.equal(await issuerAt(standby), signed.statement.to_key);
+  assert.equal(outcome(await heartbeat(standby.na, node)), '200');
 
   // Its folder has the genesis block and the previous key, so it determines which key opens the link.
   const again = await instances.start(LINKED);
@@ -59,7 +59,7 @@ test('a key is activated once every linked instance has it, signs everywhere at 
   assert.equal(outcome(await heartbeat(again.na, node)), '200');
 
   assert.equal(
-    outcome(await step(follower.na, 'finish', { despite: await laggards(follower) })),
+    outcome(await step(standby.na, 'finish', { despite: await laggards(standby) })),
     '200',
   );
   const holdsNewKey = (folder: string) =>
@@ -71,24 +71,24 @@ test('a key is activated once every linked instance has it, signs everywhere at 
 test('a stolen key opens no link after the activation, and each instance destroys its own copy', async () => {
   await using elsewhere = scratchFolder();
   await using instances = await testInstances(cluster);
-  const writer = await instances.start(LINKED);
-  const { na } = writer;
+  const active = await instances.start(LINKED);
+  const { na } = active;
   const signed = await succession(na, { kind: 'compromise' });
   const [other, thief] = [join(elsewhere.path, 'other'), join(elsewhere.path, 'thief')];
   cpSync(instances.folder, other, { recursive: true });
   cpSync(instances.folder, thief, { recursive: true });
   renameSync(join(thief, 'keys', 'na.next.key'), join(elsewhere.path, 'unused'));
-  const follower = await instances.start(LINKED, other);
+  const standby = await instances.start(LINKED, other);
   const stolen = await instances.start(LINKED, thief);
-  await until(async () => (await placeOf(follower)).ready && (await placeOf(stolen)).ready);
+  await until(async () => (await placeOf(standby)).ready && (await placeOf(stolen)).ready);
   const node = await joinedNode(na);
   assert.equal(outcome(await stage(na, signed)), '200');
   await until(async () => (await step(na, 'activate')).body.error?.details.instances === 1);
   await stolen.end('SIGKILL');
-  await activated(writer, signed.statement.to_key);
+  await activated(active, signed.statement.to_key);
 
-  await until(async () => outcome(await heartbeat(follower.na, node)) === '200');
-  assert.equal(await issuerAt(follower), signed.statement.to_key);
+  await until(async () => outcome(await heartbeat(standby.na, node)) === '200');
+  assert.equal(await issuerAt(standby), signed.statement.to_key);
   await until(async () => keyIn(other, 'na.key').publicKey === signed.statement.to_key);
   const returned = await instances.start(LINKED, thief);
   for (let round = 0; round < 20; round += 1) {
@@ -98,12 +98,12 @@ test('a stolen key opens no link after the activation, and each instance destroy
 });
 
 /**
- * Checks that a follower answers like the writer: how many nodes have followed, and a treaty that follows its subject.
+ * Checks that a standby answers like the active instance: how many nodes have followed, and a treaty that follows its subject.
  */
-async function assertAnswersAsWriter(follower: ChildServer, writer: ChildServer): Promise<void> {
+async function assertAnswersAsActive(standby: ChildServer, active: ChildServer): Promise<void> {
   const path = '/admin/authority-keys/adoption';
   const counted = await Promise.all(
-    [follower, writer].map(({ na }) => operate(na, path, {}, { method: 'GET' })),
+    [standby, active].map(({ na }) => operate(na, path, {}, { method: 'GET' })),
   );
   for (const answer of counted) {
     assert.equal(outcome(answer), '200');
@@ -111,13 +111,13 @@ async function assertAnswersAsWriter(follower: ChildServer, writer: ChildServer)
     assert.deepEqual([followed.state, nodes.active, nodes.laggards], ['overlap', 1, 1]);
   }
   const terms = { subject_sovereign_id: 'harbor', subject_public_keys: [FIRST.publicKey] };
-  const { treaty_id } = await issued(recognize(follower.na, terms));
+  const { treaty_id } = await issued(recognize(standby.na, terms));
   const successions = chainAt(Date.now(), 'harbor', [{ kind: 'planned', at: -1, overlap: 10 }]);
   const body = { authority_keys: { successions } as unknown as JsonObject };
   const follow = `/admin/recognition-treaties/${treaty_id}/follow`;
-  const successor = await issued(operate(follower.na, follow, body));
+  const successor = await issued(operate(standby.na, follow, body));
   assert.deepEqual(successor.subject_public_keys, [successions[0]?.to_key, FIRST.publicKey]);
-  const { lifecycle } = (await get(writer.na, `/recognition-treaties/${treaty_id}`)).body;
+  const { lifecycle } = (await get(active.na, `/recognition-treaties/${treaty_id}`)).body;
   assert.equal(lifecycle.replacement_treaty_id, successor.treaty_id);
 }
 

@@ -81,7 +81,7 @@ suite('the head file', { concurrency: false }, () => {
     assert.equal(status, 200, text);
   });
 
-  test('is written, and released for the next writer, before another may write', async () => {
+  test('is written, and released for the next active instance, before another may write', async () => {
     const next = new pg.Client(url);
     await next.connect();
     await next.query('listen mesh_na_lease');
@@ -146,10 +146,10 @@ test('an instance whose turn comes continues with the head of the previous one',
     },
   );
   assert.equal(made.code, 0, made.stderr);
-  const writer = await instances.start(environment);
+  const active = await instances.start(environment);
   const next = await instances.start(environment);
-  const node = await joinedNode(writer.na);
-  assert.equal((await writer.end('SIGTERM')).code, 0);
+  const node = await joinedNode(active.na);
+  assert.equal((await active.end('SIGTERM')).code, 0);
   await until(async () => (await placeOf(next)).ready);
   const { revision } = JSON.parse(readFileSync(kept, 'utf8'));
   assert.equal(outcome(await operate(next.na, '/admin/revoke', { cert_id: node.certId })), '200');
@@ -174,12 +174,12 @@ for (const [what, hasOther, expected] of [
     assert.equal((await first.end('SIGTERM')).code, 0);
     const older = await copyOf(instances.url);
     if (hasOther) await revokedIn(older, instances.folder, other.certId);
-    const writer = await instances.start(linked);
+    const active = await instances.start(linked);
     const next = await instances.start(linked);
     await until(async () => (await placeOf(next)).ready);
-    await operate(writer.na, '/admin/revoke', { cert_id: node.certId, reason: 'superseded' });
+    await operate(active.na, '/admin/revoke', { cert_id: node.certId, reason: 'superseded' });
     assert.equal((await get(next.na, '/crl')).body.sequence, 1);
-    await writer.end('SIGKILL');
+    await active.end('SIGKILL');
     const [name, put] = [instances.url, older].map((url) => new URL(url).pathname.slice(1));
     const others = `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`;
     await cluster.query('postgres', `alter database ${name} allow_connections false`);

@@ -35,14 +35,14 @@ test('the service keeps its state in the database that --store names, through st
   assert.match(log, /INFO mesh\.store The state is in PostgreSQL \d+/);
   assert.match(log, /An acknowledged change is on the disk of the one database server/);
   assert.ok(!log.includes(cluster.password) && !log.includes(encodeURIComponent(cluster.password)));
-  assert.match((await status(url)).text, /Writer: none; pid \d+ on \S+ has stopped/);
+  assert.match((await status(url)).text, /Active: none; pid \d+ on \S+ has stopped/);
 
   const second = await startChildServer(folder, { environment, args });
   assert.equal(outcome(await operate(second.na, '/admin/invite')), '200');
   const held = await status(url);
   assert.match(
     held.text,
-    /Writer: pid \d+ on \S+, holder \d+ of the lease, which lasts for \d\.\d s unless/,
+    /Active: pid \d+ on \S+, in term \d+; its lease lasts for \d\.\d s unless/,
   );
   await second.end('SIGKILL');
   const runOut = 'update mesh_na.writer_lease set expires_at = clock_timestamp()';
@@ -50,7 +50,7 @@ test('the service keeps its state in the database that --store names, through st
 
   await using third = await startChildServer(folder, { environment, args });
   const { rows, revision, lease } = (await status(url)).json;
-  assert.equal(lease.epoch, 3);
+  assert.equal(lease.term, 3);
   assert.ok(rows.audit > 0 && revision >= held.json.revision, 'nothing acknowledged is lost');
   assert.equal(outcome(await operate(third.na, '/admin/invite')), '200');
   const doctor = await runProgram(['doctor', '--data-dir', folder, '--store', url, '--deep']);
@@ -230,7 +230,7 @@ interface Status {
   readonly schema_version: number;
   readonly revision: number;
   readonly rows: { readonly audit: number };
-  readonly lease: { readonly epoch: number };
+  readonly lease: { readonly term: number };
 }
 
 async function status(url: string): Promise<{ text: string; json: Status }> {

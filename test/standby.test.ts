@@ -10,7 +10,7 @@ import { get, newKey, operate, outcome, send } from './support/requests.ts';
 const cluster = await startCluster();
 after(() => cluster[Symbol.asyncDispose]());
 
-test('a waiting instance is alive, does nothing, says so, and takes over when the writer stops', async () => {
+test('a waiting instance is alive, does nothing, says so, and takes over when the active instance stops', async () => {
   await using instances = await testInstances(cluster);
   const first = await instances.start();
   const [second, third, refused] = await Promise.all([
@@ -29,8 +29,8 @@ test('a waiting instance is alive, does nothing, says so, and takes over when th
     error.message,
     /^The instance that writes \(pid \d+ on \S+\) has other settings than this one: rate limits, MESH_CLOCK_TOLERANCE_SECONDS; all instances/,
   );
-  assert.deepEqual(await placeOf(first), { role: 'writer', epoch: 1, ready: true });
-  assert.deepEqual(await placeOf(second), { role: 'follower', epoch: 0, ready: false });
+  assert.deepEqual(await placeOf(first), { role: 'active', term: 1, ready: true });
+  assert.deepEqual(await placeOf(second), { role: 'standby', term: 0, ready: false });
   assert.equal(outcome(await get(second.na, '/healthz')), '200');
   for (const asked of [
     await operate(second.na, '/admin/invite'),
@@ -44,7 +44,7 @@ test('a waiting instance is alive, does nothing, says so, and takes over when th
     assert.equal(asked.headers.get('retry-after'), '1');
   }
   const { text } = await get(second.na, '/metrics');
-  assert.match(text, /^mesh_na_instance_role\{role="follower"\} 1$/m);
+  assert.match(text, /^mesh_na_instance_role\{role="standby"\} 1$/m);
   assert.match(text, /^mesh_na_restore_pending 0$/m);
   await until(async () => (await get(second.na, '/readyz')).body.error.details.lag_revisions === 0);
   const ready = await get(second.na, '/metrics');
@@ -54,39 +54,36 @@ test('a waiting instance is alive, does nothing, says so, and takes over when th
   const { stdout: status } = await runProgram(command);
   assert.match(
     status,
-    /^Writer: pid \d+ on \S+, holder 1 of the lease, which lasts for [01]\.\d s unless it is renewed$/m,
+    /^Active: pid \d+ on \S+, in term 1; its lease lasts for [01]\.\d s unless it is renewed$/m,
   );
-  assert.match(status, /^Follower: pid \d+ on \S+, up to date$/m);
-  const { followers, lease } = JSON.parse((await runProgram([...command, '--json'])).stdout);
-  assert.equal(lease.epoch, 1);
+  assert.match(status, /^Standby: pid \d+ on \S+, up to date$/m);
+  const { standbys, lease } = JSON.parse((await runProgram([...command, '--json'])).stdout);
+  assert.equal(lease.term, 1);
   assert.ok(lease.remaining_seconds > 0);
-  assert.equal(followers.length, 2);
-  assert.ok(followers.every((one: { silent_seconds: number }) => one.silent_seconds >= 0));
+  assert.equal(standbys.length, 2);
+  assert.ok(standbys.every((one: { silent_seconds: number }) => one.silent_seconds >= 0));
   assert.equal((await third.end('SIGTERM')).code, 0, 'a waiting instance stops at once');
 
   assert.equal(outcome(await operate(first.na, '/admin/invite')), '200');
   assert.equal((await first.end('SIGTERM')).code, 0);
   await until(async () => (await placeOf(second)).ready);
-  assert.deepEqual(await placeOf(second), { role: 'writer', epoch: 2, ready: true });
+  assert.deepEqual(await placeOf(second), { role: 'active', term: 2, ready: true });
   assert.equal(outcome(await operate(second.na, '/admin/invite')), '200');
   const metrics = await get(second.na, '/metrics');
-  assert.match(metrics.text, /^mesh_na_instance_role\{role="writer"\} 1$/m);
+  assert.match(metrics.text, /^mesh_na_instance_role\{role="active"\} 1$/m);
   assert.match(metrics.text, /^mesh_na_lease_remaining_seconds (?:1|0\.\d+)/m);
   const { stdout, stderr, code } = await second.end('SIGTERM');
   assert.equal(code, 0);
-  assert.match(
-    stdout + stderr,
-    /pid \d+ on \S+ is the writer; this instance is waiting for its turn/,
-  );
-  assert.match(stdout + stderr, /This instance is the writer, as holder 2 of the lease/);
+  assert.match(stdout + stderr, /pid \d+ on \S+ is active; this instance is a standby/);
+  assert.match(stdout + stderr, /This instance is active, in term 2/);
   assert.match(stdout + stderr, /The standby state is ready, from revision \d+ on/);
   assert.doesNotMatch(stdout + stderr, /WARNING(?! mesh\.config A rollback)/);
 });
 
-test('operator keys other than the writer’s, and a link address that is in use, are refused', async () => {
+test('operator keys other than the active instance’s, and a link address that is in use, are refused', async () => {
   await using instances = await testInstances(cluster);
   const first = await instances.start(LINKED);
-  const taken = await instances.linkOfWriter();
+  const taken = await instances.linkOfActive();
   const serve = ['serve', '--data-dir', instances.folder, '--port', '0', '--json'];
   const otherKey = newKey().publicKey;
   const [keys, link] = await Promise.all(
@@ -101,12 +98,12 @@ test('operator keys other than the writer’s, and a link address that is in use
   assert.match(keys.stderr, /has other settings than this one: operator keys and tiers; /);
   assert.equal(link?.code, 3, link?.stdout);
   assert.match(link.stderr, new RegExp(`The link cannot listen on ${taken} \\(EADDRINUSE\\)`));
-  assert.deepEqual(await placeOf(first), { role: 'writer', epoch: 1, ready: true });
+  assert.deepEqual(await placeOf(first), { role: 'active', term: 1, ready: true });
 });
 
 const LINKED = { MESH_LINK: '127.0.0.1:0' };
 
-test('another takes over from a writer that is killed or suspended, with everything it has acknowledged', async () => {
+test('another takes over from an active instance that is killed or suspended, with everything it has acknowledged', async () => {
   await using instances = await testInstances(cluster);
   const first = await instances.start();
   const [second, third] = await Promise.all([instances.start(), instances.start()]);
@@ -125,8 +122,8 @@ test('another takes over from a writer that is killed or suspended, with everyth
   await issuing;
   await until(async () => (await placeOf(second)).ready || (await placeOf(third)).ready);
   const isSecond = (await placeOf(second)).ready;
-  const [writer, waiting] = isSecond ? [second, third] : [third, second];
-  const listed = await operate(writer.na, '/admin/invites?limit=1000', undefined, {
+  const [active, waiting] = isSecond ? [second, third] : [third, second];
+  const listed = await operate(active.na, '/admin/invites?limit=1000', undefined, {
     method: 'GET',
   });
   const known = new Set(
@@ -134,20 +131,20 @@ test('another takes over from a writer that is killed or suspended, with everyth
   );
   for (const id of acknowledged) assert.ok(known.has(id), 'nothing acknowledged is lost');
 
-  assert.equal(outcome(await get(writer.na, '/crl')), '200');
-  writer.process.kill('SIGSTOP');
+  assert.equal(outcome(await get(active.na, '/crl')), '200');
+  active.process.kill('SIGSTOP');
   await until(async () => (await placeOf(waiting)).ready);
   const asked = [
-    get(writer.na, '/crl'),
-    get(writer.na, '/policy'),
-    operate(writer.na, '/admin/invite'),
+    get(active.na, '/crl'),
+    get(active.na, '/policy'),
+    operate(active.na, '/admin/invite'),
   ];
   const answers = asked.map((answer) => answer.then(outcome, () => 'no answer'));
-  writer.process.kill('SIGCONT');
+  active.process.kill('SIGCONT');
   for (const answer of await Promise.all(answers)) {
     assert.match(answer, /^(?:no answer|503 authority_unavailable)$/);
   }
-  const { code, stdout, stderr } = await writer.ended;
+  const { code, stdout, stderr } = await active.ended;
   assert.equal(code, 1);
   assert.match(stdout + stderr, /CRITICAL .*Another process has taken over the database/);
 });

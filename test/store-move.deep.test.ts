@@ -290,7 +290,7 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
     await assert.rejects(moveState({ ...order, to }), /It dies here/);
     await moveState(order);
     const opened = await openPostgresqlStore(storeOptions(store));
-    assert.equal(opened.tenure.previousOwner, 'lost');
+    assert.equal(opened.lease.previousOwner, 'lost');
     await opened.abandon();
     const back = keysOf(folder, t);
     await moveState(await orderOf(store, `lmdb:${back}`, folder));

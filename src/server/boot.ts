@@ -49,7 +49,7 @@ export async function startAuthority(
     const taking = first === null ? terms.waitAndTake() : null;
     await first?.begin(background);
     // A start may last longer than the lease, until its next renewal.
-    await instances.turn.opened?.tenure?.heldSince(options.runtime.elapsed());
+    await instances.turn.opened?.lease?.heldSince(options.runtime.elapsed());
     taking?.catch((cause) => {
       if (lifecycle.state === 'serving') fatal('taking over', cause);
     });

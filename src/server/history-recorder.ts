@@ -1,6 +1,6 @@
 /**
- * Once a minute, reads what this instance has counted since the last time from its metrics, and gives it to the writer.
- * What the writer does not take is given again, so that nothing is missing after a change of writer.
+ * Once a minute, reads what this instance has counted since the last time from its metrics, and gives it to the active instance.
+ * What the active instance does not take is given again, so that nothing is missing after a change of the active instance.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -19,7 +19,7 @@ export interface HistoryRecorderOptions {
   now(): number;
   /** The metrics of this instance so far. */
   reports(): Promise<readonly MetricsReport[]>;
-  /** Answers `AuthorityCounts`, if this instance is the writer. */
+  /** Answers `AuthorityCounts`, if this instance is active. */
   counts(): Promise<Answer>;
   /** Bytes; null if not known. */
   diskFree(): number | null;
@@ -35,7 +35,7 @@ export interface HistoryRecorder {
 }
 
 const MINUTE_MS = 60_000;
-/** How many parts are kept while no writer takes them. */
+/** How many parts are kept while no active instance takes them. */
 const MOST_WAITING = 60;
 /** How long a part may delay the end of the process. */
 const PATIENCE_MS = 1000;

@@ -25,16 +25,16 @@ import type { AuthorityKey } from '../protocol/records/authority-chain.ts';
 import type { DashboardInstance } from '../protocol/rows/dashboard.ts';
 import { networkOf } from '../store/network-identity.ts';
 import {
-  type Candidate,
   type OpenedStore,
+  type OwnLease,
   openStore,
   processName,
+  type Standby,
   type StoreOptions,
-  type Tenure,
 } from '../store/open.ts';
 import { clockSentence, MOST_CLOCK_DIFFERENCE_MS } from '../store/postgresql/clock-difference.ts';
 import { keepInstanceRow, type OwnRow, type SeenInstance } from '../store/postgresql/instances.ts';
-import type { SeenHolder } from '../store/postgresql/lease.ts';
+import type { SeenTerm } from '../store/postgresql/lease.ts';
 import { leaseClock, pauseOn } from '../store/postgresql/lease-clock.ts';
 import { agreedSettings } from './config/agreed-settings.ts';
 import type { Config } from './config/load.ts';
@@ -89,7 +89,7 @@ export async function joinInstances(options: InstancesOptions) {
     config.database === null ? null : instanceStatusIn(createInstanceStatusMemory());
   const listeners: ((active: Active) => void)[] = [];
   let active: Active = null;
-  let holder: SeenHolder | null = null;
+  let holder: SeenTerm | null = null;
   let led: Call | null = null;
   let leaseRemaining = () => 0;
   let standbyState: StandbyState = { revision: null, lag: null, keys: [] };
@@ -132,8 +132,8 @@ export async function joinInstances(options: InstancesOptions) {
     if (keys === null) return;
     gate?.accept(keys.accepted());
     if (active === 'this instance' || holder === null || gate === null) return;
-    const { epoch, link } = holder;
-    note(link === null ? null : { epoch, address: link, keys: keys.offered() });
+    const { term, link } = holder;
+    note(link === null ? null : { term, address: link, keys: keys.offered() });
   }
 
   publisher.follow(({ name, document }) => {
@@ -153,13 +153,13 @@ export async function joinInstances(options: InstancesOptions) {
     logger.write('INFO', 'store', text);
   }
 
-  function noteHolder(seen: SeenHolder | null): void {
+  function noteHolder(seen: SeenTerm | null): void {
     vacancy?.reached();
     noteMoving(seen?.isMoving === true);
     if (seen === null || instanceStatus === null) return;
-    const isOther = seen.epoch !== holder?.epoch || seen.link !== holder.link;
+    const isOther = seen.term !== holder?.term || seen.link !== holder.link;
     holder = seen;
-    if (gate !== null) noteTerm(instanceStatus.memory, seen.epoch);
+    if (gate !== null) noteTerm(instanceStatus.memory, seen.term);
     if (isOther) refresh();
   }
 
@@ -194,7 +194,7 @@ export async function joinInstances(options: InstancesOptions) {
       logger.write(
         'ERROR',
         'store',
-        `${problem}: there is no writer, and this instance takes over as soon as the problem is solved`,
+        `${problem}: no instance is active, and this one takes over as soon as the problem is solved`,
       ),
     confirmed: metrics.leaseConfirmed,
     clockCompared: followDatabaseClock(logger, metrics.databaseClock),
@@ -246,7 +246,7 @@ export async function joinInstances(options: InstancesOptions) {
       keys?.know(state.keys);
     },
     /** Makes this instance active. */
-    lead(own: Call, { epoch, heldSince, isHeld, remaining }: Tenure): void {
+    lead(own: Call, { term, heldSince, isHeld, remaining }: OwnLease): void {
       if (instanceStatus === null) return;
       leaseRemaining = remaining;
       const confirmed = onceConfirmed(own, heldSince, elapsed);
@@ -256,9 +256,9 @@ export async function joinInstances(options: InstancesOptions) {
           ? confirmed(name, given)
           : untilHeld(isHeld, patience).then(() => confirmed(name, given));
       vacancy?.reached();
-      noteActive(instanceStatus.memory, epoch);
+      noteActive(instanceStatus.memory, term);
       note('this instance');
-      logger.write('INFO', 'store', `This instance is the writer, as holder ${epoch} of the lease`);
+      logger.write('INFO', 'store', `This instance is active, in term ${term}`);
     },
     /** How many milliseconds this instance may stay active without renewing its lease; 0 while it is not active. */
     leaseRemaining: (): number => leaseRemaining(),
@@ -282,10 +282,10 @@ export function haModeOf({ database, link }: Config): Instance['haMode'] {
   return link === null ? 'standby' : 'linked';
 }
 
-type TurnOptions = Pick<Candidate, 'link' | 'seen' | 'missed' | 'cannotWrite'> &
+type TurnOptions = Pick<Standby, 'link' | 'seen' | 'missed' | 'cannotWrite'> &
   Pick<StoreOptions, 'instanceId' | 'runtime' | 'confirmed' | 'clockCompared' | 'delayed' | 'lost'>;
 
-/** Opens the store, or finds out that another instance is the writer. */
+/** Opens the store, or finds out that another instance is active. */
 async function takeTurn(
   config: Config,
   { link, seen, missed, cannotWrite, ...options }: TurnOptions,
@@ -300,7 +300,7 @@ async function takeTurn(
     dataDir: config.dataDir,
     database: config.database,
     network: networkOf(config.genesis),
-    candidate: {
+    standby: {
       configuration: agreedSettings(config),
       link,
       waiting,
@@ -320,9 +320,9 @@ async function takeTurn(
 /** The active instance first, then the others by id. */
 function instanceRows(active: string, standbys: readonly SeenInstance[]): DashboardInstance[] {
   return [
-    { instance: active, role: 'writer', lag_revisions: 0 },
+    { instance: active, role: 'active', lag_revisions: 0 },
     ...standbys.map(
-      ({ id, lag }): DashboardInstance => ({ instance: id, role: 'follower', lag_revisions: lag }),
+      ({ id, lag }): DashboardInstance => ({ instance: id, role: 'standby', lag_revisions: lag }),
     ),
   ];
 }

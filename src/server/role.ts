@@ -1,10 +1,10 @@
-/** The role of an instance: it waits for its turn (`waiting.ts`) or is the writer (`writer.ts`). */
+/** The role of an instance: it is a standby (`standby.ts`) or active (`active.ts`). */
 import type { HostStatus } from '../authority/host-status.ts';
 import type { OpenAuthority } from '../authority/open.ts';
 import type { Call } from '../protocol/contract/calls.ts';
 
 export interface Role {
-  /** The authority; null if another instance is the writer. */
+  /** The authority; null if another instance is active. */
   readonly call: Call | null;
   readonly clockSet: OpenAuthority['clockSet'];
   readonly seal: OpenAuthority['seal'];

@@ -4,6 +4,7 @@ import type { MetricsReport } from '../edge/metrics.ts';
 import { type Call, UNAVAILABLE } from '../protocol/contract/calls.ts';
 import type { RefusalName } from '../protocol/refusals.ts';
 import { databaseOf } from '../store/open.ts';
+import type { ActiveRole } from './active.ts';
 import { type Front, openFront } from './front.ts';
 import { createHistoryRecorder } from './history-recorder.ts';
 import { haModeOf } from './instances.ts';
@@ -14,7 +15,6 @@ import { followSessionSecret } from './session-secrets.ts';
 import type { Terms } from './terms.ts';
 import type { EdgeHost } from './threads/edge-threads.ts';
 import { beginUpkeep } from './upkeep.ts';
-import type { Writer } from './writer.ts';
 
 /** How soon heartbeat sessions are possible again after a signer was unavailable when another key became current. */
 const SESSION_SECRET_MS = 10_000;
@@ -27,7 +27,7 @@ export type Serving = Awaited<ReturnType<typeof serve>>;
 export async function serve(
   prepared: Prepared,
   terms: Terms,
-  first: Writer | null,
+  first: ActiveRole | null,
   opened: (front: Front) => void,
 ) {
   const { config, options, runtime, logger, instances, silencers, lifecycle, pulse } = prepared;

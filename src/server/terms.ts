@@ -2,10 +2,10 @@
 import type { ReadyState, SeenState } from '../authority/open.ts';
 import type { PublishedDocument } from '../protocol/contract/documents.ts';
 import type { OpenedStore } from '../store/open.ts';
+import { type ActiveRole, becomeActive, type StateContext } from './active.ts';
 import type { Front } from './front.ts';
 import type { Prepared } from './prepare.ts';
-import { waitForTurn } from './waiting.ts';
-import { openWriter, type StateContext, type Writer } from './writer.ts';
+import { standBy } from './standby.ts';
 
 export type Terms = ReturnType<typeof createTerms>;
 
@@ -23,36 +23,36 @@ export function createTerms(prepared: Prepared, front: Promise<Front>) {
 
   async function begin(opened: OpenedStore, ready: ReadyState | null, seen: SeenState | null) {
     const hostStatus = () => prepared.hostStatus;
-    const writer = await openWriter({ ...context, opened, ready, seen, metrics, hostStatus });
-    place.role = writer;
-    return writer;
+    const active = await becomeActive({ ...context, opened, ready, seen, metrics, hostStatus });
+    place.role = active;
+    return active;
   }
 
-  function lead({ call }: Writer, { tenure }: OpenedStore): void {
-    if (tenure !== null) instances.lead(call, tenure);
+  function lead({ call }: ActiveRole, { lease }: OpenedStore): void {
+    if (lease !== null) instances.lead(call, lease);
   }
 
   async function waitAndTake(): Promise<void> {
-    const text = `${turn.holder} is the writer; this instance is waiting for its turn`;
+    const text = `${turn.holder} is active; this instance is a standby`;
     logger.write('INFO', 'store', text);
-    const waiting = waitForTurn(context, instances.looked, () => lastList);
+    const waiting = standBy(context, instances.looked, () => lastList);
     place.role = waiting;
     const opened = await turn.opening;
     if (lifecycle.state !== 'serving') return opened.store.abandon();
-    const ready = opened.tenure && (await waiting.take(opened.tenure.previousOwner));
-    const writer = await begin(opened, ready, waiting.seen());
+    const ready = opened.lease && (await waiting.take(opened.lease.previousOwner));
+    const active = await begin(opened, ready, waiting.seen());
     if (lifecycle.state !== 'serving') return;
-    lead(writer, opened);
-    await writer.begin(background);
+    lead(active, opened);
+    await active.begin(background);
   }
 
   return {
     /** Resolves with the authority if this instance is active at once; with null if another one is. */
-    async first(): Promise<Writer | null> {
+    async first(): Promise<ActiveRole | null> {
       if (turn.opened === null) return null;
-      const writer = await begin(turn.opened, null, null);
-      lead(writer, turn.opened);
-      return writer;
+      const active = await begin(turn.opened, null, null);
+      lead(active, turn.opened);
+      return active;
     },
     waitAndTake,
     /** Notes a revocation list that the active instance has answered with. */

@@ -1,4 +1,4 @@
-/** The periodic work of every instance, whether it is the writer or not: clock, disk, TLS pair and live pages. */
+/** The periodic work of every instance, active or not: clock, disk, TLS pair and live pages. */
 
 import { type HostStatus, hasRoom } from '../authority/host-status.ts';
 import type { Clock } from '../base/clock.ts';

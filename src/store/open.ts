@@ -5,14 +5,14 @@ import { DATABASE as LMDB } from './lmdb/ownership.ts';
 import { openLmdbStore } from './lmdb/store.ts';
 import type { NetworkIdentity } from './network-identity.ts';
 import type { PgEnvironment, StoreAddress } from './postgresql/address.ts';
-import { openPostgresqlFollower } from './postgresql/follower.ts';
-import type { Candidate } from './postgresql/lease.ts';
+import type { Standby } from './postgresql/lease.ts';
 import { leaseClock } from './postgresql/lease-clock.ts';
 import { DATABASE as POSTGRESQL } from './postgresql/schema.ts';
-import { openPostgresqlStore, type PostgresqlOptions, type Tenure } from './postgresql/store.ts';
-import type { StateFollower, Store } from './store.ts';
+import { openStandbyReader } from './postgresql/standby-reader.ts';
+import { type OwnLease, openPostgresqlStore, type PostgresqlOptions } from './postgresql/store.ts';
+import type { StandbyReader, Store } from './store.ts';
 
-export type { Candidate, Tenure };
+export type { OwnLease, Standby };
 
 /** A database that holds the state instead of the data folder. */
 export interface DatabaseSetting {
@@ -40,14 +40,14 @@ export interface StoreOptions
   readonly instanceId: string;
   /** Its time is the system time. */
   readonly runtime: Runtime;
-  /** How this instance competes to become the writer if several can serve one state. */
-  readonly candidate: Candidate;
+  /** How this instance competes to become active if several can serve one state. */
+  readonly standby: Standby;
 }
 
 export interface OpenedStore {
   readonly store: Store;
   /** Null if the state cannot pass to another process while this one lives. */
-  readonly tenure: Tenure | null;
+  readonly lease: OwnLease | null;
   /** Sentences about the database for the operator; empty for the data folder. */
   readonly notes: readonly string[];
 }
@@ -64,7 +64,7 @@ export function databaseOf(database: DatabaseSetting | null) {
 export async function openStore(options: StoreOptions): Promise<OpenedStore> {
   const { dataDir, database, network } = options;
   if (database === null) {
-    return { store: openLmdbStore(dataDir, network), tenure: null, notes: [] };
+    return { store: openLmdbStore(dataDir, network), lease: null, notes: [] };
   }
   const store = await openPostgresqlStore({
     ...options,
@@ -74,14 +74,14 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
     now: options.runtime.now,
     leaseMs: database.leaseMs,
   });
-  const { tenure, durability } = store;
+  const { lease, durability } = store;
   const { server, meaning } = durability;
-  return { store, tenure, notes: [`The state is in PostgreSQL ${server}`, meaning] };
+  return { store, lease, notes: [`The state is in PostgreSQL ${server}`, meaning] };
 }
 
 /** Reads the state while another instance writes it. */
-export function followDatabase(database: DatabaseSetting, network: NetworkIdentity): StateFollower {
-  return openPostgresqlFollower({
+export function standbyReader(database: DatabaseSetting, network: NetworkIdentity): StandbyReader {
+  return openStandbyReader({
     address: database.address(),
     network,
     leaseMs: database.leaseMs,

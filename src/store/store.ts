@@ -157,7 +157,7 @@ export interface StoreChanges extends StoreReading {
 }
 
 /** Reads the state while another process writes it. Only one call may be in progress at a time. */
-export interface StateFollower {
+export interface StandbyReader {
   load(): Promise<StoreReading>;
   /**
    * The changes since the last read; those of liveness only on request. Null if they are not known, for example

@@ -70,13 +70,13 @@ export interface Deployment extends AsyncDisposable {
   setDiskFull(isFull: boolean): Promise<void>;
   /** Instances that start from now on have no head file to learn the state's position from. */
   removeHead(): void;
-  writer(): Promise<Instance>;
+  active(): Promise<Instance>;
   /** Resolves when an instance refuses the older state, and none is ready. */
   isRefused(): Promise<void>;
   /** Resolves when one instance writes and all of them answer. */
   isWhole(): Promise<void>;
-  linkOfWriter(): Promise<string>;
-  setLinkOfWriter(address: string): Promise<void>;
+  linkOfActive(): Promise<string>;
+  setLinkOfActive(address: string): Promise<void>;
 }
 
 export async function deploy(leaseMs: number): Promise<Deployment> {
@@ -115,10 +115,10 @@ export async function deploy(leaseMs: number): Promise<Deployment> {
   const instances = [first, ...(await Promise.all([start(proxies), start(proxiesOfLast)]))];
   const balancer = await startBalancer(instances.map(({ na }) => new URL(na.url).host));
 
-  async function writer(): Promise<Instance> {
+  async function active(): Promise<Instance> {
     return eventually('no instance writes', async () => {
       for (const instance of instances) {
-        if ((await placeIfUp(instance))?.role === 'writer') return instance;
+        if ((await placeIfUp(instance))?.role === 'active') return instance;
       }
       return null;
     });
@@ -152,7 +152,7 @@ export async function deploy(leaseMs: number): Promise<Deployment> {
     removeHead() {
       delete head.MESH_HEAD_FILE;
     },
-    writer,
+    active,
     async isRefused() {
       await comes('no instance has noticed that the state is older', async () => {
         const said = await Promise.all(
@@ -165,15 +165,15 @@ export async function deploy(leaseMs: number): Promise<Deployment> {
     async isWhole() {
       await comes('the deployment has not healed', async () => {
         const places = await Promise.all(instances.map(placeIfUp));
-        const writers = places.filter((place) => place?.role === 'writer');
-        return (places.every((place) => place?.ready) && writers.length === 1) || null;
+        const actives = places.filter((place) => place?.role === 'active');
+        return (places.every((place) => place?.ready) && actives.length === 1) || null;
       });
     },
-    async linkOfWriter() {
+    async linkOfActive() {
       const rows = await servers.primary().query(DATABASE, 'select link from mesh_na.writer_lease');
       return String(rows[0]?.link);
     },
-    async setLinkOfWriter(address) {
+    async setLinkOfActive(address) {
       const statement = `update mesh_na.writer_lease set link = '${address}'`;
       await servers.primary().query(DATABASE, statement);
     },

@@ -31,22 +31,23 @@ export const FAULTS: readonly Fault[] = [
     play: (_deployment, { slow }) => delay(slow),
   },
   {
-    name: 'writer-killed',
+    name: 'active-killed',
     mayFail: true,
     async play(deployment) {
-      await serverOf(await deployment.writer()).end('SIGKILL');
+      await serverOf(await deployment.active()).end('SIGKILL');
     },
   },
   {
-    name: 'writer-suspended',
+    name: 'active-suspended',
     mayFail: true,
     async play(deployment, { suspended }) {
-      const { process, ended } = serverOf(await deployment.writer());
+      const { process, ended } = serverOf(await deployment.active());
       process.kill('SIGSTOP');
       await delay(suspended);
       process.kill('SIGCONT');
       const { code } = await ended;
-      if (code !== 1) throw new Error(`The writer that was suspended has ended with ${code}`);
+      if (code !== 1)
+        throw new Error(`The active instance that was suspended has ended with ${code}`);
     },
   },
   {
@@ -61,8 +62,8 @@ export const FAULTS: readonly Fault[] = [
       }
     },
   },
-  linkCut('to the writer'),
-  linkCut('from the writer'),
+  linkCut('to the active instance'),
+  linkCut('from the active instance'),
   {
     name: 'primary-killed',
     mayFail: true,
@@ -103,8 +104,8 @@ export const FAULTS: readonly Fault[] = [
     mayFail: true,
     async play(deployment, { withoutDatabase }, recovers) {
       const { na, instances, servers } = deployment;
-      const writer = await deployment.writer();
-      const followers = instances.filter((instance) => instance !== writer).map(serverOf);
+      const active = await deployment.active();
+      const standbys = instances.filter((instance) => instance !== active).map(serverOf);
       await servers.primary().stop('SIGQUIT');
       await delay(withoutDatabase);
       const list = await get(na, '/crl');
@@ -112,8 +113,8 @@ export const FAULTS: readonly Fault[] = [
       await servers.primary().start();
       recovers();
       await deployment.isWhole();
-      const ended = followers.filter(({ process }) => process.exitCode !== null);
-      if (ended.length > 0) throw new Error('A follower has ended with the database');
+      const ended = standbys.filter(({ process }) => process.exitCode !== null);
+      if (ended.length > 0) throw new Error('A standby has ended with the database');
     },
   },
   {
@@ -159,12 +160,12 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     /** The database's messages to one of the waiting instances arrive late. */
-    name: 'follower-late',
+    name: 'standby-late',
     mayFail: false,
     async play(deployment, { slow }) {
       const { instances, proxiesOfLast } = deployment;
       const last = instances.at(-1);
-      if (last !== undefined && (await deployment.writer()) === last) {
+      if (last !== undefined && (await deployment.active()) === last) {
         await serverOf(last).end('SIGTERM');
         await deployment.isWhole();
       }
@@ -203,22 +204,22 @@ export const PLANTED: Fault = {
   },
 };
 
-/** A link to one of the followers that passes nothing in one direction. */
+/** A link to one of the standbys that passes nothing in one direction. */
 function linkCut(direction: Direction): Fault {
   return {
     name: `link-cut-${direction.replaceAll(' ', '-')}`,
     mayFail: true,
     async play(deployment, { cut }, recovers) {
-      const direct = await deployment.linkOfWriter();
+      const direct = await deployment.linkOfActive();
       const proxy = await cuttableProxy(direct);
-      await deployment.setLinkOfWriter(proxy.address);
+      await deployment.setLinkOfActive(proxy.address);
       await proxy.hasConnections(2);
       await deployment.isWhole();
       proxy.cutOne(direction);
       await delay(cut);
       recovers();
       proxy.heal();
-      await deployment.setLinkOfWriter(direct);
+      await deployment.setLinkOfActive(direct);
       await deployment.isWhole();
       await proxy[Symbol.asyncDispose]();
     },

@@ -88,7 +88,7 @@ export function startLoad(deployment: Deployment, ledger: Ledger): Load {
   }
 
   /**
-   * A heartbeat is signed again each time it is sent. So is any node request that was refused as too old: if a writer
+   * A heartbeat is signed again each time it is sent. So is any node request that was refused as too old: if an active instance
    * ends without having stored the newest heartbeats, nothing signed before that is accepted.
    */
   async function askAsNode(sign: () => SignedRequest, repeat: Repeat): Promise<Received> {

@@ -13,7 +13,7 @@ import { operate, outcome } from '../support/requests.ts';
 const LEASE_MS = 1500;
 /** Enough for a busy machine, and far below the half minute that would be spent waiting for a vanished server. */
 const PATIENCE_MS = 15_000;
-/** The index of a writer's connection for changes; the first one is for its lease. */
+/** The index of an active instance's connection for changes; the first one is for its lease. */
 const WRITING = 1;
 
 test('when the primary freezes and its synchronous standby is promoted, another instance soon serves, with the state that it has kept ready', async () => {
@@ -27,9 +27,9 @@ test('when the primary freezes and its synchronous standby is promoted, another 
     .replace(/@[^/]+/, `@${hosts}`);
   await migrateDatabase(parseStoreAddress(url, {}));
   const environment = { ...NO_LIMITS, MESH_STORE: url, MESH_LEASE_MS: String(LEASE_MS) };
-  await using writer = await startChildServer(folder.path, { environment });
+  await using active = await startChildServer(folder.path, { environment });
   await using waiting = await startChildServer(folder.path, { environment });
-  assert.equal(outcome(await operate(writer.na, '/admin/invite')), '200');
+  assert.equal(outcome(await operate(active.na, '/admin/invite')), '200');
   await until(async () => waiting.log().includes('The standby state is ready'));
   servers.primary().freeze();
   const began = performance.now();
@@ -39,21 +39,21 @@ test('when the primary freezes and its synchronous standby is promoted, another 
   assert.ok(took < LEASE_MS + PATIENCE_MS, `${took} ms`);
   assert.equal(outcome(await operate(waiting.na, '/admin/invite')), '200');
   assert.doesNotMatch(waiting.log(), /it is read again/);
-  assert.equal((await writer.ended).code, 1);
+  assert.equal((await active.ended).code, 1);
 });
 
-test('a writer whose changes are not answered ends, with one line that says so, even if it gets a signal', async () => {
+test('an active instance whose changes are not answered ends, with one line that says so, even if it gets a signal', async () => {
   await using cluster = await startCluster();
   await using instances = await testInstances(cluster);
   await using proxy = await cuttableProxy(`127.0.0.1:${cluster.port}`);
   const through = { MESH_STORE: instances.url.replace(/@[^/]+/, `@${proxy.address}`) };
   for (const isStopped of [false, true]) {
-    const writer = await instances.start(through);
-    assert.equal(outcome(await operate(writer.na, '/admin/invite')), '200');
+    const active = await instances.start(through);
+    assert.equal(outcome(await operate(active.na, '/admin/invite')), '200');
     proxy.cutOnly(WRITING);
-    const asked = operate(writer.na, '/admin/invite').catch(() => null);
-    if (isStopped) writer.process.kill('SIGTERM');
-    const { code, stderr } = await writer.ended;
+    const asked = operate(active.na, '/admin/invite').catch(() => null);
+    if (isStopped) active.process.kill('SIGTERM');
+    const { code, stderr } = await active.ended;
     assert.equal(code, 1);
     const problem =
       /CRITICAL mesh\.process Ending after a failure: ownership: Error: The database renews the lease, and has not answered a statement for 1\.5 s: [^\n]+\n/g;

@@ -32,7 +32,7 @@ test('an instance is seen with what it says, until it ends or is silent for thre
     });
   }
   const shown = async () =>
-    (await readStatus(address)).contents?.followers.map(({ name, lag_revisions: lag }) => [
+    (await readStatus(address)).contents?.standbys.map(({ name, lag_revisions: lag }) => [
       name,
       lag,
     ]);

@@ -8,7 +8,7 @@ import { after, test } from 'node:test';
 import pg from 'pg';
 import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
 import { connectToPrimary } from '../../src/store/postgresql/connect.ts';
-import { acquireLease, type Candidate, type Lease } from '../../src/store/postgresql/lease.ts';
+import { acquireLease, type Lease, type Standby } from '../../src/store/postgresql/lease.ts';
 import type { LeaseClock } from '../../src/store/postgresql/lease-clock.ts';
 import { connectToLease, type LeaseTable } from '../../src/store/postgresql/lease-table.ts';
 import { openPostgresqlStore } from '../../src/store/postgresql/store.ts';
@@ -37,7 +37,7 @@ test('a new database had no holder, one that released it closed it, and any othe
   const seen: string[] = [];
   for (const end of ['released', 'abandoned', 'released', 'released'] as const) {
     const { lease } = await hold(url);
-    seen.push(`${lease.epoch} ${lease.previousOwner}`);
+    seen.push(`${lease.term} ${lease.previousOwner}`);
     await lease.end(end);
   }
   assert.deepEqual(seen, ['1 none', '2 closed', '3 lost', '4 closed']);
@@ -176,7 +176,7 @@ for (const [how, seconds] of [
       await until(() => clock.isWaiting() || isTaken);
     }
     const { lease } = await waiting;
-    assert.deepEqual([lease.epoch, lease.previousOwner], [2, 'lost']);
+    assert.deepEqual([lease.term, lease.previousOwner], [2, 'lost']);
     await lease.end('released');
     await dead.lease.end('abandoned');
   });
@@ -253,7 +253,7 @@ test('of two holders with one number, as in a database that has lost a takeover,
   const former = await openPostgresqlStore(storeOptions(await lostTakeOver(url)));
   await lostTakeOver(url);
   const holder = await openPostgresqlStore(storeOptions(url));
-  assert.deepEqual([lease.epoch, former.tenure.epoch, holder.tenure.epoch], [1, 1, 1]);
+  assert.deepEqual([lease.term, former.lease.term, holder.lease.term], [1, 1, 1]);
   await clock.advance(1000);
   await until(() => lost.length > 0);
   assert.deepEqual(lost, ['Another process has taken over the database']);
@@ -450,7 +450,7 @@ test('while a standby is away, those who want the lease leave no sessions behind
   const ttl = 300;
   const waiting = acquireLease({
     holder: { id: randomUUID(), name: 'pid 8 on machine' },
-    candidate: candidate(new AbortController().signal, () => undefined),
+    standby: standby(new AbortController().signal, () => undefined),
     // This clock stands still, because on a slow machine, the attempts take longer than a start waits for a database.
     clock: { ...SYSTEM_CLOCK, elapsed: () => 0 },
     ttl,
@@ -471,7 +471,7 @@ test('while a standby is away, those who want the lease leave no sessions behind
   await client.query('alter system reset synchronous_standby_names');
   await client.query('select pg_reload_conf()');
   const lease = await waiting;
-  assert.deepEqual([lease.epoch, lease.previousOwner], [2, 'lost'], 'by the first attempt');
+  assert.deepEqual([lease.term, lease.previousOwner], [2, 'lost'], 'by the first attempt');
   await lease.end('released');
   await client.end();
   await dead.lease.end('abandoned');
@@ -497,7 +497,7 @@ test('a takeover waits for the commit under way, and the renewal does not', asyn
   const url = await migratedDatabase(cluster);
   const { lease, clock } = await hold(url);
   const writer = await connected(url);
-  await writer.query(`begin; select mesh_na.hold_lease(${lease.epoch})`);
+  await writer.query(`begin; select mesh_na.hold_lease(${lease.term})`);
   await clock.advance(1000);
   await until(() => clock.isWaiting());
   assert.ok(lease.isHeld(), 'renewed');
@@ -547,7 +547,7 @@ test('a waiter is notified of the end of a lease, and does not poll for it', asy
     clock,
     url,
     TTL,
-    candidate(new AbortController().signal, () => {
+    standby(new AbortController().signal, () => {
       isWaiting = true;
     }),
   );
@@ -564,7 +564,7 @@ test('a waiter is notified of the end of a lease, and does not poll for it', asy
   assert.ok(!isTaken);
   await first.lease.end('released');
   const { lease } = await second;
-  assert.deepEqual([lease.epoch, lease.previousOwner], [2, 'closed']);
+  assert.deepEqual([lease.term, lease.previousOwner], [2, 'closed']);
   await lease.end('released');
 });
 
@@ -578,7 +578,7 @@ test('a waiter pauses before another connection, even if it was notified as the 
   const ended = new AbortController();
   const second = acquireLease({
     holder: { id: HOLDER_ID, name: 'pid 8 on machine' },
-    candidate: candidate(ended.signal, () => {
+    standby: standby(ended.signal, () => {
       isWaiting = true;
     }),
     clock,
@@ -657,7 +657,7 @@ interface Held<Clock extends LeaseClock> {
   readonly lost: string[];
 }
 
-function candidate(signal: AbortSignal, waiting: () => void): Candidate {
+function standby(signal: AbortSignal, waiting: () => void): Standby {
   return {
     configuration: {},
     link: null,
@@ -677,12 +677,12 @@ async function holdBy<Clock extends LeaseClock>(
   clock: Clock,
   url: string,
   ttl = TTL,
-  candidate: Candidate | null = null,
+  standby: Standby | null = null,
 ): Promise<Held<Clock>> {
   const lost: string[] = [];
   const lease = await acquireLease({
     holder: { id: randomUUID(), name: 'pid 7 on machine' },
-    candidate,
+    standby,
     clock,
     ttl,
     connect: () => leaseTableOf(url, ttl),

@@ -47,7 +47,7 @@ async function refusal(url: string, given: Parameters<typeof storeOptions>[1] = 
 
 /** The number of the lease, which grows with every holder, even one whose start failed. */
 async function holders(url: string): Promise<number | undefined> {
-  return (await readStatus(parseStoreAddress(url, {}))).contents?.lease.epoch;
+  return (await readStatus(parseStoreAddress(url, {}))).contents?.lease.term;
 }
 
 suite('a database is refused', { concurrency: false }, () => {
@@ -327,7 +327,7 @@ test('commits wait for the disk, whatever the default of the database', async ()
 
 test('an instance whose clock is more than a second from that of the database is refused', async () => {
   const url = await migratedDatabase(cluster);
-  const candidate = {
+  const standby = {
     configuration: {},
     link: null,
     seen: () => undefined,
@@ -341,15 +341,15 @@ test('an instance whose clock is more than a second from that of the database is
     [-2500, '2.5 s behind'],
   ] as const) {
     const now = () => Date.now() + ms;
-    await assert.rejects(openPostgresqlStore(storeOptions(url, { candidate, now })), {
+    await assert.rejects(openPostgresqlStore(storeOptions(url, { standby, now })), {
       message: `The clock of this machine is ${words} the database clock; synchronize both, for example with NTP`,
     });
   }
   const now = () => Date.now() + 500;
-  await (await openPostgresqlStore(storeOptions(url, { candidate, now }))).close();
+  await (await openPostgresqlStore(storeOptions(url, { standby, now }))).close();
 });
 
-test('a clock that later differs from that of the database is measured, by writers and waiters', async () => {
+test('a clock that later differs from that of the database is measured, by active and waiting instances', async () => {
   const url = await migratedDatabase(cluster);
   let ahead = 0;
   const now = () => Date.now() + ahead;
@@ -357,9 +357,9 @@ test('a clock that later differs from that of the database is measured, by write
   const waits = new Promise<void>((resolve) => {
     wait = resolve;
   });
-  const measured = { writer: 0, waiting: 0 };
+  const measured = { active: 0, waiting: 0 };
   const ended = new AbortController();
-  const candidate = {
+  const standby = {
     configuration: {},
     link: null,
     seen: () => undefined,
@@ -368,9 +368,9 @@ test('a clock that later differs from that of the database is measured, by write
     waiting: () => wait(),
     signal: ended.signal,
   };
-  const given = { candidate, now, leaseMs: 1500 };
+  const given = { standby, now, leaseMs: 1500 };
   const store = await openPostgresqlStore(
-    storeOptions(url, { ...given, clockCompared: (ms) => Object.assign(measured, { writer: ms }) }),
+    storeOptions(url, { ...given, clockCompared: (ms) => Object.assign(measured, { active: ms }) }),
   );
   const waiting = openPostgresqlStore(
     storeOptions(url, {
@@ -382,7 +382,7 @@ test('a clock that later differs from that of the database is measured, by write
   for (const ms of [3000, -3000, 0]) {
     ahead = ms;
     const isSeen = (by: number) => Math.abs(by - ms) < 1000;
-    while (!isSeen(measured.writer) || !isSeen(measured.waiting)) await pause(20);
+    while (!isSeen(measured.active) || !isSeen(measured.waiting)) await pause(20);
   }
   ended.abort();
   await assert.rejects(waiting, /The waiting was ended/);

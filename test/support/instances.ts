@@ -16,7 +16,7 @@ import { get } from './requests.ts';
 
 export interface Place {
   readonly role: string;
-  readonly epoch: number;
+  readonly term: number;
   readonly ready: boolean;
 }
 
@@ -24,11 +24,11 @@ export interface TestInstances extends AsyncDisposable {
   /** The address of the database. */
   readonly url: string;
   readonly folder: string;
-  /** Starts another instance, by default in the same folder; the first one is the writer. */
+  /** Starts another instance, by default in the same folder; the first one is active. */
   start(environment?: ChildEnvironment, dataDir?: string): Promise<ChildServer>;
-  /** Where the writer accepts calls from the others, as `host:port`. */
-  linkOfWriter(): Promise<string>;
-  setLinkOfWriter(address: string): Promise<void>;
+  /** Where the active instance accepts calls from the others, as `host:port`. */
+  linkOfActive(): Promise<string>;
+  setLinkOfActive(address: string): Promise<void>;
 }
 
 /** `definition` contains SQL options for creating their database. */
@@ -47,11 +47,11 @@ export async function testInstances(cluster: TestCluster, definition = ''): Prom
       started.push(server);
       return server;
     },
-    async linkOfWriter() {
+    async linkOfActive() {
       const rows = await cluster.query(database, 'select link from mesh_na.writer_lease');
       return String(rows[0]?.link);
     },
-    async setLinkOfWriter(address) {
+    async setLinkOfActive(address) {
       await cluster.query(database, `update mesh_na.writer_lease set link = '${address}'`);
     },
     async [Symbol.asyncDispose]() {
@@ -79,7 +79,7 @@ export interface CuttableProxy extends AsyncDisposable {
   delay(milliseconds: number): void;
 }
 
-export type Direction = 'to the writer' | 'from the writer' | 'both';
+export type Direction = 'to the active instance' | 'from the active instance' | 'both';
 
 /** A TCP proxy in front of `host:port`. */
 export async function cuttableProxy(target: string): Promise<CuttableProxy> {
@@ -114,8 +114,8 @@ export async function cuttableProxy(target: string): Promise<CuttableProxy> {
   }
 
   function cutPair([inner, outer]: readonly [Socket, Socket], direction: Direction): void {
-    if (direction !== 'from the writer') inner.unpipe().pause();
-    if (direction !== 'to the writer') outer.unpipe().pause();
+    if (direction !== 'from the active instance') inner.unpipe().pause();
+    if (direction !== 'to the active instance') outer.unpipe().pause();
   }
 
   function end(): void {
@@ -154,8 +154,8 @@ export async function cuttableProxy(target: string): Promise<CuttableProxy> {
 /** The role and readiness that an instance reports. */
 export async function placeOf({ na }: ChildServer): Promise<Place> {
   const { status, body } = await get(na, '/readyz');
-  const { role, epoch } = status === 200 ? body : body.error.details;
-  return { role, epoch, ready: status === 200 };
+  const { role, term } = status === 200 ? body : body.error.details;
+  return { role, term, ready: status === 200 };
 }
 
 /** Repeats the check until it is true. */

@@ -25,7 +25,7 @@ export function storeOptions(
     network: null,
     dataDir: '',
     holder: { id: systemRuntime.uuid(), name: `pid ${process.pid} on ${hostname()}` },
-    candidate: null,
+    standby: null,
     clock: SYSTEM_CLOCK,
     now: systemRuntime.now,
     leaseMs: 5000,

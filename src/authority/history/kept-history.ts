@@ -16,7 +16,7 @@ export interface KeptHistory {
 /** Answers stay the same until something is added, so that many readers cost as much as one. */
 const MOST_ANSWERS = 64;
 
-/** The rows are read when they are first needed, because a change of the writer must not wait for them. */
+/** The rows are read when they are first needed, because a change of the active instance must not wait for them. */
 export function keepHistory(store: Pick<Store, 'history' | 'putHistory'>): KeptHistory {
   const ring = createHistoryRing();
   const answers = new Map<string, Promise<Writable>>();

@@ -110,8 +110,8 @@ function isFirstPolicy({ check }: Finding): boolean {
 async function readDatabase({ address }: DatabaseSetting) {
   try {
     const safety = await readSafety(address());
-    const { writer } = safety;
-    const holder: Holder | null = writer === null ? null : { pid: null, shown: writer };
+    const { active } = safety;
+    const holder: Holder | null = active === null ? null : { pid: null, shown: active };
     return { finding: judgeSafety(safety), holder };
   } catch (cause) {
     const cure = 'Make sure that it is running, and that this user has access';
@@ -119,7 +119,7 @@ async function readDatabase({ address }: DatabaseSetting) {
   }
 }
 
-export function judgeSafety(safety: Omit<Safety, 'writer'>): Finding {
+export function judgeSafety(safety: Omit<Safety, 'active'>): Finding {
   const { place, full_page_writes, synchronous_commit, synchronous_standby_names } = safety;
   if (full_page_writes !== 'on') {
     const found = `The database at ${place} has full_page_writes=${full_page_writes}`;

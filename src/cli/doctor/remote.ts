@@ -146,7 +146,7 @@ function checkReady(calls: Calls): Promise<Finding> {
     } catch (cause) {
       if (!(cause instanceof AuthorityError)) throw cause;
       const { wireCode, details } = cause;
-      if (details.role === 'follower') return fine('ready', WAITS);
+      if (details.role === 'standby') return fine('ready', WAITS);
       const reason = typeof details.reason === 'string' ? `: ${details.reason}` : '';
       return wrong('ready', `It is not ready (${wireCode})${reason}`, READY_CURE);
     }

@@ -1,11 +1,7 @@
 /** `mesh-na store`: manages the state, in a data folder or in a database. */
 
 import type { Command } from 'commander';
-import type {
-  StatusOfFollower,
-  StatusOfLease,
-  StoreStatus,
-} from '../../store/postgresql/status.ts';
+import type { StatusOfLease, StatusOfStandby, StoreStatus } from '../../store/postgresql/status.ts';
 import { define } from '../kernel/command.ts';
 import { EXIT, failure, usageFailure } from '../kernel/errors.ts';
 import { asJson, type OutputOptions, printResult } from '../kernel/output.ts';
@@ -27,7 +23,7 @@ export function addStoreCommands(program: Command): void {
     run: runMigrate,
   });
   define(store, 'status', {
-    about: 'show what is in the database, its writer and followers, and its durability',
+    about: 'show what is in the database, which instances serve it, and its durability',
     options: PLACE,
     examples: ['mesh-na store status --store postgresql://mesh@db/mesh'],
     run: runStatus,
@@ -66,7 +62,7 @@ async function runStatus(options: StoreCommandOptions): Promise<void> {
     revision: contents?.revision ?? null,
     rows: contents?.rows ?? null,
     lease: contents && asJson(contents.lease),
-    followers: contents?.followers.map(asJson) ?? null,
+    standbys: contents?.standbys.map(asJson) ?? null,
     durability: asJson(durability),
   };
   printResult(options, result, statusText(found));
@@ -84,32 +80,32 @@ function statusText({ place, schemaVersion, contents, durability }: StoreStatus)
     `Schema version: ${schemaVersion === 0 ? 'no tables' : schemaVersion}`,
   ];
   if (contents !== null) {
-    const { networkName, revision, rows, lease, followers } = contents;
+    const { networkName, revision, rows, lease, standbys } = contents;
     text.push(
       `Network: ${networkName ?? 'none yet'}`,
       `Revision: ${revision}`,
       `Rows: ${countsText(rows)}`,
-      `Writer: ${writerText(lease)}`,
-      ...followers.map((follower) => `Follower: ${followerText(follower)}`),
+      `Active: ${activeText(lease)}`,
+      ...standbys.map((standby) => `Standby: ${standbyText(standby)}`),
     );
   }
   return [...text, `Durability: ${durability.meaning}.`];
 }
 
-function writerText({
+function activeText({
   holder,
   held,
   released,
   expires_at,
   link,
-  epoch,
+  term,
   remaining_seconds,
 }: StatusOfLease): string {
   if (holder === null) return 'none yet';
   const linked = link === null ? '' : `, linked at ${link}`;
   if (held) {
     const lasts = (remaining_seconds ?? 0).toFixed(1);
-    return `${holder}, holder ${epoch} of the lease, which lasts for ${lasts} s unless it is renewed${linked}`;
+    return `${holder}, in term ${term}; its lease lasts for ${lasts} s unless it is renewed${linked}`;
   }
   return released ? `none; ${holder} has stopped` : `none; ${holder} was lost at ${expires_at}`;
 }
@@ -117,7 +113,7 @@ function writerText({
 /** Each standby is seen once a second. */
 const SILENT_SECONDS = 5;
 
-function followerText({ name, lag_revisions: lag, silent_seconds: silence }: StatusOfFollower) {
+function standbyText({ name, lag_revisions: lag, silent_seconds: silence }: StatusOfStandby) {
   const silent = silence < SILENT_SECONDS ? '' : `, last seen ${Math.floor(silence)} s ago`;
   if (lag === null) return `${name}, has not read the state yet${silent}`;
   return lag === 0

@@ -106,7 +106,7 @@ function notReady(
 ): Reply {
   if (refusal !== 'authority_unavailable')
     return refusalReply(refusal, { ...details, ...described });
-  const problem = 'another instance is the writer, or none is known';
+  const problem = 'another instance is active, or none is known';
   return refusalReply('service_not_ready', { problem, ...details, ...described });
 }
 
@@ -140,8 +140,8 @@ function description({ settings, instanceStatus }: Edge, writable: boolean): Jso
 /** The position of this instance among those on one database. */
 function placeAmong(instanceStatus: InstanceStatus): JsonObject {
   return {
-    role: instanceStatus.isActive() ? 'writer' : 'follower',
-    epoch: instanceStatus.epoch(),
+    role: instanceStatus.isActive() ? 'active' : 'standby',
+    term: instanceStatus.term(),
     lag_revisions: instanceStatus.lag(),
     ...(instanceStatus.isMoving() ? { moving: true } : {}),
   };

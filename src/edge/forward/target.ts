@@ -9,7 +9,7 @@ export interface SharedKey {
 /** The active instance. */
 export interface ForwardTarget {
   /** The number of its term. */
-  readonly epoch: number;
+  readonly term: number;
   /** As `host:port`. */
   readonly address: string;
   /** The keys that it may accept, at least one. */

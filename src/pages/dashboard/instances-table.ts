@@ -17,7 +17,7 @@ ${instancesTable(instances)}</section>`;
 function instancesTable(instances: readonly DashboardInstance[]): Html {
   return table({
     id: 'instances',
-    caption: 'All instances answer requests. When the writer stops, another instance takes over.',
+    caption: 'All instances answer requests. When the active one stops, a standby takes over.',
     columns: COLUMNS,
     rows: instances,
     keyOf: ({ instance }) => instance,
@@ -31,7 +31,7 @@ const COLUMNS: readonly Column<DashboardInstance>[] = [
 ];
 
 function keptState({ role, lag_revisions: lag }: DashboardInstance): Html {
-  if (role === 'writer') return badge({ word: 'written here', tone: 'neutral' });
+  if (role === 'active') return badge({ word: 'written here', tone: 'neutral' });
   if (lag === null) return badge({ word: 'not read yet', tone: 'warn' });
   if (lag === 0) return badge({ word: 'up to date', tone: 'ok' });
   return badge({ word: `${counted(lag, 'revision')} behind`, tone: 'warn' });

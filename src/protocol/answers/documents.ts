@@ -32,9 +32,11 @@ export const Readiness = Type.Object({
     description:
       'Whether other instances can replace this one, and whether they answer at the same time',
   }),
-  role: Type.Optional(Type.Union([Type.Literal('writer'), Type.Literal('follower')])),
-  epoch: Type.Optional(
-    Type.Integer({ description: 'How many times the write lease has changed hands so far' }),
+  role: Type.Optional(Type.Enum(['active', 'standby'])),
+  term: Type.Optional(
+    Type.Integer({
+      description: 'The number of the term of the active instance: how many there have been so far',
+    }),
   ),
   lag_revisions: Type.Optional(
     Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
@@ -45,7 +47,7 @@ export const Readiness = Type.Object({
   moving: Type.Optional(
     Type.Literal(true, {
       description:
-        'A state is being moved into or out of the database: no waiting instance becomes the writer until that has ended',
+        'A state is being moved into or out of the database: no standby becomes active until that has ended',
     }),
   ),
   database: Type.Object({

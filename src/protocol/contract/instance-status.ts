@@ -7,7 +7,7 @@
 export type InstanceStatusMemory = Int32Array;
 
 const ACTIVE = 0;
-const EPOCH = 1;
+const TERM = 1;
 const VACANT = 2;
 const LAG = 3;
 const MOVING = 4;
@@ -29,7 +29,7 @@ export function instanceStatusIn(memory: InstanceStatusMemory) {
     memory,
     isActive: (): boolean => Atomics.load(memory, ACTIVE) === 1,
     /** The term that the instance knows; 0 if it knows none. */
-    epoch: (): number => Atomics.load(memory, EPOCH),
+    term: (): number => Atomics.load(memory, TERM),
     /** Whether neither a writable database nor an active instance was reached for the length of a lease. */
     isVacant: (): boolean => Atomics.load(memory, VACANT) === 1,
     /**
@@ -60,8 +60,8 @@ export function answersIn(memory: InstanceStatusMemory): number {
 }
 
 /** Records the term of another instance. */
-export function noteTerm(memory: InstanceStatusMemory, epoch: number): void {
-  Atomics.store(memory, EPOCH, epoch);
+export function noteTerm(memory: InstanceStatusMemory, term: number): void {
+  Atomics.store(memory, TERM, term);
 }
 
 /** Null while there is no standby state. */
@@ -74,8 +74,8 @@ export function noteMove(memory: InstanceStatusMemory, isMoving: boolean): void 
 }
 
 /** Records that this instance is active. */
-export function noteActive(memory: InstanceStatusMemory, epoch: number): void {
+export function noteActive(memory: InstanceStatusMemory, term: number): void {
   noteLag(memory, 0);
-  Atomics.store(memory, EPOCH, epoch);
+  Atomics.store(memory, TERM, term);
   Atomics.store(memory, ACTIVE, 1);
 }

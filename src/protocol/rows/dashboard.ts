@@ -91,7 +91,7 @@ export const DashboardSuccession = Type.Object(
 /** One of the instances that answer together. */
 export const DashboardInstance = Type.Object({
   instance: Type.String({ description: 'As in its `/readyz`' }),
-  role: Type.Enum(['writer', 'follower']),
+  role: Type.Enum(['active', 'standby']),
   lag_revisions: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
     description:
       'How many revisions its standby state is behind, not counting the last second; null while it has none',

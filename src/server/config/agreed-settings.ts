@@ -1,6 +1,6 @@
 /**
  * The settings that must be the same for all instances on one database, by the names operators know. Otherwise the
- * answer to a request would depend on which instance is currently the writer.
+ * answer to a request would depend on which instance is currently active.
  */
 import { sha256Hex } from '../../base/crypto/digest.ts';
 import type { JsonValue } from '../../base/json/value.ts';
@@ -31,7 +31,7 @@ export function agreedSettings(config: Config): Readonly<Record<string, string>>
     MESH_MAX_REQUEST_BYTES: config.maxRequestBytes,
     MESH_MAX_FEED_ENTRIES: config.maxFeedEntries,
     'retention periods': retention,
-    // A new writer continues from their positions and forgets the webhooks that it does not know.
+    // The next active instance continues from their positions and forgets the webhooks that it does not know.
     ...(webhooks.urls.length > 0 && { webhooks: webhooks.urls.map(String).sort() }),
   };
   const digests = Object.entries(settings).map(([name, value]) => [name, digestOf(value)]);

@@ -46,7 +46,7 @@ export interface LinkSetting {
   readonly host: string;
   /** 0 picks a free port. */
   readonly port: number;
-  /** How long a request is held while there is no writer, milliseconds. */
+  /** How long a request is held while there is no active instance, milliseconds. */
   readonly holdMs: number;
 }
 

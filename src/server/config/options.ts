@@ -175,7 +175,7 @@ export const GROUPS = {
     link: option(
       TEXT,
       { flag: '--link <host:port>', variable: 'MESH_LINK' },
-      'with --store: address at which this instance, while it is the writer, accepts calls from the others, so that all instances can answer',
+      'with --store: address at which this instance, while it is active, accepts calls from the others, so that all instances can answer',
     ),
     holdMs: option(
       whole(0, 60_000),

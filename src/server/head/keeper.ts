@@ -128,7 +128,7 @@ export function createHeadKeeper(options: HeadKeeperOptions): HeadKeeper {
 
   function commit(unit: Unit): Promise<number> {
     const done = commitAndKeep(unit);
-    // Waiting for the last commit implies waiting for all commits before it.
+    // StandbyRole for the last commit implies waiting for all commits before it.
     const answer = lastAnswer.then(() => done);
     lastAnswer = answer.catch(() => undefined);
     return answer;
@@ -141,7 +141,7 @@ export function createHeadKeeper(options: HeadKeeperOptions): HeadKeeper {
     } catch (cause) {
       if (!isSignerUnavailable(cause)) throw cause;
     } finally {
-      // The next writer needs the files.
+      // The next active instance needs the files.
       for (const file of files) file.release();
       await end();
     }

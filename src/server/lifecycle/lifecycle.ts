@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 /** A start ends in `serving` or with a refusal; `failed` ends the process from any state. */
 export type LifecycleState = 'starting' | 'serving' | 'draining' | 'flushed' | 'closed' | 'failed';
 
-const FOLLOWERS: Readonly<Record<LifecycleState, readonly LifecycleState[]>> = {
+const NEXT: Readonly<Record<LifecycleState, readonly LifecycleState[]>> = {
   starting: ['serving', 'failed'],
   serving: ['draining', 'failed'],
   draining: ['flushed', 'failed'],
@@ -53,7 +53,7 @@ export function createLifecycle(): Lifecycle {
   let state: LifecycleState = 'starting';
 
   function enter(next: LifecycleState): void {
-    if (!FOLLOWERS[state].includes(next)) throw new Error(`${next} does not follow ${state}`);
+    if (!NEXT[state].includes(next)) throw new Error(`${next} does not follow ${state}`);
     state = next;
   }
 

@@ -15,11 +15,12 @@ export interface InstanceMetrics {
   ): void;
   /** How far this machine's clock is ahead of the database's; negative if behind. */
   databaseClock(aheadMs: number): void;
-  /** The database took this long to confirm that this instance is still the writer. */
+  /** The database took this long to confirm that this instance is still active. */
   leaseConfirmed(milliseconds: number): void;
 }
 
-const ROLES = ['writer', 'follower'] as const;
+/** The roles, and their names until the next release. */
+const ROLES = { active: 'writer', standby: 'follower' } as const;
 
 export function createInstanceMetrics(registry: Registry): InstanceMetrics {
   const registers = [registry];
@@ -31,7 +32,7 @@ export function createInstanceMetrics(registry: Registry): InstanceMetrics {
   });
   const lease = new Gauge({
     name: 'mesh_na_lease_remaining_seconds',
-    help: 'How long this instance may keep writing without renewing its lease; 0 while it is not the writer',
+    help: 'How long this instance may stay active without renewing its lease; 0 while it is not active',
     registers,
   });
   const lag = new Gauge({
@@ -49,36 +50,50 @@ export function createInstanceMetrics(registry: Registry): InstanceMetrics {
     help: 'How far the clock of this machine is ahead of the database clock, at least; negative if behind',
     registers,
   });
-  const followers = new Gauge({
-    name: 'mesh_na_link_followers',
+  const seen = new Gauge({
+    name: 'mesh_na_standbys',
     help: 'How many standbys this instance sees; 0 while it is not active',
     registers,
   });
-  const followerLag = new Gauge({
-    name: 'mesh_na_follower_lag_revisions',
+  const standbyLag = new Gauge({
+    name: 'mesh_na_standby_lag_revisions',
     help: 'How many revisions the state of a standby is behind; NaN while it has none',
     // Not named `instance`: Prometheus adds a label of that name to each sample.
+    labelNames: ['standby'] as const,
+    registers,
+  });
+  const seenBefore = new Gauge({
+    name: 'mesh_na_link_followers',
+    help: 'The name of mesh_na_standbys until the next release',
+    registers,
+  });
+  const lagBefore = new Gauge({
+    name: 'mesh_na_follower_lag_revisions',
+    help: 'The name of mesh_na_standby_lag_revisions until the next release',
     labelNames: ['follower'] as const,
     registers,
   });
   const leaseConfirmations = new Histogram({
     name: 'mesh_na_lease_confirmation_seconds',
-    help: 'Time the database took to confirm that this instance is still the writer; answers from memory wait for it',
+    help: 'Time the database took to confirm that this instance is still active; answers from memory wait for it',
     buckets: STORE_SECONDS,
     registers,
   });
 
   return {
     instanceStatus(instanceStatus, standbys, leaseRemaining) {
-      const own = instanceStatus.isActive() ? 'writer' : 'follower';
-      for (const one of ROLES) role.set({ role: one }, one === own ? 1 : 0);
+      const own = instanceStatus.isActive() ? 'active' : 'standby';
+      for (const [name, before] of Object.entries(ROLES)) {
+        for (const label of [name, before]) role.set({ role: label }, name === own ? 1 : 0);
+      }
       lease.set(leaseRemaining / 1000);
       lag.set(instanceStatus.lag() ?? Number.NaN);
       stale.set(instanceStatus.isVacant() ? 1 : 0);
-      followers.set(standbys.length);
-      followerLag.reset();
-      for (const { id: follower, lag: behind } of standbys) {
-        followerLag.set({ follower }, behind ?? Number.NaN);
+      for (const gauge of [seen, seenBefore]) gauge.set(standbys.length);
+      for (const gauge of [standbyLag, lagBefore]) gauge.reset();
+      for (const { id, lag: behind } of standbys) {
+        standbyLag.set({ standby: id }, behind ?? Number.NaN);
+        lagBefore.set({ follower: id }, behind ?? Number.NaN);
       }
     },
     databaseClock: (aheadMs) => databaseClock.set(aheadMs / 1000),

@@ -33,7 +33,7 @@ type Problem =
   | Pick<Refusal, 'refusal' | 'details'>
   | { readonly message: string; readonly text: string };
 
-interface Waiting {
+interface StandbyRole {
   readonly resolve: (result: unknown) => void;
   readonly reject: (cause: Error) => void;
 }
@@ -56,7 +56,7 @@ export function createPeer<Theirs extends Procedures>(
   ours: Procedures,
   { gathers = false } = {},
 ): Peer<Theirs> {
-  const waiting = new Map<number, Waiting>();
+  const waiting = new Map<number, StandbyRole>();
   let lastId = 0;
   let said: unknown[] = [];
   let returned: unknown[] = [];
@@ -124,7 +124,7 @@ export function createPeer<Theirs extends Procedures>(
     }
   }
 
-  function takeWaiting(id: unknown): Waiting | undefined {
+  function takeWaiting(id: unknown): StandbyRole | undefined {
     const found = waiting.get(id as number);
     waiting.delete(id as number);
     return found;
@@ -151,7 +151,7 @@ export function createPeer<Theirs extends Procedures>(
     call(name, ...given) {
       return new Promise((resolve, reject) => {
         lastId += 1;
-        waiting.set(lastId, { resolve: resolve as Waiting['resolve'], reject });
+        waiting.set(lastId, { resolve: resolve as StandbyRole['resolve'], reject });
         say(lastId, name, given);
       });
     },

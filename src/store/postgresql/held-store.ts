@@ -123,7 +123,7 @@ export function heldStore(
     const row = encodeMeta('totals', next);
     const withShapes = shapesToStore === storedShapes ? null : encodeMeta('shapes', shapes.table);
     try {
-      await change(COMMIT, [lease.epoch, totalsRow, row, withShapes, ...values, lease.holder]);
+      await change(COMMIT, [lease.term, totalsRow, row, withShapes, ...values, lease.holder]);
     } catch (cause) {
       if (cause instanceof ChangedSubject) return false;
       throw cause;
@@ -178,7 +178,7 @@ export function heldStore(
       await writing.inTurn(({ change }) => {
         const kept = latest.filter(({ id }) => !removed.has(id));
         const ids = kept.map(({ id }) => Buffer.from(id));
-        return change(TOUCH, [lease.epoch, ids, kept.map(encodeLiveness), times, lease.holder]);
+        return change(TOUCH, [lease.term, ids, kept.map(encodeLiveness), times, lease.holder]);
       });
     } finally {
       removedMeanwhile.delete(removed);
@@ -203,7 +203,7 @@ export function heldStore(
     const next = { ...totals, nonceRows: totals.nonceRows - rows.length };
     const row = encodeMeta('totals', next);
     await change(FORGET, [
-      lease.epoch,
+      lease.term,
       totalsRow,
       row,
       encodeMeta('forgotten_times', times),
@@ -221,7 +221,7 @@ export function heldStore(
     const slots = rows.map(({ slot }) => slot);
     const values = rows.map(encodeHistory);
     await writing.inTurn(({ change }) =>
-      change(HISTORY, [lease.epoch, lengths, slots, values, lease.holder]),
+      change(HISTORY, [lease.term, lengths, slots, values, lease.holder]),
     );
   }
 

@@ -23,7 +23,7 @@ export interface MoverOptions extends LeaseTableOptions {
 export function acquireMoveLease(options: MoverOptions): Promise<Lease> {
   return acquireLease({
     ...options,
-    candidate: null,
+    standby: null,
     ttl: options.leaseMs,
     connect: () => connectToLease(options.address, options),
     confirmed: () => undefined,
@@ -94,7 +94,7 @@ function heldOn(client: Client, lease: Lease, movedTo: string | null): HeldState
     movedTo,
     async retire(last, successor) {
       await inTransaction(client, async () => {
-        await client.query('select mesh_na.hold_lease($1, $2)', [lease.epoch, lease.holder]);
+        await client.query('select mesh_na.hold_lease($1, $2)', [lease.term, lease.holder]);
         await postgresqlTables(client).write(retirement(last, successor));
       });
     },

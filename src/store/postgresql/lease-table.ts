@@ -28,7 +28,7 @@ export interface LeaseTable {
 
 /** Identifies a holder. The number alone is not enough, because a database that lost changes may assign it twice. */
 export interface Holding {
-  readonly epoch: number;
+  readonly term: number;
   /** The id of the holder. */
   readonly holder: string;
 }
@@ -42,7 +42,7 @@ export interface LeaseClaim {
 }
 
 export interface SeenLease {
-  readonly epoch: number;
+  readonly term: number;
   /** The id of the holder; null if nobody has held the lease yet. */
   readonly holder: string | null;
   readonly link: string | null;
@@ -55,12 +55,12 @@ export interface SeenLease {
   readonly isReleased: boolean;
   /** Whether the lease was released, or has expired by the clock of the database, which may have been set. */
   readonly isOver: boolean;
-  /** Whether a state is being moved into the database, so that no candidate can take the lease. */
+  /** Whether a state is being moved into the database, so that no standby can take the lease. */
   readonly isMoving: boolean;
 }
 
 export interface TakenLease {
-  readonly epoch: number;
+  readonly term: number;
   /** Whether the previous holder released the lease. */
   readonly wasReleased: boolean;
 }
@@ -92,7 +92,7 @@ const TAKE = `
       and ($4::text is null or not ${IS_ARRIVING})
     returning l.epoch, former.released
   )
-  select epoch::float8, released as "wasReleased",
+  select epoch::float8 as term, released as "wasReleased",
     pg_notify('${CHANNEL}', ''), mesh_na.try_room(), mesh_na.commit_durably()
   from taken
 `;
@@ -100,7 +100,7 @@ const TAKE = `
 const NOW = 'extract(epoch from clock_timestamp())::float8 * 1000';
 /** Takes no lock, so that commits of the holder never wait for it. */
 const LOOK = `
-  select epoch::float8, holder, link, holder_name as "holderName", configuration, expires_at::text as until,
+  select epoch::float8 as term, holder, link, holder_name as "holderName", configuration, expires_at::text as until,
     extract(epoch from lasts)::float8 * 1000 as lasts,
     released as "isReleased",
     released or expires_at < clock_timestamp() as "isOver",
@@ -200,7 +200,7 @@ function leaseTable(client: Client, options: LeaseTableOptions): LeaseTable {
       return seen;
     },
     async take({ id, name, configuration, link }, lasts, seen) {
-      const values = [id, name, lasts, configuration, link, seen.epoch, seen.until];
+      const values = [id, name, lasts, configuration, link, seen.term, seen.until];
       const taken = await ask<TakenLease>(TAKE, values).catch((cause) => {
         throw REFUSES_CHANGES.has(cause.code)
           ? new Unstorable(`The database takes no changes (${cause.message})`)
@@ -208,15 +208,15 @@ function leaseTable(client: Client, options: LeaseTableOptions): LeaseTable {
       });
       return taken ?? null;
     },
-    async renew({ epoch, holder }, lasts) {
-      return (await compared(RENEW, [epoch, lasts, holder])) !== undefined;
+    async renew({ term, holder }, lasts) {
+      return (await compared(RENEW, [term, lasts, holder])) !== undefined;
     },
-    async confirm({ epoch, holder }) {
-      const row = await ask<{ lasts: boolean }>(CONFIRM, [epoch, holder], 'confirm');
+    async confirm({ term, holder }) {
+      const row = await ask<{ lasts: boolean }>(CONFIRM, [term, holder], 'confirm');
       return row === undefined ? null : row.lasts;
     },
-    async end({ epoch, holder }, isReleased) {
-      await ask(END, [epoch, isReleased, holder]);
+    async end({ term, holder }, isReleased) {
+      await ask(END, [term, isReleased, holder]);
     },
     async listen(notified) {
       client.on('notification', notified);

@@ -30,12 +30,12 @@ export interface LeaseHolder {
 export type Configuration = Readonly<Record<string, string>>;
 
 /** One of several instances, which waits for its turn while another is the holder. */
-export interface Candidate {
+export interface Standby {
   readonly configuration: Configuration;
   /** Where it accepts calls from other instances while it is the holder; null if it accepts none. */
   readonly link: string | null;
   /** Called after each look at the lease while waiting; null if nobody is the holder. */
-  seen(holder: SeenHolder | null): void;
+  seen(holder: SeenTerm | null): void;
   /** Called if the database prevented an attempt to get the lease. */
   missed(): void;
   /** Called if the lease is available, but the database accepts no changes; once until somebody holds it. */
@@ -47,18 +47,18 @@ export interface Candidate {
 }
 
 /** The holder, as needed to call it from another instance. */
-export interface SeenHolder {
-  readonly epoch: number;
+export interface SeenTerm {
+  readonly term: number;
   /** As `host:port`; null if it accepts no calls. */
   readonly link: string | null;
-  /** Whether a state is being moved into the database, so that no candidate gets a turn. */
+  /** Whether a state is being moved into the database, so that no standby gets a turn. */
   readonly isMoving: boolean;
 }
 
 export interface LeaseOptions {
   readonly holder: LeaseHolder;
   /** Null for a process that fails instead of waiting while another is the holder. */
-  readonly candidate: Candidate | null;
+  readonly standby: Standby | null;
   readonly clock: LeaseClock;
   /** How long the lease lasts without renewal, in milliseconds. */
   readonly ttl: number;
@@ -105,7 +105,7 @@ const AGAIN_MS = 1000;
 const START_MS = 10_000;
 
 interface Acquired {
-  readonly epoch: number;
+  readonly term: number;
   readonly previousOwner: PreviousOwner;
   /** When the lease was requested. */
   readonly sentAt: number;
@@ -113,7 +113,7 @@ interface Acquired {
 
 /**
  * Resolves once this process is the holder. If the holder has died, waits until its lease has expired. While another
- * process renews the lease, a candidate waits for its turn; any other process gets a one-sentence error.
+ * process renews the lease, a standby waits for its turn; any other process gets a one-sentence error.
  */
 export async function acquireLease(options: LeaseOptions): Promise<Lease> {
   let table: LeaseTable | null = null;
@@ -151,7 +151,7 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
   /** Null if another process is the holder. */
   async function tryOnce(current: LeaseTable): Promise<Acquired | null> {
     const seen = await current.look();
-    const isChanged = before?.until !== seen.until || before.epoch !== seen.epoch;
+    const isChanged = before?.until !== seen.until || before.term !== seen.term;
     const isRenewed = before !== undefined && isChanged;
     if (isChanged) unchangedSince = options.clock.elapsed();
     before = seen;
@@ -159,24 +159,24 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
     if (seen.holder === options.holder.id && !seen.isReleased) {
       return adopt(current, options, seen);
     }
-    const isKeptOut = seen.isMoving && options.candidate !== null;
+    const isKeptOut = seen.isMoving && options.standby !== null;
     if (freeIn(seen) <= 0 && !isKeptOut) {
       const acquired = await take(current, options, seen);
-      if (isWaiting) options.candidate?.seen(null);
+      if (isWaiting) options.standby?.seen(null);
       return acquired;
     }
     cannotWrite = false;
-    // The process that moves the state may have died. Its mark remains, and candidates wait until the move is
+    // The process that moves the state may have died. Its mark remains, and standbys wait until the move is
     // continued.
     if (isKeptOut || isRenewed) {
-      assertMayWait(seen, options.candidate);
-      if (!isWaiting) options.candidate?.waiting(seen.holderName);
+      assertMayWait(seen, options.standby);
+      if (!isWaiting) options.standby?.waiting(seen.holderName);
       isWaiting = true;
     }
     if (isWaiting && !isListening) await listen(current);
     if (isWaiting) {
-      const { epoch, link, isMoving } = seen;
-      options.candidate?.seen({ epoch, link, isMoving });
+      const { term, link, isMoving } = seen;
+      options.standby?.seen({ term, link, isMoving });
     }
     return null;
   }
@@ -188,14 +188,14 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
   }
 
   function noteUnstorable({ message }: Unstorable): void {
-    if (!cannotWrite) options.candidate?.cannotWrite(message);
+    if (!cannotWrite) options.standby?.cannotWrite(message);
     cannotWrite = true;
-    options.candidate?.missed();
+    options.standby?.missed();
   }
 
   try {
     for (;;) {
-      if (options.candidate?.signal.aborted === true) throw new Error('The waiting was ended');
+      if (options.standby?.signal.aborted === true) throw new Error('The waiting was ended');
       try {
         table ??= await options.connect();
         wasNotified = false;
@@ -210,7 +210,7 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
         // A waiting process has time: the database may come back, or another server may replace it.
         const isSlow = isTimeout(cause) && options.clock.elapsed() - began < START_MS;
         if (cause instanceof NotWaiting || !(isWaiting || isSlow)) throw cause;
-        if (isWaiting) options.candidate?.missed();
+        if (isWaiting) options.standby?.missed();
         void leave(table);
         table = null;
         isListening = false;
@@ -233,16 +233,16 @@ async function leave(table: LeaseTable | null): Promise<void> {
 
 async function take(
   table: LeaseTable,
-  { holder, candidate, clock, ttl }: LeaseOptions,
+  { holder, standby, clock, ttl }: LeaseOptions,
   seen: SeenLease,
 ): Promise<Acquired | null> {
   const sentAt = clock.elapsed();
-  const configuration = candidate && JSON.stringify(candidate.configuration);
-  const link = candidate?.link ?? null;
+  const configuration = standby && JSON.stringify(standby.configuration);
+  const link = standby?.link ?? null;
   const taken = await table.take({ ...holder, configuration, link }, ttl, seen);
   if (taken === null) return null;
-  const { epoch, wasReleased } = taken;
-  return { epoch, previousOwner: endOf(epoch - 1, wasReleased), sentAt };
+  const { term, wasReleased } = taken;
+  return { term, previousOwner: endOf(term - 1, wasReleased), sentAt };
 }
 
 /**
@@ -252,11 +252,11 @@ async function take(
 async function adopt(
   table: LeaseTable,
   { holder: { id: holder }, clock, ttl }: LeaseOptions,
-  { epoch }: SeenLease,
+  { term }: SeenLease,
 ): Promise<Acquired | null> {
   const sentAt = clock.elapsed();
-  if (!(await table.renew({ epoch, holder }, ttl))) return null;
-  return { epoch, previousOwner: endOf(epoch - 1, false), sentAt };
+  if (!(await table.renew({ term, holder }, ttl))) return null;
+  return { term, previousOwner: endOf(term - 1, false), sentAt };
 }
 
 /** The reason why a process does not wait for its turn. */
@@ -264,9 +264,9 @@ class NotWaiting extends Error {}
 
 function assertMayWait(
   { holderName, until, configuration }: SeenLease,
-  candidate: Candidate | null,
+  standby: Standby | null,
 ): void {
-  if (candidate === null) {
+  if (standby === null) {
     throw new NotWaiting(
       `The database is in use by another process (${holderName}), which has renewed its lease until ${until}; stop that one, or name another database by --store`,
     );
@@ -274,8 +274,8 @@ function assertMayWait(
   // A command that holds the lease for a while serves nobody, and has no settings.
   if (configuration === null) return;
   const held = JSON.parse(configuration) as Configuration;
-  const names = new Set([...Object.keys(candidate.configuration), ...Object.keys(held)]);
-  const different = [...names].filter((name) => candidate.configuration[name] !== held[name]);
+  const names = new Set([...Object.keys(standby.configuration), ...Object.keys(held)]);
+  const different = [...names].filter((name) => standby.configuration[name] !== held[name]);
   if (different.length === 0) return;
   throw new NotWaiting(
     `The instance that writes (${holderName}) has other settings than this one: ${different.join(', ')}; all instances on one database need the same`,
@@ -289,8 +289,8 @@ function endOf(former: number, released: boolean): PreviousOwner {
 
 function keepLease(options: LeaseOptions, first: LeaseTable, acquired: Acquired): Lease {
   const { clock, ttl } = options;
-  const { epoch, previousOwner } = acquired;
-  const holding: Holding = { epoch, holder: options.holder.id };
+  const { term, previousOwner } = acquired;
+  const holding: Holding = { term, holder: options.holder.id };
   const lasts = ttl * (1 - MARGIN);
   let table: LeaseTable | null = first;
   let heldUntil = acquired.sentAt + lasts;

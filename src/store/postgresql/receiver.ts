@@ -120,7 +120,7 @@ function receiverOn(
 
   function whileHeld<T>(work: () => Promise<T>): Promise<T> {
     return inTransaction(client, async () => {
-      await client.query('select mesh_na.hold_lease($1, $2)', [lease.epoch, lease.holder]);
+      await client.query('select mesh_na.hold_lease($1, $2)', [lease.term, lease.holder]);
       return work();
     });
   }

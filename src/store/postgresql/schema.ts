@@ -87,6 +87,7 @@ create table mesh_na.changes (
 
 -- A commit takes a key-share lock on the only row. It does not conflict with renewals, only with a change of holder, which
 -- replaces the row's key.
+-- The table and its column epoch, the number of the term, have the names that earlier versions gave them.
 create table mesh_na.writer_lease (
   epoch bigint primary key,
   holder uuid,
@@ -211,7 +212,7 @@ create function mesh_na.note_changes(
     from mesh_na.writer_lease as l
 $$;
 
--- A follower that is behind the oldest change kept here reads the whole state again.
+-- A standby that is behind the oldest change kept here reads the whole state again.
 create function mesh_na.store_liveness(mine bigint, ids bytea[], contacts bytea[], times bytea)
 returns void language plpgsql as $$
 declare

@@ -2,4 +2,4 @@
 export const SESSION_NAME = 'mesh-na';
 
 /** The session in which an instance follows the state. */
-export const FOLLOWER_SESSION = `${SESSION_NAME} follower`;
+export const STANDBY_SESSION = `${SESSION_NAME} standby`;

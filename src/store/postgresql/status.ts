@@ -26,11 +26,11 @@ interface StatusOfContents {
   readonly rows: { readonly [table: string]: number };
   readonly lease: StatusOfLease;
   /** The standbys, including those that were lost a moment ago. */
-  readonly followers: readonly StatusOfFollower[];
+  readonly standbys: readonly StatusOfStandby[];
 }
 
 export interface StatusOfLease {
-  readonly epoch: number;
+  readonly term: number;
   /** Null if nobody has held the lease yet. */
   readonly holder: string | null;
   readonly expires_at: string | null;
@@ -42,7 +42,7 @@ export interface StatusOfLease {
   readonly remaining_seconds: number | null;
 }
 
-export interface StatusOfFollower {
+export interface StatusOfStandby {
   /** Such as `pid 12 on host`. */
   readonly name: string;
   /** How many revisions its state was behind; null until it has read the state. */
@@ -72,13 +72,13 @@ export interface Safety {
   readonly full_page_writes: string;
   readonly synchronous_commit: string;
   readonly synchronous_standby_names: string;
-  /** The current writer; null if there is none. */
-  readonly writer: string | null;
+  /** The name of the active instance; null if there is none. */
+  readonly active: string | null;
 }
 
 export async function readSafety(address: StoreAddress): Promise<Safety> {
   return onPrimary(address, async (client, place) => {
-    const { rows } = await client.query<Omit<Safety, 'place' | 'writer'>>(`
+    const { rows } = await client.query<Omit<Safety, 'place' | 'active'>>(`
       select current_setting('full_page_writes') as full_page_writes,
         current_setting('synchronous_commit') as synchronous_commit,
         current_setting('synchronous_standby_names') as synchronous_standby_names
@@ -86,7 +86,7 @@ export async function readSafety(address: StoreAddress): Promise<Safety> {
     if (rows[0] === undefined) throw new Error('The database does not show its settings');
     const hasTables = (await readSchemaVersion(client)) === SCHEMA_VERSION;
     const lease = hasTables ? await readLease(client) : null;
-    return { place, writer: lease?.held === true ? lease.holder : null, ...rows[0] };
+    return { place, active: lease?.held === true ? lease.holder : null, ...rows[0] };
   });
 }
 
@@ -106,7 +106,7 @@ async function readStatusOfContents(client: Client): Promise<StatusOfContents> {
     revision,
     rows: await countRows(client),
     lease: await readLease(client),
-    followers: (await readInstances(client, KEPT_SECONDS))
+    standbys: (await readInstances(client, KEPT_SECONDS))
       .filter(({ isActive }) => !isActive)
       .map(({ name, lag, silent }) => ({ name, lag_revisions: lag, silent_seconds: silent })),
   };
@@ -122,7 +122,7 @@ async function countRows(client: Client): Promise<StatusOfContents['rows']> {
 
 async function readLease(client: Client): Promise<StatusOfLease> {
   const { rows } = await client.query<StatusOfLease>(`
-    select epoch::int, holder_name as holder, released, link,
+    select epoch::int as term, holder_name as holder, released, link,
       case when epoch > 0 then to_char(expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') end
         as expires_at,
       not released and expires_at > clock_timestamp() as held,

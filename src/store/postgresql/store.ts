@@ -33,30 +33,30 @@ export interface PostgresqlOptions
 export interface PostgresqlStore extends Store {
   /** What the database guarantees when it acknowledges a commit. */
   readonly durability: Durability;
-  readonly tenure: Tenure;
+  readonly lease: OwnLease;
 }
 
 /** The right to write, as its holder sees it. */
-export type Tenure = Pick<Lease, 'epoch' | 'previousOwner' | 'isHeld' | 'remaining' | 'heldSince'>;
+export type OwnLease = Pick<Lease, 'term' | 'previousOwner' | 'isHeld' | 'remaining' | 'heldSince'>;
 
 /**
- * Throws a one-sentence error if the database cannot be used; nothing is written to it in that case. A candidate may
- * wait here for as long as another instance is the writer.
+ * Throws a one-sentence error if the database cannot be used; nothing is written to it in that case. A standby may
+ * wait here for as long as another instance is active.
  */
 export async function openPostgresqlStore(options: PostgresqlOptions): Promise<PostgresqlStore> {
-  const { address, leaseMs, candidate } = options;
+  const { address, leaseMs, standby } = options;
   const shown = await onConnection(await connectToPrimary(address), async (connection) => {
     await inspect(connection, options);
     return connection.shown;
   });
   const lease = await acquireLease({
     ...options,
-    candidate: candidate && {
-      ...candidate,
+    standby: standby && {
+      ...standby,
       waiting(holder) {
         // If the database is emptied, for example because a move is abandoned, no new network may start in it.
         if (options.network !== null) markInUse(options.dataDir, options.network);
-        candidate.waiting(holder);
+        standby.waiting(holder);
       },
     },
     ttl: leaseMs,
@@ -112,10 +112,10 @@ async function connectWhileOwned(
   }
 }
 
-/** Checks everything that does not depend on who the writer is. */
+/** Checks everything that does not depend on which instance is active. */
 async function inspect({ client, shown }: Connection, options: PostgresqlOptions): Promise<void> {
   await assertSchema(client, shown);
-  if (options.candidate !== null) await assertClock(client, options.now);
+  if (options.standby !== null) await assertClock(client, options.now);
   const meta = await readMetaOf(client);
   const network = await foundedNetwork(client, meta, options.network);
   assertOwnState(meta, { ...options, network });
@@ -147,11 +147,11 @@ async function foundedNetwork(
 }
 
 /** The state must belong to this network, and must exist if the network's keys were in use before. */
-function assertOwnState(meta: MetaRows, { network, dataDir, candidate }: PostgresqlOptions): void {
+function assertOwnState(meta: MetaRows, { network, dataDir, standby }: PostgresqlOptions): void {
   assertNotMoved(meta, 'the database');
   const arrival = metaValue(meta, 'arriving');
-  // A candidate waits for the end of the move.
-  if (candidate === null) assertArrived(arrival !== null, 'the database');
+  // A standby waits for the end of the move.
+  if (standby === null) assertArrived(arrival !== null, 'the database');
   if (network === null) return;
   if (arrival !== null) {
     assertSameNetwork(arrival.network, network, 'the database');
@@ -189,7 +189,7 @@ async function openHeldStore(
   const network = await foundedNetwork(client, meta, options.network);
   await takeOver({ ...options, network }, meta, lease, writing);
   const store = heldStore(options, meta, lease, writing);
-  return { ...store, durability, tenure: lease };
+  return { ...store, durability, lease };
 }
 
 async function isRunning({ address, leaseMs }: PostgresqlOptions, processId: number) {
@@ -205,7 +205,7 @@ async function isRunning({ address, leaseMs }: PostgresqlOptions, processId: num
 async function takeOver(
   options: PostgresqlOptions,
   meta: MetaRows,
-  { epoch, holder }: Lease,
+  { term, holder }: Lease,
   writing: Writing,
 ) {
   assertOwnState(meta, options);
@@ -213,7 +213,7 @@ async function takeOver(
   if (network === null) return;
   if (!meta.has('network')) {
     const row = encodeMeta('network', network);
-    await writing.inTurn(({ change }) => change(PUT_NETWORK, [epoch, row, holder]));
+    await writing.inTurn(({ change }) => change(PUT_NETWORK, [term, row, holder]));
   }
   markInUse(dataDir, network);
 }

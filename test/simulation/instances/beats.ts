@@ -1,7 +1,7 @@
 /**
  * Nodes that send heartbeats, signed or in sessions, through any instance [core-3-4]. A heartbeat does not count if it
  * was forged, if it counted before, if its certificate was revoked before, or if its instant is no later than an
- * earlier one. Every heartbeat that an instance acknowledges reaches the writer.
+ * earlier one. Every heartbeat that an instance acknowledges reaches the active instance.
  */
 import type { Answer } from '../../../src/protocol/contract/answers.ts';
 import type { NodeClaim } from '../../../src/protocol/contract/claims.ts';
@@ -147,7 +147,7 @@ export class Beats {
     }
   }
 
-  /** Called at the end, after the writer has stored what it knows. */
+  /** Called at the end, after the active instance has stored what it knows. */
   assertHolds({ liveness }: MemoryDisk): void {
     for (const { node, answer } of this.#last) {
       insist(
@@ -164,7 +164,7 @@ export class Beats {
       if (node < BEATING.length) continue;
       insist(
         stored === made.at(-1)?.instant,
-        () => `The writer has not heard the last heartbeat of node ${node}`,
+        () => `The active instance has not heard the last heartbeat of node ${node}`,
       );
     }
   }

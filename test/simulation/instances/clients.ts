@@ -251,9 +251,9 @@ function assertOnce(changes: readonly StoredChange[]): void {
 function assertInTurn(changes: readonly StoredChange[]): void {
   for (const { by, facts, under } of changes) {
     insist(
-      by.epoch === under.epoch && by.holder === under.holder,
+      by.term === under.term && by.holder === under.holder,
       () =>
-        `${by.holder}, holder ${by.epoch}, stored ${facts} under ${under.holder}, holder ${under.epoch}`,
+        `${by.holder}, holder ${by.term}, stored ${facts} under ${under.holder}, holder ${under.term}`,
     );
   }
 }

@@ -20,7 +20,7 @@ export interface Change {
 
 export interface StoredChange extends Change {
   /** The lease number and holder when it was stored. */
-  readonly under: Pick<LeaseRow, 'epoch' | 'holder'>;
+  readonly under: Pick<LeaseRow, 'term' | 'holder'>;
 }
 
 /** What an instance has written about itself. */
@@ -31,7 +31,7 @@ export interface SeenRow {
 }
 
 export interface LeaseRow {
-  epoch: number;
+  term: number;
   holder: string | null;
   holderName: string;
   configuration: string | null;
@@ -61,7 +61,7 @@ export class Fenced extends Error {}
 
 export class Database {
   readonly lease: LeaseRow = {
-    epoch: 0,
+    term: 0,
     holder: null,
     holderName: '',
     configuration: null,
@@ -208,8 +208,8 @@ export class Database {
    * Whether the lease has this number and this holder: after the database has lost its last changes, either may belong
    * to another holder.
    */
-  isHeldBy({ epoch, holder }: Holding): boolean {
-    return this.lease.epoch === epoch && this.lease.holder === holder;
+  isHeldBy({ term, holder }: Holding): boolean {
+    return this.lease.term === term && this.lease.holder === holder;
   }
 
   commit(change: Change): number {
@@ -221,9 +221,9 @@ export class Database {
   }
 
   store(change: Change): number {
-    const { epoch, holder } = this.lease;
+    const { term, holder } = this.lease;
     const revision = change.write(this.disk);
-    this.changes.push({ ...change, under: { epoch, holder } });
+    this.changes.push({ ...change, under: { term, holder } });
     // Liveness is stored so often that a standby does not lag by that alone.
     if (revision !== change.after) this.#note();
     return revision;

@@ -16,7 +16,7 @@ export interface ProcessDefect {
   readonly asksNobodyForGenesis?: boolean;
   /** Changes how an edge judges and starts sessions. */
   readonly sessions?: (sessions: HeartbeatSessions) => HeartbeatSessions;
-  /** Changes what the writer reads and writes. */
+  /** Changes what the active instance reads and writes. */
   readonly store?: (store: Store) => Store;
   /** Sends a request again that may have been carried out, whatever it asks for. */
   readonly repeatsAnything?: boolean;

@@ -80,7 +80,7 @@ export class Instance {
     return this.#asked((running) => running.ask(question));
   }
 
-  /** Rejects with a violation if this instance is the writer and shows less than before its turn. */
+  /** Rejects with a violation if this instance is active and shows less than before its turn. */
   read(): Promise<Shown | null> | null {
     return this.#asked((running) => running.read());
   }

@@ -9,7 +9,7 @@ export function leaseTable(database: Database, machine: Machine): LeaseTable {
   return {
     look: () =>
       ask(() => ({
-        epoch: lease.epoch,
+        term: lease.term,
         holder: lease.holder,
         link: lease.link,
         holderName: lease.holderName,
@@ -22,10 +22,10 @@ export function leaseTable(database: Database, machine: Machine): LeaseTable {
       })),
     take: (claim, lasts, seen) =>
       ask(() => {
-        const isSame = lease.epoch === seen.epoch && String(lease.expiresAt) === seen.until;
+        const isSame = lease.term === seen.term && String(lease.expiresAt) === seen.until;
         if (!database.isReleased() && !isSame) return null;
         const wasReleased = lease.released;
-        lease.epoch += 1;
+        lease.term += 1;
         lease.holder = claim.id;
         lease.holderName = claim.name;
         lease.configuration = claim.configuration;
@@ -33,7 +33,7 @@ export function leaseTable(database: Database, machine: Machine): LeaseTable {
         lease.released = false;
         database.extend(lasts);
         database.notify();
-        return { epoch: lease.epoch, wasReleased };
+        return { term: lease.term, wasReleased };
       }),
     renew: (claim, lasts) =>
       ask(() => {

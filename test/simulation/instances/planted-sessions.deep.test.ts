@@ -74,10 +74,10 @@ const DEFECTS: readonly (readonly [string, Defect, RegExp, fc.Arbitrary<History>
         return isBeat ? { ok: true, json: '{}' } : call(name, given);
       },
     },
-    /The writer has not heard|counted twice|counted after/,
+    /The active instance has not heard|counted twice|counted after/,
   ],
   [
-    'a writer that takes the crash of the one before for a stop',
+    'an active instance that takes the crash of the one before for a stop',
     {
       store: (store) => ({
         ...store,
@@ -88,7 +88,7 @@ const DEFECTS: readonly (readonly [string, Defect, RegExp, fc.Arbitrary<History>
     repeatedBeats('kill'),
   ],
   [
-    'a writer that does not store the instants',
+    'an active instance that does not store the instants',
     {
       store: (store) => ({
         ...store,

@@ -30,7 +30,7 @@ const lostHandOvers = fc
   });
 
 /**
- * A machine is paused while another instance takes over. After resuming, a former writer believes until its next
+ * A machine is paused while another instance takes over. After resuming, an instance that was active believes until its next
  * renewal that it still has the lease. Other histories rarely produce this: some runs need more than 500.
  */
 const pausedWriters = fc
@@ -99,7 +99,7 @@ const DEFECTS: readonly (readonly [string, Defect, fc.Arbitrary<History>?])[] = 
     'a holder that is known by its number alone',
     {
       database(database) {
-        database.isHeldBy = ({ epoch }) => database.lease.epoch === epoch;
+        database.isHeldBy = ({ term }) => database.lease.term === term;
       },
     },
     lostHandOvers,
@@ -126,7 +126,7 @@ const DEFECTS: readonly (readonly [string, Defect, fc.Arbitrary<History>?])[] = 
     { countsNoInstances: true },
     replacedKeys,
   ],
-  ['a writer that signs with the key of its folder', { forgetsKeys: true }, replacedKeys],
+  ['an active instance that signs with the key of its folder', { forgetsKeys: true }, replacedKeys],
   [
     'an instance that shows its genesis block without asking',
     { asksNobodyForGenesis: true },

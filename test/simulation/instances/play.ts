@@ -35,7 +35,7 @@ const RECOVERY_MS = 7000;
 const WELL_MS = BEGINS_MS + TROUBLE_MS + LONGEST_FAULT_MS + RECOVERY_MS;
 /** How long a request may take after recovery. */
 const PATIENCE_MS = 500;
-/** How long the writer may take to store the last heartbeats. */
+/** How long the active instance may take to store the last heartbeats. */
 const STORED_MS = 1500;
 
 export function play(history: History, defect: Defect = {}): Promise<void> {

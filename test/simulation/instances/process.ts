@@ -39,7 +39,7 @@ import { keysIn } from '../../../src/server/derived-secret.ts';
 import { createForwardKeys } from '../../../src/server/forward/keys.ts';
 import { createVacancy } from '../../../src/server/forward/vacancy.ts';
 import { followSessionSecret } from '../../../src/server/session-secrets.ts';
-import { seenList } from '../../../src/server/waiting.ts';
+import { seenList } from '../../../src/server/standby.ts';
 import { acquireLease, type Lease } from '../../../src/store/postgresql/lease.ts';
 import type { StatePosition, Unit } from '../../../src/store/store.ts';
 import { type OpenAuthority, open } from '../authority-calls.ts';
@@ -102,7 +102,7 @@ const logger = createLogger({
 });
 /** How often a waiting instance reads the stored state. */
 const FOLLOW_MS = 250;
-/** How often the writer checks whether a key change is due. */
+/** How often the active instance checks whether a key change is due. */
 const KEYS_MS = 1000;
 /** How often each instance writes its row. */
 const ROW_MS = 1000;
@@ -193,14 +193,14 @@ export async function startProcess(
   const acquired = acquireLease({
     // Different at each start.
     holder: { id: holder, name: machine.name },
-    candidate: {
+    standby: {
       configuration: {},
       link: serving.address,
       seen(holder) {
         vacancy.reached();
         if (holder?.link == null || instanceStatus.isActive()) return;
-        const { epoch, link: address } = holder;
-        forwarding.turnTo({ epoch, address, keys: keys.offered() });
+        const { term, link: address } = holder;
+        forwarding.turnTo({ term, address, keys: keys.offered() });
       },
       missed: vacancy.missed,
       cannotWrite: () => undefined,
@@ -219,8 +219,8 @@ export async function startProcess(
     const seen = defect.remembersNothing === true ? null : { position, list };
     before = certificatesOn(copy?.crl ?? null);
     lease = held;
-    const { epoch, previousOwner } = held;
-    const by = { epoch, holder, previousOwner };
+    const { term, previousOwner } = held;
+    const by = { term, holder, previousOwner };
     const { noteHeld: committed, end } = held;
     const remote = remoteStore({ database, machine, by, committed, end });
     const store = defect.store?.(remote) ?? remote;
@@ -238,7 +238,7 @@ export async function startProcess(
     const heldSince = defect.answersUnconfirmed === true ? () => null : held.heldSince;
     const call = onceConfirmed(whileHeld(opened.call, held.isHeld), heldSince, elapsed);
     led = defect.call?.(call) ?? call;
-    noteActive(memory, epoch);
+    noteActive(memory, term);
     forwarding.turnTo('this instance');
     every(KEYS_MS, opened.keepKeys);
     every(FLUSH_INTERVAL, opened.flush);

@@ -1,4 +1,4 @@
-/** What the writer runs in addition to its edges: the authority on its store, and periodic work. */
+/** What the active instance runs in addition to its edges: the authority on its store, and periodic work. */
 
 import type { HostStatus } from '../authority/host-status.ts';
 import { LIST_THREAD_FROM } from '../authority/lists/list-rendering.ts';
@@ -56,7 +56,7 @@ export interface StateContext {
   edgesCaughtUp(): Promise<void>;
 }
 
-export interface WriterOptions extends StateContext {
+export interface ActiveOptions extends StateContext {
   readonly opened: OpenedStore;
   /** The standby state, if there is one. */
   readonly ready: ReadyState | null;
@@ -66,7 +66,7 @@ export interface WriterOptions extends StateContext {
   hostStatus(): HostStatus;
 }
 
-export interface Writer extends Role {
+export interface ActiveRole extends Role {
   /** The authority; it refuses calls while another process might have replaced it. */
   readonly call: Call;
   /** Begins the periodic work; resolves when the first trust cycle has ended. */
@@ -93,15 +93,15 @@ const POSTURE_MS = 15_000;
  * If the start is refused, the state is released to other instances. If an instance that has waited finds an older state,
  * it keeps the lease and refuses every call: another one, which may not have seen the newer state, would serve the older.
  */
-export async function openWriter(options: WriterOptions): Promise<Writer> {
+export async function becomeActive(options: ActiveOptions): Promise<ActiveRole> {
   const { opened, runtime, metrics, logger } = options;
   for (const note of opened.notes) logger.write('INFO', 'store', note);
   const store = measured(opened.store, { elapsed: runtime.elapsed, stored: metrics.stored });
   try {
-    return writerOn(options, await openState(options, store));
+    return activeOn(options, await openState(options, store));
   } catch (cause) {
     if (!keepsLease(cause, options)) throw cause;
-    return refusingWriter(store, cause, logger);
+    return refusingRole(store, cause, logger);
   }
 }
 
@@ -112,7 +112,7 @@ interface OpenState {
 }
 
 /** Rejects with `OlderState` if the state was rolled back. */
-async function openState(options: WriterOptions, timed: Store): Promise<OpenState> {
+async function openState(options: ActiveOptions, timed: Store): Promise<OpenState> {
   const { config, signer, runtime, ready } = options;
   let heads: OpenedHeads | null = null;
   let authority: OpenAuthority | null = null;
@@ -141,12 +141,12 @@ async function openState(options: WriterOptions, timed: Store): Promise<OpenStat
   }
 }
 
-function keepsLease(cause: unknown, { seen }: WriterOptions): cause is OlderState {
+function keepsLease(cause: unknown, { seen }: ActiveOptions): cause is OlderState {
   return cause instanceof OlderState && seen !== null;
 }
 
 /** Leaves the state unchanged. */
-function refusingWriter(store: Store, { message: reason }: OlderState, logger: Logger): Writer {
+function refusingRole(store: Store, { message: reason }: OlderState, logger: Logger): ActiveRole {
   logger.write('CRITICAL', 'store', reason);
   const refused: Answer = { ok: false, refusal: 'restore_pending', details: { reason } };
   return {
@@ -158,9 +158,9 @@ function refusingWriter(store: Store, { message: reason }: OlderState, logger: L
   };
 }
 
-function writerOn(options: WriterOptions, { authority, keeper }: OpenState): Writer {
+function activeOn(options: ActiveOptions, { authority, keeper }: OpenState): ActiveRole {
   const { config, opened, runtime, logger, fatal } = options;
-  const { store, tenure } = opened;
+  const { store, lease } = opened;
   if (runtime.now() < authority.recordedUntil) {
     const text = `The clock is before ${formatInstant(authority.recordedUntil)}, which is recorded in the state, in the genesis block or in a head file: it is behind, or was ahead`;
     logger.write('WARNING', 'clock', text);
@@ -170,7 +170,7 @@ function writerOn(options: WriterOptions, { authority, keeper }: OpenState): Wri
   let webhooks: Webhooks | null = null;
   let renewLists = (): void => undefined;
   return {
-    call: tenure === null ? authority.call : whileHeld(authority.call, tenure.isHeld),
+    call: lease === null ? authority.call : whileHeld(authority.call, lease.isHeld),
     clockSet(byMs) {
       authority.clockSet(byMs);
       renewLists();
@@ -223,7 +223,7 @@ function writerOn(options: WriterOptions, { authority, keeper }: OpenState): Wri
 /** The standby state if it matches the store; null if the state must be read. */
 async function readyFor(
   store: Store,
-  { ready, logger }: Pick<WriterOptions, 'ready' | 'logger'>,
+  { ready, logger }: Pick<ActiveOptions, 'ready' | 'logger'>,
 ): Promise<ReadyState | null> {
   if (ready === null) return null;
   const { revision, auditHead } = await store.position();
@@ -236,7 +236,7 @@ async function readyFor(
 
 /** Null without a schedule. */
 function backupsOf(
-  { config, runtime, logger, metrics }: WriterOptions,
+  { config, runtime, logger, metrics }: ActiveOptions,
   abort: AbortSignal,
 ): BackupSchedule | null {
   const { backups: settings, dataDir, database, genesis, publicKey, keyId } = config;
@@ -269,7 +269,7 @@ function backupsOf(
 }
 
 function authorityOptions(
-  { config, logger, metrics, fatal, hostStatus, seen, ...context }: WriterOptions,
+  { config, logger, metrics, fatal, hostStatus, seen, ...context }: ActiveOptions,
   store: Store,
 ): AuthorityOptions {
   return {
@@ -290,7 +290,7 @@ function authorityOptions(
   };
 }
 
-/** The options for the state in memory, both for the writer and for an instance that waits for its turn. */
+/** The options for the state in memory, both for the active instance and for an instance that waits for its turn. */
 export function stateOptions({
   config,
   signer,

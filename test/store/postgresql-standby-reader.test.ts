@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
-import { openPostgresqlFollower } from '../../src/store/postgresql/follower.ts';
+import { openStandbyReader } from '../../src/store/postgresql/standby-reader.ts';
 import { openPostgresqlStore } from '../../src/store/postgresql/store.ts';
 import type {
-  StateFollower,
+  StandbyReader,
   Store,
   StoreChanges,
   StoredLiveness,
@@ -27,24 +27,24 @@ test('reading once and then following, in any steps, gives the same as reading e
   for (let seed = 1; seed <= 6; seed += 1) {
     const url = await migratedDatabase(cluster);
     const store = await openPostgresqlStore(storeOptions(url));
-    const follower = followerOf(url);
+    const reader = readerOf(url);
     const copy = copyOfState();
     const random = numbersFrom(seed);
     const write = writerOn(store, random);
     await write(random(30));
-    copy.apply(await read(await follower.load()));
+    copy.apply(await read(await reader.load()));
     for (let step = 0; step < 12; step += 1) {
       await write(random(20));
-      const changes = await follower.changes(random(2) === 0);
+      const changes = await reader.changes(random(2) === 0);
       assert.ok(changes !== null, `seed ${seed}, step ${step}`);
       copy.apply(await read(changes));
-      assert.equal(follower.seenRevision(), changes.revision);
+      assert.equal(reader.seenRevision(), changes.revision);
     }
-    const last = await follower.changes(true);
+    const last = await reader.changes(true);
     assert.ok(last !== null);
     copy.apply(await read(last));
     assert.deepEqual(copy.state(), await stateOf(store, copy), `seed ${seed}`);
-    await follower.close();
+    await reader.close();
     await store.close();
   }
 });
@@ -52,32 +52,32 @@ test('reading once and then following, in any steps, gives the same as reading e
 test('only changes are read, and nothing if there are none', async () => {
   const url = await migratedDatabase(cluster);
   const store = await openPostgresqlStore(storeOptions(url));
-  const follower = followerOf(url);
+  const reader = readerOf(url);
   await store.commit(unitOf('a', 1));
   await store.touchMany([contact('a', 1), contact('b', 2)], []);
-  await read(await follower.load());
+  await read(await reader.load());
   await store.commit(unitOf('b', 1));
   await store.touchMany([contact('b', 3)], [[1, 2]]);
-  const changed = await readChanges(follower);
+  const changed = await readChanges(reader);
   assert.deepEqual(changed?.ids, ['b']);
   assert.deepEqual(changed?.liveness, [contact('b', 3)]);
   assert.deepEqual(changed?.events, ['event 2']);
   assert.deepEqual(changed?.digests, ['n 2']);
-  const nothing = await readChanges(follower);
+  const nothing = await readChanges(reader);
   assert.deepEqual(
     [nothing?.ids, nothing?.liveness, nothing?.events, nothing?.digests],
     [[], [], [], []],
   );
-  await follower.close();
+  await reader.close();
   await store.close();
 });
 
 test('of many changes, authority keys come first', async () => {
   const url = await migratedDatabase(cluster);
   const store = await openPostgresqlStore(storeOptions(url));
-  const follower = followerOf(url);
+  const reader = readerOf(url);
   await store.commit(unitOf('a', 1));
-  await read(await follower.load());
+  await read(await reader.load());
   const { subjects, ...unit } = unitOf('b', 1);
   const many = Array.from({ length: 2500 }, (_, i) =>
     subjects.map((subject) => ({ ...subject, id: `${i}` })),
@@ -88,28 +88,28 @@ test('of many changes, authority keys come first', async () => {
     ...later,
     subjects: keys.map((key) => ({ ...key, kind: 'authority-key' })),
   });
-  const changes = await follower.changes(false);
+  const changes = await reader.changes(false);
   assert.ok(changes !== null);
   const [first, ...others] = await allOf(changes.subjects);
   assert.equal(first?.kind, 'authority-key');
   assert.equal(others.length, 2500);
   await changes.end();
-  await follower.close();
+  await reader.close();
   await store.close();
 });
 
 test('another process that continues from the same state is followed', async () => {
   const url = await migratedDatabase(cluster);
   const first = await openPostgresqlStore(storeOptions(url));
-  const follower = followerOf(url);
+  const reader = readerOf(url);
   await first.commit(unitOf('a', 1));
-  await read(await follower.load());
+  await read(await reader.load());
   await first.commit(unitOf('b', 1));
   await first.close();
   const second = await openPostgresqlStore(storeOptions(url));
   await second.commit(unitOf('c', 1));
-  assert.deepEqual((await readChanges(follower))?.ids, ['b', 'c']);
-  await follower.close();
+  assert.deepEqual((await readChanges(reader))?.ids, ['b', 'c']);
+  await reader.close();
   await second.close();
 });
 
@@ -124,17 +124,17 @@ for (const [what, loss] of [
   test(`a database that ${what} is not followed, but read again`, async () => {
     const url = await migratedDatabase(cluster);
     const store = await openPostgresqlStore(storeOptions(url));
-    const follower = followerOf(url);
+    const reader = readerOf(url);
     await store.commit(unitOf('a', 1));
-    await read(await follower.load());
+    await read(await reader.load());
     for (const id of ['b', 'c']) await store.commit(unitOf(id, 1));
     await cluster.query(new URL(url).pathname.slice(1), loss);
-    assert.equal(await follower.changes(true), null);
-    assert.equal(await follower.changes(true), null, 'until it is read again');
-    await read(await follower.load());
+    assert.equal(await reader.changes(true), null);
+    assert.equal(await reader.changes(true), null, 'until it is read again');
+    await read(await reader.load());
     await store.commit(unitOf('d', 1));
-    assert.deepEqual((await readChanges(follower))?.ids, ['d']);
-    await follower.close();
+    assert.deepEqual((await readChanges(reader))?.ids, ['d']);
+    await reader.close();
     await store.close();
   });
 }
@@ -142,39 +142,39 @@ for (const [what, loss] of [
 test('what a database has lost stays known, although another process has continued without it', async () => {
   const url = await migratedDatabase(cluster);
   const name = new URL(url).pathname.slice(1);
-  const follower = followerOf(url);
+  const reader = readerOf(url);
   await committed(url, 'a');
   await cluster.query('postgres', `create database ${name}_before template ${name}`);
   await committed(url, 'b');
-  await read(await follower.load());
-  const seen = follower.newest();
+  await read(await reader.load());
+  const seen = reader.newest();
   assert.equal(seen?.revision, 2);
-  await follower.leave();
+  await reader.leave();
   await cluster.query('postgres', `drop database ${name}`);
   await cluster.query('postgres', `alter database ${name}_before rename to ${name}`);
   await committed(url, 'c', 'd');
-  await read(await follower.load());
-  assert.deepEqual(follower.newest(), seen);
+  await read(await reader.load());
+  assert.deepEqual(reader.newest(), seen);
   await committed(url, 'e');
-  await readChanges(follower);
-  assert.deepEqual(follower.newest(), seen);
-  await follower.close();
+  await readChanges(reader);
+  assert.deepEqual(reader.newest(), seen);
+  await reader.close();
 });
 
 test('a lost connection is opened again, and all contacts are read again', async () => {
   const url = await migratedDatabase(cluster);
   const store = await openPostgresqlStore(storeOptions(url));
-  const follower = followerOf(url);
+  const reader = readerOf(url);
   await store.commit(unitOf('a', 1));
   await store.touchMany([contact('a', 1)], []);
-  await read(await follower.load());
+  await read(await reader.load());
   await store.commit(unitOf('b', 1));
-  await cluster.query(new URL(url).pathname.slice(1), END_FOLLOWER);
-  await assert.rejects(follower.changes(true));
-  const changed = await readChanges(follower);
+  await cluster.query(new URL(url).pathname.slice(1), END_READER);
+  await assert.rejects(reader.changes(true));
+  const changed = await readChanges(reader);
   assert.deepEqual(changed?.ids, ['b']);
   assert.deepEqual(changed?.liveness, [contact('a', 1)]);
-  await follower.close();
+  await reader.close();
   await store.close();
 });
 
@@ -182,25 +182,25 @@ test('a silent connection is abandoned without waiting for it, and what was read
   const url = await migratedDatabase(cluster);
   await using proxy = await cuttableProxy(`127.0.0.1:${cluster.port}`);
   const store = await openPostgresqlStore(storeOptions(url));
-  const follower = followerOf(url.replace(/@[^/]+/, `@${proxy.address}`));
+  const reader = readerOf(url.replace(/@[^/]+/, `@${proxy.address}`));
   await store.commit(unitOf('a', 1));
-  await read(await follower.load());
+  await read(await reader.load());
   await store.commit(unitOf('b', 1));
   proxy.cut('both');
-  const unanswered = assert.rejects(follower.changes(false));
-  await follower.leave();
+  const unanswered = assert.rejects(reader.changes(false));
+  await reader.leave();
   await unanswered;
-  assert.deepEqual((await readChanges(follower))?.ids, ['b']);
-  await follower.close();
+  assert.deepEqual((await readChanges(reader))?.ids, ['b']);
+  await reader.close();
   await store.close();
 });
 
 /** Has the same effect as a broken connection. */
-const END_FOLLOWER = `select pg_terminate_backend(pid) from pg_stat_activity
-  where application_name like 'mesh-na follower%' and datname = current_database()`;
+const END_READER = `select pg_terminate_backend(pid) from pg_stat_activity
+  where application_name like 'mesh-na standby%' and datname = current_database()`;
 
-function followerOf(url: string): StateFollower {
-  return openPostgresqlFollower({
+function readerOf(url: string): StandbyReader {
+  return openStandbyReader({
     address: parseStoreAddress(url, {}),
     network: null,
     leaseMs: 5000,
@@ -224,7 +224,7 @@ function sealedEvent(number: number) {
   });
 }
 
-/** Commits these subjects as another writer. */
+/** Commits these subjects as another process. */
 async function committed(url: string, ...ids: readonly string[]): Promise<void> {
   const store = await openPostgresqlStore(storeOptions(url));
   for (const id of ids) await store.commit(unitOf(id, 1));
@@ -267,8 +267,8 @@ async function read(reading: StoreReading) {
   return all;
 }
 
-async function readChanges(follower: StateFollower) {
-  const changes = await follower.changes(true);
+async function readChanges(reader: StandbyReader) {
+  const changes = await reader.changes(true);
   if (changes === null) return null;
   const { subjects, liveness, nonces, recentAudit } = await read(changes);
   return {

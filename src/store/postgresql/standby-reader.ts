@@ -16,7 +16,7 @@ import {
 } from '../network-identity.ts';
 import type { Shapes } from '../shapes.ts';
 import type {
-  StateFollower,
+  StandbyReader,
   StatePosition,
   StoreChanges,
   StoredLiveness,
@@ -37,14 +37,14 @@ import {
   HOLDER,
 } from './flushes.ts';
 import { assertSchema } from './schema.ts';
-import { FOLLOWER_SESSION } from './session-name.ts';
+import { STANDBY_SESSION } from './session-name.ts';
 import { beginReading, postgresqlTables, readRows } from './tables.ts';
 import { readingProblem } from './unreadable.ts';
 
-export interface FollowerOptions {
+export interface StandbyReaderOptions {
   readonly address: StoreAddress;
   readonly network: NetworkIdentity | null;
-  /** How long the writer's lease lasts, in milliseconds. */
+  /** How long the active instance's lease lasts, in milliseconds. */
   readonly leaseMs: number;
 }
 
@@ -58,7 +58,7 @@ const STATEMENT_LEASES = 4;
 /** Rows fetched per round trip. */
 const FETCH_ROWS = 2000;
 
-export function openPostgresqlFollower(options: FollowerOptions): StateFollower {
+export function openStandbyReader(options: StandbyReaderOptions): StandbyReader {
   let client: Client | null = null;
   let position: Position | null = null;
   let seen = 0;
@@ -76,7 +76,7 @@ export function openPostgresqlFollower(options: FollowerOptions): StateFollower 
     const connection = await connectToPrimary(options.address, {
       timeout: STATEMENT_LEASES * options.leaseMs,
       connectMs: options.leaseMs / 3,
-      name: FOLLOWER_SESSION,
+      name: STANDBY_SESSION,
     });
     client = connection.client;
     await assertSchema(client, connection.shown);

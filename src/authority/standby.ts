@@ -1,15 +1,15 @@
 /**
- * Keeps the state of a waiting instance in memory, up to date while another instance writes it. A state that can no
+ * Keeps the state of a standby in memory, up to date while another instance writes it. A state that can no
  * longer be followed is dropped and read again.
  */
 import type { Runtime } from '../base/runtime.ts';
 import { createPauses } from '../base/work.ts';
-import type { PreviousOwner, StateFollower } from '../store/store.ts';
+import type { PreviousOwner, StandbyReader } from '../store/store.ts';
 import type { ReadyState } from './open.ts';
 import type { AuthorityState } from './state.ts';
 
-export interface SuccessorOptions {
-  readonly follower: StateFollower;
+export interface StandbyOptions {
+  readonly reader: StandbyReader;
   /** Creates an empty state. */
   createState(): AuthorityState;
   /** How long `take` waits for a pending read, in milliseconds, before it closes the connection and reads again. */
@@ -25,7 +25,7 @@ export interface SuccessorOptions {
   looked(): void;
 }
 
-export type Successor = ReturnType<typeof createSuccessor>;
+export type Standby = ReturnType<typeof createStandby>;
 
 /** How often to check for changes. */
 const FOLLOW_MS = 250;
@@ -36,8 +36,8 @@ const LIVENESS_PART = 20;
 /** How long to wait before trying again to read a state. */
 const AGAIN_MS = 5000;
 
-export function createSuccessor(options: SuccessorOptions) {
-  const { follower, elapsed } = options;
+export function createStandby(options: StandbyOptions) {
+  const { reader, elapsed } = options;
   let state: AuthorityState | null = null;
   let facts: Omit<ReadyState['facts'], 'previousOwner'> | null = null;
   let revision = 0;
@@ -71,7 +71,7 @@ export function createSuccessor(options: SuccessorOptions) {
   }
 
   async function readAll(): Promise<void> {
-    const stored = await follower.load();
+    const stored = await reader.load();
     const fresh = options.createState();
     await fresh.read(stored);
     await stored.end();
@@ -84,7 +84,7 @@ export function createSuccessor(options: SuccessorOptions) {
   /** Returns false if the state had to be dropped. */
   async function catchUp(withLiveness: boolean): Promise<boolean> {
     const began = elapsed();
-    const changes = await follower.changes(withLiveness);
+    const changes = await reader.changes(withLiveness);
     if (changes === null) {
       await drop();
       return false;
@@ -137,7 +137,7 @@ export function createSuccessor(options: SuccessorOptions) {
    */
   async function unlessSilent<T>(reading: Promise<T>): Promise<T> {
     const cancel = options.after(options.patience, () => {
-      if (!isApplying) void follower.leave();
+      if (!isApplying) void reader.leave();
     });
     try {
       return await reading;
@@ -159,12 +159,12 @@ export function createSuccessor(options: SuccessorOptions) {
   return {
     /** How many revisions the state is behind the last known revision of the store; null if there is no state. */
     lag: (): number | null =>
-      state === null ? null : Math.max(0, follower.seenRevision() - revision),
+      state === null ? null : Math.max(0, reader.seenRevision() - revision),
     /** The position of the newest state ever read; null before the first one. */
-    newest: follower.newest,
+    newest: reader.newest,
     /**
-     * Returns the state as of the newest revision, or null if there is none. Call once, when this process has become the
-     * writer; nothing is followed afterward.
+     * Returns the state as of the newest revision, or null if there is none. Call once, when this process has become
+     * active; nothing is followed afterward.
      */
     async take(previousOwner: PreviousOwner): Promise<ReadyState | null> {
       await unlessSilent(end());
@@ -174,7 +174,7 @@ export function createSuccessor(options: SuccessorOptions) {
         await drop();
         return null;
       } finally {
-        await follower.close();
+        await reader.close();
       }
       if (state === null || facts === null) return null;
       const ready = { state, revision, facts: { ...facts, previousOwner } };
@@ -184,7 +184,7 @@ export function createSuccessor(options: SuccessorOptions) {
     /** Stops following and drops the state. */
     async close(): Promise<void> {
       isOver = true;
-      await follower.close();
+      await reader.close();
       await end();
       await drop();
     },

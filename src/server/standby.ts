@@ -2,32 +2,32 @@
 
 import { formerKeys, genesisInForce, type KeyChain } from '../authority/authority-keys.ts';
 import type { SeenList, SeenState } from '../authority/open.ts';
+import { createStandby, type Standby } from '../authority/standby.ts';
 import { type AuthorityState, createAuthorityState } from '../authority/state.ts';
-import { createSuccessor, type Successor } from '../authority/successor.ts';
 import { problemText } from '../base/log/problem.ts';
 import type { PublishedDocument } from '../protocol/contract/documents.ts';
 import { lastRevokedIn, sequenceIn } from '../protocol/contract/revision-ends.ts';
 import { networkOf } from '../store/network-identity.ts';
-import { followDatabase } from '../store/open.ts';
+import { standbyReader } from '../store/open.ts';
 import { leaseClock } from '../store/postgresql/lease-clock.ts';
+import { type StateContext, stateOptions } from './active.ts';
 import { settleIdentityFiles } from './identity-files.ts';
 import type { StandbyState } from './instances.ts';
 import { type Role, STARTING } from './role.ts';
-import { type StateContext, stateOptions } from './writer.ts';
 
-export interface Waiting extends Role {
+export interface StandbyRole extends Role {
   /** Hands over the standby state, once, when this instance's turn begins; null if the state must be read. */
-  readonly take: Successor['take'];
+  readonly take: Standby['take'];
   /** What this instance knows about the state so far. */
   seen(): SeenState;
 }
 
 /** `lastList` is the revocation list that this instance has passed on last; undefined if it has passed on none. */
-export function waitForTurn(
+export function standBy(
   context: StateContext,
   looked: (state: StandbyState) => void,
   lastList: () => PublishedDocument | undefined,
-): Waiting {
+): StandbyRole {
   const successor = keepReady(context, looked);
   const end = async () => successor?.close();
   return {
@@ -46,13 +46,13 @@ export function seenList(list: PublishedDocument | undefined): SeenList {
 }
 
 /** Null if no other instance can become active. */
-function keepReady(context: StateContext, looked: (state: StandbyState) => void): Successor | null {
+function keepReady(context: StateContext, looked: (state: StandbyState) => void): Standby | null {
   const { config, runtime, logger } = context;
   if (config.database === null) return null;
   let standby: AuthorityState | null = null;
   const settleKeys = keysSettler(context);
-  const successor = createSuccessor({
-    follower: followDatabase(config.database, networkOf(config.genesis)),
+  const successor = createStandby({
+    reader: standbyReader(config.database, networkOf(config.genesis)),
     createState() {
       standby = createAuthorityState(stateOptions(context));
       return standby;
@@ -77,7 +77,7 @@ function keepReady(context: StateContext, looked: (state: StandbyState) => void)
   return successor;
 }
 
-/** Each instance has files of its own for the genesis block and the keys, which follow what the writer decides. */
+/** Each instance has files of its own for the genesis block and the keys, which follow what the active instance decides. */
 function keysSettler({ config, logger }: StateContext): (chain: KeyChain) => void {
   let settled: KeyChain | null = null;
   return (chain) => {
