@@ -575,7 +575,7 @@ accepts(
     variable('MESH_LOG_LEVEL', ''),
     variable('HOST', '::1'),
   ),
-  ({ port, logLevel, host }) => assert.deepEqual([port, logLevel, host], [1234, 'INFO', '::1']),
+  ({ port, log, edge }) => assert.deepEqual([port, log.level, edge.host], [1234, 'INFO', '::1']),
 );
 
 accepts(
@@ -816,7 +816,7 @@ suite('the configuration file', () => {
       ),
     ),
     (config) => {
-      assert.deepEqual([config.port, config.threads, config.logLevel], [1, 3, 'ERROR']);
+      assert.deepEqual([config.port, config.threads, config.log.level], [1, 3, 'ERROR']);
       assert.deepEqual(config.backups, {
         folder: '/tmp',
         every: 21_600_000,
@@ -824,11 +824,14 @@ suite('the configuration file', () => {
         recipients: [],
       });
       assert.deepEqual(config.webhooks.urls.map(String), ['http://127.0.0.1:1/']);
-      const { ADMIN, JOIN, VERIFY } = config.rateLimits;
+      const { ADMIN, JOIN, VERIFY } = config.edge.rateLimits;
       assert.deepEqual([ADMIN, JOIN], [null, { count: 7, windowSeconds: 8 }]);
       assert.deepEqual(VERIFY, { count: 60, windowSeconds: 60 });
-      assert.deepEqual([config.renewalGrace, config.createdStatus], [null, 201]);
-      assert.deepEqual(config.corsOrigins, ['https://app.example']);
+      assert.deepEqual(
+        [config.authority.settings.renewalGrace, config.edge.createdStatus],
+        [null, 201],
+      );
+      assert.deepEqual(config.edge.corsOrigins, ['https://app.example']);
     },
   );
 

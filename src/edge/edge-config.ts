@@ -1,6 +1,6 @@
 /** The configuration of an edge as plain values, and what routes read of it on the edge's own thread. */
 
-import type { LogFormat, LogLevel } from '../base/log/logger.ts';
+import type { LogSettings } from '../base/log/logger.ts';
 import type { TlsFiles } from '../base/tls/pair.ts';
 import type { CommandReference } from '../pages/reference/command-reference.ts';
 import type { ReadContext } from '../protocol/api/members.ts';
@@ -29,10 +29,6 @@ export interface Instance {
 /** The settings of the service that edges use as they are. Durations are in milliseconds. */
 export interface EdgeOptions {
   readonly host: string;
-  /** Null for plain HTTP. */
-  readonly tls: TlsFiles | null;
-  /** The genesis block in the configuration; only what a succession never changes may be read from it. */
-  readonly genesis: GenesisBlock;
   readonly publicUrl: string | null;
   readonly proxyHops: number;
   /** Null if pages of other origins may not use the API. */
@@ -44,16 +40,19 @@ export interface EdgeOptions {
   readonly createdStatus: 200 | 201;
   readonly rolePrefixes: readonly string[] | null;
   readonly acceptSignatureV1: boolean;
-  readonly clockTolerance: number;
   /** How long a heartbeat session lasts; null if there are none. */
   readonly heartbeatSession: number | null;
   readonly rateLimits: RateLimitSettings;
-  readonly logLevel: LogLevel;
-  readonly logFormat: LogFormat;
 }
 
 export interface EdgeConfig extends EdgeOptions {
   readonly instance: Instance;
+  /** Null for plain HTTP. */
+  readonly tls: TlsFiles | null;
+  /** The genesis block in the configuration; only what a succession never changes may be read from it. */
+  readonly genesis: GenesisBlock;
+  readonly log: LogSettings;
+  readonly clockTolerance: number;
   /** How long a request is held while no instance is active, in milliseconds. */
   readonly holdMs: number;
   /** The most connections that one edge holds open. */

@@ -11,7 +11,6 @@ import {
   type SeenState,
 } from '../authority/open.ts';
 import type { StateOptions } from '../authority/state.ts';
-import { SHA256 } from '../base/crypto/digest.ts';
 import type { JsonObject } from '../base/json/value.ts';
 import { jsonText } from '../base/json/write.ts';
 import type { Logger } from '../base/log/logger.ts';
@@ -24,7 +23,6 @@ import { type BackupSchedule, createBackupSchedule } from '../maintenance/backup
 import type { Answer } from '../protocol/contract/answers.ts';
 import { type Call, whileHeld } from '../protocol/contract/calls.ts';
 import type { DocumentPublisher } from '../protocol/contract/publications.ts';
-import { namedFirstPolicy } from '../protocol/records/first-policy.ts';
 import { instantOf } from '../protocol/records/record.ts';
 import { isSignerUnavailable } from '../protocol/refusals.ts';
 import { measured } from '../store/measured.ts';
@@ -93,7 +91,7 @@ const POSTURE_MS = 15_000;
  * If the start is refused, the state is released to other instances. If an instance that has waited finds an older state,
  * it keeps the lease and refuses every call: another one, which may not have seen the newer state, would serve the older.
  */
-export async function becomeActive(options: ActiveOptions): Promise<ActiveRole> {
+export async function openActive(options: ActiveOptions): Promise<ActiveRole> {
   const { opened, runtime, metrics, logger } = options;
   for (const note of opened.notes) logger.write('INFO', 'store', note);
   const store = measured(opened.store, { elapsed: runtime.elapsed, stored: metrics.stored });
@@ -159,8 +157,8 @@ function refusingRole(store: Store, { message: reason }: OlderState, logger: Log
 }
 
 function activeOn(options: ActiveOptions, { authority, keeper }: OpenState): ActiveRole {
-  const { config, opened, runtime, logger, fatal } = options;
-  const { store, lease } = opened;
+  const { config, runtime, logger } = options;
+  const { lease } = options.opened;
   if (runtime.now() < authority.recordedUntil) {
     const text = `The clock is before ${formatInstant(authority.recordedUntil)}, which is recorded in the state, in the genesis block or in a head file: it is behind, or was ahead`;
     logger.write('WARNING', 'clock', text);
@@ -178,27 +176,7 @@ function activeOn(options: ActiveOptions, { authority, keeper }: OpenState): Act
     seal: authority.seal,
     async begin(background) {
       renewLists = () => void background.attempt('list_renewal');
-      background.start('liveness_flush', config.livenessFlush, authority.flush);
-      background.start('list_renewal', LIST_RENEWAL_MS, authority.renewLists);
-      background.start('authority_keys', KEYS_MS, authority.keepKeys);
-      background.start('retention', SWEEP_MS, authority.sweep);
-      background.start('ownership_check', OWNERSHIP_CHECK_MS, () => {
-        if (store.isOwner()) return;
-        const problem = store.health() ?? 'Another process has taken over the state';
-        fatal('ownership', new Error(problem));
-      });
-      if (keeper !== null) {
-        background.start('head', HEAD_MS, () =>
-          keeper.keep().catch((cause) => {
-            // Until the head can be signed again, it lags behind, as after a crash.
-            if (!isSignerUnavailable(cause)) fatal('head file', cause);
-          }),
-        );
-      }
-      background.start('posture', POSTURE_MS, authority.judgePosture);
-      background.start('trust_cycle', config.trustCycle, async () => {
-        await authority.call('runTrustCycle', null);
-      });
+      startJobs(background, options, { authority, keeper });
       if (config.trustCycle !== null) await background.attempt('trust_cycle');
       webhooks = await openWebhooks(config.webhooks, { ...options, call: authority.call });
       if (config.webhooks.urls.length > 0) {
@@ -218,6 +196,35 @@ function activeOn(options: ActiveOptions, { authority, keeper }: OpenState): Act
     },
     abandon: authority.abandon,
   };
+}
+
+/** The periodic work that every active instance does. */
+function startJobs(
+  background: Background,
+  { config, opened: { store }, fatal }: ActiveOptions,
+  { authority, keeper }: OpenState,
+): void {
+  background.start('liveness_flush', config.authority.flushInterval, authority.flush);
+  background.start('list_renewal', LIST_RENEWAL_MS, authority.renewLists);
+  background.start('authority_keys', KEYS_MS, authority.keepKeys);
+  background.start('retention', SWEEP_MS, authority.sweep);
+  background.start('ownership_check', OWNERSHIP_CHECK_MS, () => {
+    if (store.isOwner()) return;
+    const problem = store.health() ?? 'Another process has taken over the state';
+    fatal('ownership', new Error(problem));
+  });
+  if (keeper !== null) {
+    background.start('head', HEAD_MS, () =>
+      keeper.keep().catch((cause) => {
+        // Until the head can be signed again, it lags behind, as after a crash.
+        if (!isSignerUnavailable(cause)) fatal('head file', cause);
+      }),
+    );
+  }
+  background.start('posture', POSTURE_MS, authority.judgePosture);
+  background.start('trust_cycle', config.trustCycle, async () => {
+    await authority.call('runTrustCycle', null);
+  });
 }
 
 /** The standby state if it matches the store; null if the state must be read. */
@@ -274,7 +281,7 @@ function authorityOptions(
 ): AuthorityOptions {
   return {
     ...stateOptions({ config, logger, fatal, ...context }),
-    retention: config.retention,
+    retention: config.authority.retention,
     store,
     seen,
     hostStatus,
@@ -302,20 +309,8 @@ export function stateOptions({
   edgesCaughtUp,
 }: StateContext): StateOptions {
   return {
-    settings: {
-      networkName: config.genesis.network_name,
-      networkVersion: config.genesis.network_version,
-      activeWindow: config.activeNodeWindow,
-      renewalGrace: config.renewalGrace,
-      refuseForeignIssuers: config.refuseForeignIssuers,
-      commitWithinAgreement: config.commitWithinAgreement,
-      singleRefusals: config.singleRefusals,
-      genesis: config.genesis,
-      firstPolicy: namedFirstPolicy(config.genesis, SHA256),
-    },
+    ...config.authority,
     operators: new Map(config.operators.map((operator) => [operator.keyId, operator])),
-    clockTolerance: config.clockTolerance,
-    flushInterval: config.livenessFlush,
     signer,
     runtime,
     publisher,

@@ -38,7 +38,6 @@ export interface BootOptions {
 export type Base = ReturnType<typeof createBase>;
 
 export function createBase(config: Config, options: BootOptions) {
-  const { logLevel: level, logFormat: format } = config;
   const place: { role: Role } = { role: STARTING };
   const silencers: (() => void | Promise<void>)[] = [() => place.role.seal()];
   const metrics = createAuthorityMetrics(options.version, options.droppedLogLines);
@@ -55,8 +54,7 @@ export function createBase(config: Config, options: BootOptions) {
   });
   const runtime = withClocks(options.runtime, time, clock.timeAt);
   const logger = createLogger({
-    level,
-    format,
+    ...config.log,
     destination: options.destination,
     now: runtime.now,
   });

@@ -45,11 +45,11 @@ export async function startAuthority(
   try {
     const terms = createTerms(prepared, front);
     const first = await terms.first();
-    const serving = await serve(prepared, terms, first, opened);
-    const taking = first === null ? terms.waitAndTake() : null;
+    const serving = await serve(prepared, terms, opened);
+    const taking = first === null ? terms.standByAndTake() : null;
     await first?.begin(background);
     // A start may last longer than the lease, until its next renewal.
-    await instances.turn.opened?.lease?.heldSince(options.runtime.elapsed());
+    await instances.opening.opened?.lease?.heldSince(options.runtime.elapsed());
     taking?.catch((cause) => {
       if (lifecycle.state === 'serving') fatal('taking over', cause);
     });
@@ -74,7 +74,7 @@ export async function startAuthority(
   }
 }
 
-/** `taking` is the wait for this instance's turn; null if it was active from the start. */
+/** `taking` is the time as a standby; null if it was active from the start. */
 function stopSteps(
   { instances, place, background, fatal, pulse, watchdog, signer }: Prepared,
   { edges, history }: Serving,
@@ -85,7 +85,7 @@ function stopSteps(
     drain: edges.drain,
     cut: edges.cut,
     async flush() {
-      instances.turn.giveUp();
+      instances.opening.giveUp();
       await taking?.catch(() => undefined);
       place.role.endReaders();
       await background.stop();
@@ -110,7 +110,7 @@ async function endFailedStart(prepared: Prepared, edges: Front | null): Promise<
   const { place, instances, pulse, background, threads, watchdog, signer } = prepared;
   place.role.seal();
   place.role.endReaders();
-  instances.turn.giveUp();
+  instances.opening.giveUp();
   await instances.close();
   await edges?.abandon();
   pulse.end();

@@ -35,7 +35,7 @@ export interface FrontOptions {
 export async function openFront(options: FrontOptions): Promise<Front> {
   const { config, instance, commands, host, threads } = options;
   const edgeConfig = edgeConfigOf(config, instance, commands);
-  const port = await freePort(config.host, config.port);
+  const port = await freePort(config.edge.host, config.port);
   if (threads.length === 0) return serveHere(options, edgeConfig, port);
   return { port, ...(await serveOnThreads(threads, host, edgeConfig, port)) };
 }
@@ -45,67 +45,47 @@ function serveHere(
   config: EdgeConfig,
   port: number,
 ): Front {
-  const { call, queue, publisher, limits, viewers, instanceStatus } = host;
+  const { call, queue, publisher, limits, shared } = host;
   const documents = createDocumentCache(publisher.versions);
   publisher.follow(documents.take);
   const edge = serveEdge(config, port, {
     call,
     queue,
     documents,
-    revisionEnds: publisher.revisionEnds,
+    revisionEnds: shared.revisionEnds,
     limits,
-    viewers,
+    viewers: shared.viewers,
     runtime,
     logger,
     // The thread that answers is that of the authority.
     isAuthoritySilent: () => false,
-    instanceStatus,
+    instanceStatus: shared.instanceStatus,
     socketPath: socketIn(host, 0),
     share: host.copied,
     exposition: async (report) => host.exposition([await report()]),
   });
   return {
-    port: edge.port,
-    announce: async () => edge.announce(),
-    drain: edge.drain,
-    cut: async () => edge.cut(),
-    close: async () => edge.close(),
-    abandon: async () => edge.close(),
+    ...edge,
+    abandon: edge.close,
     reports: async () => [await edge.report()],
-    useTls: edge.useTls,
-    useSessionSecret: edge.useSessionSecret,
-    forwardTo: edge.forwardTo,
-    keepCopy: edge.keepCopy,
     settle: () => Promise.resolve(),
-    barrier: edge.barrier,
   };
 }
 
 function edgeConfigOf(config: Config, instance: Instance, commands: CommandReference): EdgeConfig {
+  const { threads, link } = config;
   return {
-    host: config.host,
-    tls: config.tls,
+    ...config.edge,
     instance,
+    tls: config.tls,
     genesis: config.genesis,
-    publicUrl: config.publicUrl,
-    proxyHops: config.proxyHops,
-    corsOrigins: config.corsOrigins,
-    maxRequestBytes: config.maxRequestBytes,
-    maxConnections: connectionsPerThread(config.threads, config.link !== null),
-    holdMs: config.link?.holdMs ?? 0,
-    longestWaitMs: config.longestWaitMs,
-    maxEventReaders: Math.ceil(config.eventReaders / config.threads),
-    maxFeedEntries: config.maxFeedEntries,
-    createdStatus: config.createdStatus,
-    rolePrefixes: config.rolePrefixes,
+    log: config.log,
+    clockTolerance: config.authority.clockTolerance,
+    holdMs: link?.holdMs ?? 0,
+    maxConnections: connectionsPerThread(threads, link !== null),
+    maxEventReaders: Math.ceil(config.eventReaders / threads),
     operatorKeys: config.operators.map(({ keyId, publicKey }) => [keyId, publicKey] as const),
-    acceptSignatureV1: config.acceptSignatureV1,
     naPublicKey: config.publicKey,
-    clockTolerance: config.clockTolerance,
-    heartbeatSession: config.heartbeatSession,
-    rateLimits: config.rateLimits,
-    logLevel: config.logLevel,
-    logFormat: config.logFormat,
     commands,
   };
 }

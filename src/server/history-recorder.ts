@@ -2,7 +2,7 @@
  * Once a minute, reads what this instance has counted since the last time from its metrics, and gives it to the active instance.
  * What the active instance does not take is given again, so that nothing is missing after a change of the active instance.
  */
-import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../base/log/logger.ts';
 import { problemText } from '../base/log/problem.ts';
@@ -27,13 +27,6 @@ export interface HistoryRecorderOptions {
   readonly logger: Logger;
 }
 
-export interface HistoryRecorder {
-  /** Records a minute that has ended; call it about once a second. */
-  check(): Promise<void>;
-  /** Records the minute that has not ended. */
-  finish(): Promise<void>;
-}
-
 const MINUTE_MS = 60_000;
 /** How many parts are kept while no active instance takes them. */
 const MOST_WAITING = 60;
@@ -42,8 +35,8 @@ const PATIENCE_MS = 1000;
 /** How often the delay of the event loop is measured. */
 const LOOP_RESOLUTION_MS = 50;
 
-export function createHistoryRecorder(options: HistoryRecorderOptions): HistoryRecorder {
-  const { source, now, reports, record, logger } = options;
+export function createHistoryRecorder(options: HistoryRecorderOptions) {
+  const { source, now, logger } = options;
   const loop = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS });
   loop.enable();
   let minute = minuteAt(now());
@@ -53,8 +46,8 @@ export function createHistoryRecorder(options: HistoryRecorderOptions): HistoryR
   let giving: Promise<void> | null = null;
 
   async function take(): Promise<HistoryPart> {
-    const measured = await levels();
-    const all = cellsIn(await reports());
+    const measured = await levels(options, loop);
+    const all = cellsIn(await options.reports());
     const cells = all.map((count, i) => count - (counted[i] ?? 0));
     counted = all;
     for (const [name, value] of measured) {
@@ -65,32 +58,9 @@ export function createHistoryRecorder(options: HistoryRecorderOptions): HistoryR
     return { source, number, minute, cells };
   }
 
-  async function levels(): Promise<[SeriesName, number][]> {
-    const answer = await options.counts();
-    const counts = answer.ok ? (JSON.parse(answer.json) as AuthorityCounts) : null;
-    const found: [SeriesName, number | null | undefined][] = [
-      ['active_nodes', counts?.active_nodes],
-      ['silent_nodes', counts?.nodes.silent],
-      ['unhealthy_nodes', counts?.nodes.unwell],
-      ['certificates', counts?.issued_certificates],
-      ['crl_length', counts?.revoked_certificates],
-      ['memory', process.memoryUsage.rss()],
-      ['event_loop_delay', longestDelay()],
-      ['disk_free', options.diskFree()],
-    ];
-    return found.filter((level): level is [SeriesName, number] => Number.isFinite(level[1]));
-  }
-
-  /** In microseconds, beyond the interval between two measurements. */
-  function longestDelay(): number {
-    const longest = loop.max / 1000 - LOOP_RESOLUTION_MS * 1000;
-    loop.reset();
-    return Math.max(0, Math.round(longest));
-  }
-
   async function give(): Promise<void> {
     for (let part = waiting[0]; part !== undefined; part = waiting[0]) {
-      const answer = await record(part);
+      const answer = await options.record(part);
       if (!answer.ok) return;
       waiting = waiting.filter((other) => other !== part);
     }
@@ -111,17 +81,46 @@ export function createHistoryRecorder(options: HistoryRecorderOptions): HistoryR
   }
 
   return {
-    async check() {
+    /** Records a minute that has ended; call it about once a second. */
+    async check(): Promise<void> {
       const current = minuteAt(now());
       if (current === minute) return;
       await recordNow();
       minute = current;
     },
-    async finish() {
+    /** Records the minute that has not ended. */
+    async finish(): Promise<void> {
       loop.disable();
       await recordNow().catch(noteFailure);
     },
   };
+}
+
+/** What is known at the moment, and measured rather than counted. */
+async function levels(
+  { counts: ask, diskFree }: HistoryRecorderOptions,
+  loop: IntervalHistogram,
+): Promise<[SeriesName, number][]> {
+  const answer = await ask();
+  const counts = answer.ok ? (JSON.parse(answer.json) as AuthorityCounts) : null;
+  const found: [SeriesName, number | null | undefined][] = [
+    ['active_nodes', counts?.active_nodes],
+    ['silent_nodes', counts?.nodes.silent],
+    ['unhealthy_nodes', counts?.nodes.unwell],
+    ['certificates', counts?.issued_certificates],
+    ['crl_length', counts?.revoked_certificates],
+    ['memory', process.memoryUsage.rss()],
+    ['event_loop_delay', longestDelay(loop)],
+    ['disk_free', diskFree()],
+  ];
+  return found.filter((level): level is [SeriesName, number] => Number.isFinite(level[1]));
+}
+
+/** Since it was asked last, in microseconds, beyond the interval between two measurements. */
+function longestDelay(loop: IntervalHistogram): number {
+  const longest = loop.max / 1000 - LOOP_RESOLUTION_MS * 1000;
+  loop.reset();
+  return Math.max(0, Math.round(longest));
 }
 
 function minuteAt(time: number): number {

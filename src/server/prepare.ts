@@ -21,7 +21,7 @@ export async function prepare(base: Base) {
   const beats = createBeats(config.threads === 1 ? 0 : config.threads);
   const pulse = createPulse(beats, AUTHORITY_SLOT);
   const queue = createRequestQueue({
-    longestWaitMs: config.longestWaitMs,
+    longestWaitMs: config.edge.longestWaitMs,
     elapsed: runtime.elapsed,
     schedule: setImmediate,
     progress: pulse.beat,
@@ -45,7 +45,7 @@ export async function prepare(base: Base) {
   return {
     ...base,
     instanceId,
-    limits: createRateLimits(config.rateLimits),
+    limits: createRateLimits(config.edge.rateLimits),
     beats,
     pulse,
     queue,
@@ -53,9 +53,8 @@ export async function prepare(base: Base) {
     instances,
     // The threads load their modules while the state is being read.
     threads: startThreads(base),
-    watchdog: options.startWatchdog(
-      { beats, logLevel: config.logLevel, logFormat: config.logFormat },
-      (cause) => fatal('watchdog thread', cause),
+    watchdog: options.startWatchdog({ beats, log: config.log }, (cause) =>
+      fatal('watchdog thread', cause),
     ),
     hostStatus: await hostStatusOf(base, signer, instances),
   };

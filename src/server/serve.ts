@@ -1,13 +1,13 @@
 /** Serves HTTP, and begins the periodic work that every instance does. */
 
+import type { Instance } from '../edge/edge-config.ts';
 import type { MetricsReport } from '../edge/metrics.ts';
 import { type Call, UNAVAILABLE } from '../protocol/contract/calls.ts';
 import type { RefusalName } from '../protocol/refusals.ts';
 import { databaseOf } from '../store/open.ts';
-import type { ActiveRole } from './active.ts';
+import type { Config } from './config/load.ts';
 import { type Front, openFront } from './front.ts';
 import { createHistoryRecorder } from './history-recorder.ts';
-import { haModeOf } from './instances.ts';
 import type { AuthorityMetrics } from './metrics/authority.ts';
 import type { AuthorityCounts } from './metrics/state.ts';
 import type { Prepared } from './prepare.ts';
@@ -23,17 +23,10 @@ const HISTORY_CHECK_MS = 1000;
 
 export type Serving = Awaited<ReturnType<typeof serve>>;
 
-/** `first` is the authority if this instance is active; `opened` is called once there are edges. */
-export async function serve(
-  prepared: Prepared,
-  terms: Terms,
-  first: ActiveRole | null,
-  opened: (front: Front) => void,
-) {
+/** `opened` is called once there are edges. */
+export async function serve(prepared: Prepared, terms: Terms, opened: (front: Front) => void) {
   const { config, options, runtime, logger, instances, silencers, lifecycle, pulse } = prepared;
-  const { instanceStatus } = instances;
-  const call: Call = (instanceStatus === null && first?.call) || instances.call;
-  const host = hostOf(prepared, terms, call, (copy) => void edges.keepCopy(copy));
+  const host = hostOf(prepared, terms, (copy) => void edges.keepCopy(copy));
   // If the thread started later, it might find no free file descriptor to load its modules.
   await prepared.watchdog.ready;
   const instance = {
@@ -53,25 +46,29 @@ export async function serve(
   return { edges, history: beginWork(prepared, host, edges) };
 }
 
+function haModeOf({ database, link }: Config): Instance['haMode'] {
+  if (database === null) return 'single';
+  return link === null ? 'standby' : 'linked';
+}
+
 /** What edges need of the rest of the process. */
-function hostOf(
-  prepared: Prepared,
-  terms: Terms,
-  call: Call,
-  keepCopy: Front['keepCopy'],
-): EdgeHost {
+function hostOf(prepared: Prepared, terms: Terms, keepCopy: Front['keepCopy']): EdgeHost {
   const { queue, publisher, limits, clock, beats, instances, options, metrics, place } = prepared;
   const { instanceStatus } = instances;
   return {
-    call,
+    call: instances.call,
     queue,
     publisher,
     limits,
-    viewers: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
-    clock: clock.anchor,
-    manualTime: options.manualTime,
-    beats,
-    instanceStatus: instanceStatus?.memory ?? null,
+    shared: {
+      documentVersions: publisher.versions,
+      revisionEnds: publisher.revisionEnds,
+      viewers: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
+      clock: clock.anchor,
+      manualTime: options.manualTime,
+      beats,
+      instanceStatus: instanceStatus?.memory ?? null,
+    },
     socketFolder: instances.socketFolder,
     copied(copy) {
       if (copy.path === '/crl') terms.passedOn(copy.document);
@@ -79,8 +76,10 @@ function hostOf(
     },
     log: (lines) => options.destination.write(lines),
     exposition(reports) {
-      if (instanceStatus !== null)
-        metrics.instanceStatus(instanceStatus, instances.standbys(), instances.leaseRemaining());
+      if (instanceStatus !== null) {
+        const remaining = instances.leaseRemaining();
+        metrics.instances().instanceStatus(instanceStatus, instances.standbys(), remaining);
+      }
       // Only the active instance reports the counts, so that they appear once.
       return exposition(place.role.call ?? (() => UNAVAILABLE), metrics, reports);
     },
@@ -91,7 +90,7 @@ function hostOf(
 function beginWork(prepared: Prepared, host: EdgeHost, edges: Front) {
   const { config, runtime, background, signer, publisher, metrics, hostStatus, place } = prepared;
   const { logger, clock } = prepared;
-  if (config.heartbeatSession !== null) {
+  if (config.edge.heartbeatSession !== null) {
     const { genesis } = config;
     const use = edges.useSessionSecret;
     const derive = followSessionSecret({ signer, genesis, publisher, use });

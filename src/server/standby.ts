@@ -1,4 +1,4 @@
-/** An instance that waits for its turn: it keeps a standby copy of the database's state in memory. */
+/** A standby: it keeps the state of the database ready in memory. */
 
 import { formerKeys, genesisInForce, type KeyChain } from '../authority/authority-keys.ts';
 import type { SeenList, SeenState } from '../authority/open.ts';
@@ -11,12 +11,12 @@ import { networkOf } from '../store/network-identity.ts';
 import { standbyReader } from '../store/open.ts';
 import { leaseClock } from '../store/postgresql/lease-clock.ts';
 import { type StateContext, stateOptions } from './active.ts';
+import type { StandbyState } from './forward/own-row.ts';
 import { settleIdentityFiles } from './identity-files.ts';
-import type { StandbyState } from './instances.ts';
 import { type Role, STARTING } from './role.ts';
 
 export interface StandbyRole extends Role {
-  /** Hands over the standby state, once, when this instance's turn begins; null if the state must be read. */
+  /** Hands over the standby state, once, when this instance becomes active; null if the state must be read. */
   readonly take: Standby['take'];
   /** What this instance knows about the state so far. */
   seen(): SeenState;
@@ -28,14 +28,14 @@ export function standBy(
   looked: (state: StandbyState) => void,
   lastList: () => PublishedDocument | undefined,
 ): StandbyRole {
-  const successor = keepReady(context, looked);
-  const end = async () => successor?.close();
+  const standby = keepReady(context, looked);
+  const close = async () => standby?.close();
   return {
     ...STARTING,
-    take: async (previousOwner) => successor?.take(previousOwner) ?? null,
-    seen: () => ({ position: successor?.newest() ?? null, list: seenList(lastList()) }),
-    close: end,
-    abandon: end,
+    take: async (previousOwner) => standby?.take(previousOwner) ?? null,
+    seen: () => ({ position: standby?.newest() ?? null, list: seenList(lastList()) }),
+    close,
+    abandon: close,
   };
 }
 
@@ -49,13 +49,13 @@ export function seenList(list: PublishedDocument | undefined): SeenList {
 function keepReady(context: StateContext, looked: (state: StandbyState) => void): Standby | null {
   const { config, runtime, logger } = context;
   if (config.database === null) return null;
-  let standby: AuthorityState | null = null;
+  let state: AuthorityState | null = null;
   const settleKeys = keysSettler(context);
-  const successor = createStandby({
+  const standby = createStandby({
     reader: standbyReader(config.database, networkOf(config.genesis)),
     createState() {
-      standby = createAuthorityState(stateOptions(context));
-      return standby;
+      state = createAuthorityState(stateOptions(context));
+      return state;
     },
     patience: config.database.leaseMs / 3,
     ...leaseClock(runtime),
@@ -65,16 +65,16 @@ function keepReady(context: StateContext, looked: (state: StandbyState) => void)
       logger.write(
         'WARNING',
         'store',
-        `The standby state cannot be kept up to date: ${problemText(cause)}; if this persists, this instance must read the whole state when its turn begins`,
+        `The standby state cannot be kept up to date: ${problemText(cause)}; if this persists, this instance must read the whole state before it becomes active`,
       ),
     looked() {
-      const lag = successor.lag();
-      const chain = lag === null ? null : (standby?.held.authorityKeys.chain() ?? null);
-      looked({ revision: successor.newest()?.revision ?? null, lag, keys: chain?.keys ?? [] });
+      const lag = standby.lag();
+      const chain = lag === null ? null : (state?.held.authorityKeys.chain() ?? null);
+      looked({ revision: standby.newest()?.revision ?? null, lag, keys: chain?.keys ?? [] });
       if (chain !== null) settleKeys(chain);
     },
   });
-  return successor;
+  return standby;
 }
 
 /** Each instance has files of its own for the genesis block and the keys, which follow what the active instance decides. */

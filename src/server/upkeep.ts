@@ -16,7 +16,7 @@ export interface UpkeepOptions {
   readonly clock: Pick<Clock, 'check' | 'skew'>;
   /** Receives the periodic measurements. */
   readonly hostStatus: HostStatus & { diskFree: number | null; tlsNotAfter: number | null };
-  readonly host: Pick<EdgeHost, 'viewers' | 'call'>;
+  readonly host: Pick<EdgeHost, 'shared' | 'call'>;
   readonly edges: Pick<Edges, 'useTls'>;
   readonly logger: Logger;
   readonly metrics: Pick<AuthorityMetrics, 'clockSkewed' | 'tlsNotAfter'>;
@@ -42,9 +42,8 @@ export function beginUpkeep(background: Background, options: UpkeepOptions): voi
     metrics.clockSkewed(clock.skew());
   });
   background.start('disk_check', DISK_CHECK_MS, () => checkDisk(options));
-  if (options.config.tls !== null) {
-    background.start('tls_reload', TLS_RELOAD_MS, tlsReload(options, options.config.tls));
-  }
+  const { tls } = options.config;
+  if (tls !== null) background.start('tls_reload', TLS_RELOAD_MS, tlsReload(options, tls));
 }
 
 async function checkDisk({ config, hostStatus, logger }: UpkeepOptions): Promise<void> {
@@ -93,7 +92,7 @@ function tlsReload(
 }
 
 /** Rebuilds outdated documents of live pages while there are viewers. */
-async function refreshLivePages({ viewers, call }: UpkeepOptions['host']): Promise<void> {
-  if (Atomics.load(viewers, 0) === 0) return;
+async function refreshLivePages({ shared, call }: UpkeepOptions['host']): Promise<void> {
+  if (Atomics.load(shared.viewers, 0) === 0) return;
   await Promise.all([call('refreshDashboard', null), call('refreshGraph', null)]);
 }

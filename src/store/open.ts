@@ -31,17 +31,17 @@ export interface NamedDatabase {
   readonly environment: PgEnvironment;
 }
 
-export interface StoreOptions
-  extends Pick<PostgresqlOptions, 'dataDir' | 'confirmed' | 'clockCompared' | 'delayed' | 'lost'> {
-  /** Null for the store in the data folder. */
-  readonly database: DatabaseSetting | null;
+export interface SharedStoreOptions
+  extends Pick<
+    PostgresqlOptions,
+    'dataDir' | 'standby' | 'confirmed' | 'clockCompared' | 'delayed' | 'lost'
+  > {
+  readonly database: DatabaseSetting;
   readonly network: NetworkIdentity;
   /** Identifies this start of the service. */
   readonly instanceId: string;
   /** Its time is the system time. */
   readonly runtime: Runtime;
-  /** How this instance competes to become active if several can serve one state. */
-  readonly standby: Standby;
 }
 
 export interface OpenedStore {
@@ -57,21 +57,23 @@ export function databaseOf(database: DatabaseSetting | null) {
   return database === null ? LMDB : POSTGRESQL;
 }
 
+/** Opens the state in the data folder; throws a one-sentence error if it cannot be used. */
+export function openOwnStore(dataDir: string, network: NetworkIdentity): OpenedStore {
+  return { store: openLmdbStore(dataDir, network), lease: null, notes: [] };
+}
+
 /**
- * Throws a one-sentence error if the store cannot be used. Resolves when this process may write to it, which for a
- * database may be only after others have stopped.
+ * Throws a one-sentence error if the database cannot be used. Resolves when this process may write to it, which may be
+ * only after others have stopped.
  */
-export async function openStore(options: StoreOptions): Promise<OpenedStore> {
-  const { dataDir, database, network } = options;
-  if (database === null) {
-    return { store: openLmdbStore(dataDir, network), lease: null, notes: [] };
-  }
+export async function openSharedStore(options: SharedStoreOptions): Promise<OpenedStore> {
+  const { database, instanceId, runtime } = options;
   const store = await openPostgresqlStore({
     ...options,
     address: database.address(),
-    holder: { id: options.instanceId, name: processName() },
-    clock: leaseClock(options.runtime),
-    now: options.runtime.now,
+    holder: { id: instanceId, name: processName() },
+    clock: leaseClock(runtime),
+    now: runtime.now,
     leaseMs: database.leaseMs,
   });
   const { lease, durability } = store;

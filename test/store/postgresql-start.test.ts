@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createLogger } from '../../src/base/log/logger.ts';
-import { followDatabaseClock } from '../../src/server/instances.ts';
+import { followDatabaseClock } from '../../src/server/database-clock.ts';
 import type { NetworkIdentity } from '../../src/store/network-identity.ts';
 import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
 import { connectToPrimary, disconnect } from '../../src/store/postgresql/connect.ts';

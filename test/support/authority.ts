@@ -58,7 +58,6 @@ export interface TestAuthority {
   runTrustCycle(): Promise<void>;
   /** Makes a backup if one is due. */
   backUp(): Promise<void>;
-  /** Checks the next part of the stored state for damage. */
   /** Reads the TLS files, as the service does every ten seconds. */
   reloadTls(): Promise<void>;
   /** Resolves when the log lines of edges on other threads have arrived; `send` awaits it. */

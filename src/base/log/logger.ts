@@ -29,9 +29,12 @@ export interface LogDestination {
   write(lines: string, isUrgent?: boolean): void;
 }
 
-export interface LoggerOptions {
+export interface LogSettings {
   readonly level: LogLevel;
   readonly format: LogFormat;
+}
+
+export interface LoggerOptions extends LogSettings {
   readonly destination: LogDestination;
   readonly now: () => number;
 }

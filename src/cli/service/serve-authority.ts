@@ -187,8 +187,8 @@ function endFailed(cause: unknown, destination: LogOutput): void {
   void endProcess(EXIT.failed, destination);
 }
 
-function beforeItServes({ logLevel: level, logFormat: format }: Config, destination: LogOutput) {
-  const logger = createLogger({ level, format, destination, now: systemRuntime.now });
+function beforeItServes({ log }: Config, destination: LogOutput) {
+  const logger = createLogger({ ...log, destination, now: systemRuntime.now });
   const silence = () => Promise.resolve();
   const end = (cause: unknown) => endFailed(cause, destination);
   return createFatal({ logger, folder: null, silence, end });
@@ -225,8 +225,9 @@ function announce(
   options: ServeOptions,
   created: InitSummary | null,
 ): void {
-  const host = config.host.includes(':') ? `[${config.host}]` : config.host;
-  const url = `${config.tls === null ? 'http' : 'https'}://${host}:${port}`;
+  const { host } = config.edge;
+  const shown = host.includes(':') ? `[${host}]` : host;
+  const url = `${config.tls === null ? 'http' : 'https'}://${shown}:${port}`;
   const { network_name, network_version } = config.genesis;
   logger.write('INFO', 'server', `Network ${network_name} is served on ${url}`);
   if (!options.json) return;

@@ -9,7 +9,8 @@ import type { Config } from './load.ts';
 
 /** Short digests by name; they reveal nothing about a setting. */
 export function agreedSettings(config: Config): Readonly<Record<string, string>> {
-  const { operators, rateLimits, retention, rolePrefixes, webhooks } = config;
+  const { operators, edge, webhooks } = config;
+  const { settings: decided, retention, clockTolerance } = config.authority;
   // A succession replaces these on one instance after the other.
   const { network_authority: _key, signatures: _signatures, ...genesis } = config.genesis;
   const settings: Readonly<Record<string, unknown>> = {
@@ -18,18 +19,18 @@ export function agreedSettings(config: Config): Readonly<Record<string, string>>
     'operator keys and tiers': Object.fromEntries(
       operators.map(({ keyId, publicKey, tier }) => [keyId, [publicKey, tier]]),
     ),
-    'rate limits': { ...rateLimits, AUTH_FAILURES: config.singleRefusals },
-    MESH_ADMIN_SIGNATURE_V1: config.acceptSignatureV1,
-    MESH_ACTIVE_NODE_WINDOW_SECONDS: config.activeNodeWindow,
-    MESH_CLOCK_TOLERANCE_SECONDS: config.clockTolerance,
-    RENEWAL_GRACE_SECONDS: config.renewalGrace,
-    MESH_HEARTBEAT_SESSION: config.heartbeatSession,
-    MESH_ROLE_PREFIXES: rolePrefixes?.toSorted() ?? null,
-    MESH_FOREIGN_ISSUER: config.refuseForeignIssuers,
-    MESH_COMMIT_SUBSET: config.commitWithinAgreement,
-    MESH_CREATED_STATUS: config.createdStatus,
-    MESH_MAX_REQUEST_BYTES: config.maxRequestBytes,
-    MESH_MAX_FEED_ENTRIES: config.maxFeedEntries,
+    'rate limits': { ...edge.rateLimits, AUTH_FAILURES: decided.singleRefusals },
+    MESH_ADMIN_SIGNATURE_V1: edge.acceptSignatureV1,
+    MESH_ACTIVE_NODE_WINDOW_SECONDS: decided.activeWindow,
+    MESH_CLOCK_TOLERANCE_SECONDS: clockTolerance,
+    RENEWAL_GRACE_SECONDS: decided.renewalGrace,
+    MESH_HEARTBEAT_SESSION: edge.heartbeatSession,
+    MESH_ROLE_PREFIXES: edge.rolePrefixes?.toSorted() ?? null,
+    MESH_FOREIGN_ISSUER: decided.refuseForeignIssuers,
+    MESH_COMMIT_SUBSET: decided.commitWithinAgreement,
+    MESH_CREATED_STATUS: edge.createdStatus,
+    MESH_MAX_REQUEST_BYTES: edge.maxRequestBytes,
+    MESH_MAX_FEED_ENTRIES: edge.maxFeedEntries,
     'retention periods': retention,
     // The next active instance continues from their positions and forgets the webhooks that it does not know.
     ...(webhooks.urls.length > 0 && { webhooks: webhooks.urls.map(String).sort() }),

@@ -7,13 +7,16 @@ import { existsSync } from 'node:fs';
 import { isIPv4 } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { join, resolve, sep } from 'node:path';
-import type { RetentionPeriods } from '../../authority/retention.ts';
+import type { AuthorityOptions } from '../../authority/open.ts';
 import { bareHost } from '../../base/bare-host.ts';
+import { SHA256 } from '../../base/crypto/digest.ts';
 import { exposedKeyFiles } from '../../base/keys/key-permissions.ts';
+import type { LogSettings } from '../../base/log/logger.ts';
 import { readTlsPair, type TlsPair } from '../../base/tls/pair.ts';
 import type { EdgeOptions } from '../../edge/edge-config.ts';
 import type { RateLimit, RateLimitSettings } from '../../edge/limits/rate-limit.ts';
 import type { BackupSettings } from '../../maintenance/backup/schedule.ts';
+import { namedFirstPolicy } from '../../protocol/records/first-policy.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { RATE_BUCKETS } from '../../protocol/route-description.ts';
 import type { DatabaseSetting } from '../../store/open.ts';
@@ -35,7 +38,7 @@ import { durationOf } from './kinds.ts';
 import { loadOperators, type OperatorEntry } from './operators.ts';
 import type { Environment, Flags, Setting } from './options.ts';
 import { demandFile, demandFolder } from './places.ts';
-import { readSettings } from './settings.ts';
+import { readSettings, type Settings } from './settings.ts';
 import { unknownVariables } from './unknown-variables.ts';
 
 const DAY = 86_400_000;
@@ -51,14 +54,29 @@ export interface LinkSetting {
 }
 
 /** Durations are in milliseconds. */
-export interface Config extends SigningKey, EdgeOptions {
+export interface Config extends SigningKey {
   readonly dataDir: string;
+  readonly genesis: GenesisBlock;
+  readonly keyId: string;
+  readonly operators: readonly OperatorEntry[];
   /** The files that the service replaces at the end of a succession. */
   readonly identityFiles: IdentityFiles;
   /** Null if the data folder holds the state. */
   readonly database: DatabaseSetting | null;
-  /** Null if instances are not linked to each other. */
+  /** Null if instances do not forward to each other. */
   readonly link: LinkSetting | null;
+  readonly authority: AuthorityConfig;
+  readonly edge: EdgeOptions;
+  /** Null for plain HTTP. */
+  readonly tls: TlsPair | null;
+  readonly port: number;
+  /** The number of threads that serve HTTP; with 1, the authority's thread serves it too. */
+  readonly threads: number;
+  /** The most readers of the event stream. */
+  readonly eventReaders: number;
+  readonly log: LogSettings;
+  /** Null for a standard stream. */
+  readonly logFile: string | null;
   /** Free bytes on the disk of the state below which nothing new is enrolled; 0 disables the check. */
   readonly minFree: number;
   /** Null if the service makes no scheduled backups. */
@@ -66,31 +84,18 @@ export interface Config extends SigningKey, EdgeOptions {
   /** Where the head of the state is kept. */
   readonly heads: HeadSettings;
   readonly webhooks: WebhookSettings;
-  readonly port: number;
-  readonly tls: TlsPair | null;
-  /** The number of threads that serve HTTP; with 1, the authority's thread serves it too. */
-  readonly threads: number;
-  /** Null for a standard stream. */
-  readonly logFile: string | null;
-  /** The most readers of the event stream. */
-  readonly eventReaders: number;
-  readonly activeNodeWindow: number;
-  readonly renewalGrace: number | null;
-  readonly refuseForeignIssuers: boolean;
-  readonly commitWithinAgreement: boolean;
-  readonly livenessFlush: number;
-  readonly retention: RetentionPeriods;
   /** Time between the announcement of a stop and the refusal of new work; null if not set. */
   readonly drain: number | null;
   /** Time between trust cycles; null disables them. */
   readonly trustCycle: number | null;
-  /** How many refusals of one source are audited individually; null audits all of them individually. */
-  readonly singleRefusals: { readonly count: number; readonly windowMs: number } | null;
-  readonly keyId: string;
-  readonly operators: readonly OperatorEntry[];
   /** Problems that an operator should know about but that do not prevent the start. */
   readonly warnings: readonly string[];
 }
+
+export type AuthorityConfig = Pick<
+  AuthorityOptions,
+  'settings' | 'clockTolerance' | 'flushInterval' | 'retention'
+>;
 
 /** Whether the settings supply a genesis block or a key, so that the data folder need not contain them. */
 export function bringsIdentity(setting: Setting): boolean {
@@ -140,85 +145,117 @@ export function checkConfig(
       return null;
     }
   }
-  const genesis = attempt(() =>
-    loadGenesis(setting, dataDir, setting('allowUnsignedGenesis') === true),
+  const { genesis, key, operators, webhooks, ...parts } = partsOf(
+    settings,
+    environment,
+    now,
+    attempt,
   );
-  const key = attempt(() => loadSigningKey(setting, dataDir, genesis));
-  const otherKeys =
-    genesis === null ? [] : [genesis.root_public_key, genesis.network_authority.public_key];
-  const operators = attempt(() => loadOperators(setting, settings.operators, otherKeys));
-  const database = attempt(() => databaseSetting(setting, environment));
-  const link = attempt(() => linkSetting(setting));
-  const backups = attempt(() => backupSettings(setting));
-  const webhooks = attempt(() => webhookSettings(setting));
-  const tls = attempt(() => tlsPair(setting, now));
   const isComplete = problems.length === 0;
   checkPlaces(setting, attempt);
   if (!isComplete || genesis === null || key === null || operators === null || webhooks === null) {
     return { config: null, problems };
   }
-  const { publicKey, keySource } = key;
-  const authFailures = limitOf(setting('rateLimit.AUTH_FAILURES'));
+  const warnings = [
+    ...settings.warnings,
+    ...unknownVariables(environment, otherVariables),
+    ...warningsOf(genesis, operators, now),
+    ...surroundingWarnings(setting, dataDir),
+    ...(filled(setting('headFile')) === null ? [NO_HEAD] : []),
+  ];
   const config: Config = {
+    ...key,
+    ...parts,
+    keyId: setting('keyId') ?? key.publicKey,
     dataDir,
+    genesis,
+    operators,
     identityFiles: ownIdentityFiles(setting, dataDir),
-    database,
-    link,
+    authority: authorityConfig(setting, genesis),
+    edge: edgeOptions(setting),
+    port: setting('port'),
+    threads: setting('threads') ?? Math.min(availableParallelism(), MAX_DEFAULT_THREADS),
+    eventReaders: setting('eventReaders'),
+    log: { level: setting('logLevel'), format: setting('logFormat') },
+    logFile: setting('logFile'),
     minFree: minFree(setting),
-    backups,
     heads: { paths: setting('headFile') ?? [], acceptsNew: setting('newHead') === true },
     webhooks,
-    host: setting('host'),
-    port: setting('port'),
-    tls,
-    threads: setting('threads') ?? Math.min(availableParallelism(), MAX_DEFAULT_THREADS),
-    logLevel: setting('logLevel'),
-    logFormat: setting('logFormat'),
-    logFile: setting('logFile'),
-    publicUrl: setting('publicUrl')?.replace(/\/+$/, '') ?? null,
-    corsOrigins: filled(setting('corsOrigins')),
-    proxyHops: setting('proxyHops'),
-    maxRequestBytes: setting('maxRequestBytes'),
-    longestWaitMs: setting('longestWait'),
-    maxFeedEntries: setting('maxFeedEntries'),
-    eventReaders: setting('eventReaders'),
-    acceptSignatureV1: setting('adminSignatureV1') === 'accept',
-    createdStatus: setting('createdStatus'),
-    activeNodeWindow: setting('activeNodeWindow') * 1000,
-    clockTolerance: setting('clockTolerance') * 1000,
-    renewalGrace: inSeconds(setting('renewalGrace')),
-    heartbeatSession: durationOf(setting('heartbeatSession')) || null,
-    rolePrefixes: setting('rolePrefixes'),
-    commitWithinAgreement: setting('commitSubset') === 'on',
-    refuseForeignIssuers: setting('foreignIssuer') === 'refuse',
     drain: inSeconds(setting('drain')),
-    livenessFlush: setting('livenessFlush'),
+    trustCycle: setting('trustCycle') * 3_600_000 || null,
+    warnings,
+  };
+  return { config, problems };
+}
+
+/** The parts that need more than one setting, a file, or a check; null for each that has a problem. */
+function partsOf(
+  { setting, dataDir, operators }: Settings,
+  environment: Environment,
+  now: number,
+  attempt: <T>(work: () => T) => T | null,
+) {
+  const genesis = attempt(() =>
+    loadGenesis(setting, dataDir, setting('allowUnsignedGenesis') === true),
+  );
+  const otherKeys =
+    genesis === null ? [] : [genesis.root_public_key, genesis.network_authority.public_key];
+  return {
+    genesis,
+    key: attempt(() => loadSigningKey(setting, dataDir, genesis)),
+    operators: attempt(() => loadOperators(setting, operators, otherKeys)),
+    database: attempt(() => databaseSetting(setting, environment)),
+    link: attempt(() => linkSetting(setting)),
+    backups: attempt(() => backupSettings(setting)),
+    webhooks: attempt(() => webhookSettings(setting)),
+    tls: attempt(() => tlsPair(setting, now)),
+  };
+}
+
+function authorityConfig(setting: Setting, genesis: GenesisBlock): AuthorityConfig {
+  const authFailures = limitOf(setting('rateLimit.AUTH_FAILURES'));
+  return {
+    settings: {
+      networkName: genesis.network_name,
+      networkVersion: genesis.network_version,
+      activeWindow: setting('activeNodeWindow') * 1000,
+      renewalGrace: inSeconds(setting('renewalGrace')),
+      refuseForeignIssuers: setting('foreignIssuer') === 'refuse',
+      commitWithinAgreement: setting('commitSubset') === 'on',
+      singleRefusals: authFailures && {
+        count: authFailures.count,
+        windowMs: authFailures.windowSeconds * 1000,
+      },
+      genesis,
+      firstPolicy: namedFirstPolicy(genesis, SHA256),
+    },
+    clockTolerance: setting('clockTolerance') * 1000,
+    flushInterval: setting('livenessFlush'),
     retention: {
       certificate: setting('retentionCertificate') * DAY,
       renewedCertificate: setting('retentionRenewed') * DAY,
       invite: setting('retentionInvite') * DAY,
       agent: setting('retentionAgent') * DAY,
     },
-    trustCycle: setting('trustCycle') * 3_600_000 || null,
-    rateLimits: rateLimits(setting),
-    singleRefusals: authFailures && {
-      count: authFailures.count,
-      windowMs: authFailures.windowSeconds * 1000,
-    },
-    genesis,
-    publicKey,
-    keySource,
-    keyId: setting('keyId') ?? publicKey,
-    operators,
-    warnings: [
-      ...settings.warnings,
-      ...unknownVariables(environment, otherVariables),
-      ...warningsOf(genesis, operators, now),
-      ...surroundingWarnings(setting, dataDir),
-      ...(filled(setting('headFile')) === null ? [NO_HEAD] : []),
-    ],
   };
-  return { config, problems };
+}
+
+function edgeOptions(setting: Setting): EdgeOptions {
+  const limits = RATE_BUCKETS.map((bucket) => [bucket, limitOf(setting(`rateLimit.${bucket}`))]);
+  return {
+    host: setting('host'),
+    publicUrl: setting('publicUrl')?.replace(/\/+$/, '') ?? null,
+    proxyHops: setting('proxyHops'),
+    corsOrigins: filled(setting('corsOrigins')),
+    maxRequestBytes: setting('maxRequestBytes'),
+    longestWaitMs: setting('longestWait'),
+    maxFeedEntries: setting('maxFeedEntries'),
+    createdStatus: setting('createdStatus'),
+    rolePrefixes: setting('rolePrefixes'),
+    acceptSignatureV1: setting('adminSignatureV1') === 'accept',
+    heartbeatSession: durationOf(setting('heartbeatSession')) || null,
+    rateLimits: Object.fromEntries(limits) as RateLimitSettings,
+  };
 }
 
 /** Checks the folders in which files will be created. */
@@ -301,11 +338,6 @@ function webhookSettings(setting: Setting): WebhookSettings {
     allowsPrivate,
     after: setting('webhookAfter'),
   };
-}
-
-function rateLimits(setting: Setting): RateLimitSettings {
-  const limits = RATE_BUCKETS.map((bucket) => [bucket, limitOf(setting(`rateLimit.${bucket}`))]);
-  return Object.fromEntries(limits) as RateLimitSettings;
 }
 
 function limitOf(text: string): RateLimit | null {

@@ -1,5 +1,5 @@
 /** The secrets that instances share, which each authority key gives its own [link-2]. */
-import type { LabeledSigner, Signer } from '../../base/crypto/primitives.ts';
+import type { Signer } from '../../base/crypto/primitives.ts';
 import type { AuthoritySigner } from '../../base/signer/authority-signer.ts';
 import type { SharedKey } from '../../edge/forward/target.ts';
 import type { AuthorityKey } from '../../protocol/records/authority-chain.ts';
@@ -18,38 +18,15 @@ export type ForwardKeys = ReturnType<typeof createForwardKeys>;
 /** A key may be put into its place at any time, so which ones are held is looked up whenever it is asked. */
 export function createForwardKeys(signer: AuthoritySigner, genesis: GenesisBlock) {
   const network = networkDigest(genesis);
-  const secrets = new Map<string, Buffer>();
+  const shared = createSecrets(network);
   let known: readonly AuthorityKey[] = [];
+  // Derived now, while the signer is known to be available.
+  const own = [{ publicKey: signer.publicKey, secret: linkSecret(signer, network) }];
 
-  function signsNoMore(publicKey: string): boolean {
+  function signsNoMore({ publicKey }: Key): boolean {
     const key = known.find(({ public_key }) => public_key === publicKey);
     return key?.state === 'distrusted' || key?.state === 'retired';
   }
-
-  /** Null while the signer is unavailable. */
-  function secretOf(key: Pick<Signer, 'publicKey' | 'sign'>): Buffer | null {
-    const derived = secrets.get(key.publicKey);
-    if (derived !== undefined) return derived;
-    try {
-      const secret = linkSecret(key, network);
-      secrets.set(key.publicKey, secret);
-      return secret;
-    } catch (cause) {
-      if (isSignerUnavailable(cause)) return null;
-      throw cause;
-    }
-  }
-
-  function shared(keys: readonly Pick<Signer, 'publicKey' | 'sign'>[]): SharedKey[] {
-    return keys.flatMap((key) => {
-      const secret = secretOf(key);
-      return secret === null ? [] : [{ publicKey: key.publicKey, secret }];
-    });
-  }
-
-  // Derived now, while the signer is known to be available.
-  const own = { publicKey: signer.publicKey, secret: linkSecret(signer, network) };
-  secrets.set(own.publicKey, own.secret);
 
   return {
     /** Takes the keys that there are, as far as this instance knows. */
@@ -58,19 +35,15 @@ export function createForwardKeys(signer: AuthoritySigner, genesis: GenesisBlock
     },
     /** The secrets that another instance may use now: those of the keys that sign. */
     accepted: (): readonly SharedKey[] =>
-      shared(
-        [signer, signer.previous].flatMap((key): readonly LabeledSigner[] => (key ? [key] : [])),
-      ),
+      shared(signer.previous ? [signer, signer.previous] : [signer]),
     /**
      * The secrets to connect with, never none. An instance may not know yet which of its keys signs; it does not offer one
      * of which it knows that it does not sign anymore.
      */
     offered(): readonly SharedKey[] {
       const others = signer.held().filter(({ publicKey }) => publicKey !== signer.publicKey);
-      const offered = shared(
-        [signer, ...others].filter(({ publicKey }) => !signsNoMore(publicKey)),
-      );
-      return offered.length === 0 ? [own] : offered;
+      const offered = shared([signer, ...others].filter((key) => !signsNoMore(key)));
+      return offered.length === 0 ? own : offered;
     },
     /** The staged key, if this instance holds it. */
     nextKey(): string | null {
@@ -78,4 +51,28 @@ export function createForwardKeys(signer: AuthoritySigner, genesis: GenesisBlock
       return staged !== undefined && signer.holds(staged.public_key) ? staged.public_key : null;
     },
   };
+}
+
+type Key = Pick<Signer, 'publicKey' | 'sign'>;
+
+/** The returned function leaves out keys of which the secret is not known yet while the signer is unavailable. */
+function createSecrets(network: string): (keys: readonly Key[]) => readonly SharedKey[] {
+  const secrets = new Map<string, SharedKey>();
+
+  function sharedKey(key: Key): SharedKey {
+    const { publicKey } = key;
+    const shared = secrets.get(publicKey) ?? { publicKey, secret: linkSecret(key, network) };
+    secrets.set(publicKey, shared);
+    return shared;
+  }
+
+  return (keys) =>
+    keys.flatMap((key) => {
+      try {
+        return sharedKey(key);
+      } catch (cause) {
+        if (isSignerUnavailable(cause)) return [];
+        throw cause;
+      }
+    });
 }

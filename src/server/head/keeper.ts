@@ -9,13 +9,7 @@ import { canonicalJson } from '../../base/json/write.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import { signRecord } from '../../protocol/records/signed-record.ts';
 import { isSignerUnavailable } from '../../protocol/refusals.ts';
-import type {
-  StatePosition,
-  Store,
-  StoreContents,
-  StoredSubject,
-  Unit,
-} from '../../store/store.ts';
+import type { StatePosition, Store, StoredSubject, Unit } from '../../store/store.ts';
 import type { HeadFile } from './head-file.ts';
 
 export interface HeadKeeper {
@@ -47,91 +41,27 @@ const REVOKING: ReadonlySet<string> = new Set([
 ]);
 
 export function createHeadKeeper(options: HeadKeeperOptions): HeadKeeper {
-  const { store, files, networkName } = options;
-  let { epoch, revision, auditLength, auditHead } = options.position;
-  let crlSequence = -1;
-  let feedSequence = -1;
-  const revokedOperatorKeys = new Set<string>();
-  let isChanged = true;
+  const { store, files } = options;
+  const head = createHead(options.position, options.networkName);
+  const writes = createSharedWrites(async () => {
+    const record = signRecord(head.record(options.now()), options.signer);
+    const text = `${canonicalJson(record)}\n`;
+    await Promise.all(files.map((file) => file.write(text)));
+  });
   let isBegun = false;
-  let writing: Promise<void> = Promise.resolve();
   let lastAnswer: Promise<unknown> = Promise.resolve();
 
-  function noteSubject({ kind, id, snapshot: { value, context } }: StoredSubject): void {
-    if (kind === 'crl') crlSequence = (context as Crl).sequence;
-    if (kind === 'operator-key' && value === 'revoked') revokedOperatorKeys.add(id);
-    if (kind !== 'sovereign-feed') return;
-    const { issuer, sequence } = context as SovereignFeed;
-    if (issuer === networkName) feedSequence = sequence;
-  }
-
-  function noteUnit({ subjects, audit }: Unit, committed: number): void {
-    for (const subject of subjects) noteSubject(subject);
-    revision = committed;
-    auditLength += audit.length;
-    auditHead = audit.at(-1)?.entry.hash ?? auditHead;
-    isChanged = true;
-  }
-
-  function headText(): string {
-    const record = {
-      format: 'mesh-na-head',
-      format_version: 1,
-      network_name: networkName,
-      epoch,
-      revision,
-      audit_length: auditLength,
-      audit_head: auditHead,
-      crl_sequence: crlSequence,
-      feed_sequence: feedSequence,
-      operator_keys_off: [...revokedOperatorKeys].sort(),
-      written_at: formatInstant(options.now()),
-    };
-    return `${canonicalJson(signRecord(record, options.signer))}\n`;
-  }
-
-  /** Calls that arrive during a write share the next one. */
   function keep(): Promise<void> {
     isBegun = true;
-    const next = writing.then(async () => {
-      if (!isChanged) return;
-      isChanged = false;
-      const text = headText();
-      await Promise.all(files.map((file) => file.write(text)));
-    });
-    writing = next.catch(() => {
-      isChanged = true;
-    });
-    return next;
-  }
-
-  async function* noted(
-    batches: AsyncIterable<readonly StoredSubject[]>,
-  ): AsyncGenerator<readonly StoredSubject[]> {
-    for await (const batch of batches) {
-      for (const subject of batch) noteSubject(subject);
-      yield batch;
-    }
-  }
-
-  async function load(): Promise<StoreContents> {
-    const contents = await store.load();
-    return { ...contents, subjects: noted(contents.subjects) };
+    return writes.write();
   }
 
   async function commitAndKeep(unit: Unit): Promise<number> {
     const committed = await store.commit(unit);
-    noteUnit(unit, committed);
+    head.noteUnit(unit, committed);
+    writes.changed();
     if (unit.subjects.some(({ kind }) => REVOKING.has(kind))) await keep();
     return committed;
-  }
-
-  function commit(unit: Unit): Promise<number> {
-    const done = commitAndKeep(unit);
-    // StandbyRole for the last commit implies waiting for all commits before it.
-    const answer = lastAnswer.then(() => done);
-    lastAnswer = answer.catch(() => undefined);
-    return answer;
   }
 
   /** Keeps the last head. If it cannot be signed, the old one stays: it is older than the state, as after a crash. */
@@ -150,11 +80,90 @@ export function createHeadKeeper(options: HeadKeeperOptions): HeadKeeper {
   return {
     store: {
       ...store,
-      load,
-      commit,
+      async load() {
+        const contents = await store.load();
+        return { ...contents, subjects: head.noted(contents.subjects) };
+      },
+      commit(unit) {
+        const done = commitAndKeep(unit);
+        // Waiting for the last commit implies waiting for all commits before it.
+        const answer = lastAnswer.then(() => done);
+        lastAnswer = answer.catch(() => undefined);
+        return answer;
+      },
       close: () => keepBefore(store.close),
       abandon: () => keepBefore(store.abandon),
     },
     keep,
+  };
+}
+
+/** Calls of `write` that arrive during a write share the next one. */
+function createSharedWrites(write: () => Promise<void>) {
+  let isChanged = true;
+  let writing: Promise<void> = Promise.resolve();
+  return {
+    changed(): void {
+      isChanged = true;
+    },
+    /** Writes unless nothing has changed since the last write. */
+    write(): Promise<void> {
+      const next = writing.then(async () => {
+        if (!isChanged) return;
+        isChanged = false;
+        await write();
+      });
+      writing = next.catch(() => {
+        isChanged = true;
+      });
+      return next;
+    },
+  };
+}
+
+/** The head of a state, which follows what is read and committed. */
+function createHead({ epoch, ...position }: StatePosition, networkName: string) {
+  let { revision, auditLength, auditHead } = position;
+  let crlSequence = -1;
+  let feedSequence = -1;
+  const revokedOperatorKeys = new Set<string>();
+
+  function noteSubject({ kind, id, snapshot: { value, context } }: StoredSubject): void {
+    if (kind === 'crl') crlSequence = (context as Crl).sequence;
+    if (kind === 'operator-key' && value === 'revoked') revokedOperatorKeys.add(id);
+    if (kind !== 'sovereign-feed') return;
+    const { issuer, sequence } = context as SovereignFeed;
+    if (issuer === networkName) feedSequence = sequence;
+  }
+
+  return {
+    /** Passes on what is read, and notes it. */
+    async *noted(
+      batches: AsyncIterable<readonly StoredSubject[]>,
+    ): AsyncGenerator<readonly StoredSubject[]> {
+      for await (const batch of batches) {
+        for (const subject of batch) noteSubject(subject);
+        yield batch;
+      }
+    },
+    noteUnit({ subjects, audit }: Unit, committed: number): void {
+      for (const subject of subjects) noteSubject(subject);
+      revision = committed;
+      auditLength += audit.length;
+      auditHead = audit.at(-1)?.entry.hash ?? auditHead;
+    },
+    record: (now: number) => ({
+      format: 'mesh-na-head',
+      format_version: 1,
+      network_name: networkName,
+      epoch,
+      revision,
+      audit_length: auditLength,
+      audit_head: auditHead,
+      crl_sequence: crlSequence,
+      feed_sequence: feedSequence,
+      operator_keys_off: [...revokedOperatorKeys].sort(),
+      written_at: formatInstant(now),
+    }),
   };
 }

@@ -16,11 +16,11 @@ const NEXT: Readonly<Record<LifecycleState, readonly LifecycleState[]>> = {
 /** The steps of a stop, in order. */
 export interface StopSteps {
   /** `/readyz` answers 503 from now on; everything else is served as before. */
-  announce(): Promise<void>;
+  announce(): void | Promise<void>;
   /** Refuses all new work; resolves when all requests in flight are answered. */
   drain(): Promise<void>;
   /** Ends requests that are still arriving. */
-  cut(): Promise<void>;
+  cut(): void | Promise<void>;
   /** Writes data that is only in memory and closes the store; nothing is acknowledged after this. */
   flush(): Promise<void>;
   /** Called if the flush takes so long that instances waiting for the state must not wait any longer. */

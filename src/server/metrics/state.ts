@@ -1,8 +1,9 @@
 /** Metrics counted from committed state, all set together when the metrics are read. */
-import { Gauge, type Registry } from 'prom-client';
+import type { Gauge, Registry } from 'prom-client';
 import { POSTURE_RULES } from '../../authority/dashboard/posture.ts';
 import { KEY_STATES } from '../../protocol/records/authority-chain.ts';
 import type { PostureFinding, RoleCounts } from '../../protocol/rows/posture.ts';
+import { gauge, register } from './definitions.ts';
 
 export interface AuthorityCounts {
   readonly issued_certificates: number;
@@ -16,8 +17,7 @@ export interface AuthorityCounts {
   readonly posture: readonly PostureFinding[];
   /** Rules that cannot be evaluated yet. */
   readonly posture_unknown: readonly string[];
-  /** The number of nodes with each kind of problem. */
-  /** Null if not known. */
+  /** The number of nodes with each kind of problem; null if not known. */
   readonly nodes: Readonly<Record<string, number | null>>;
   readonly roles: readonly RoleCounts[];
   /** Bytes; null if not known. */
@@ -45,151 +45,145 @@ interface WebhookCounts {
 
 type CountsByKind = { readonly [kind: string]: number };
 
-const COUNTS = {
-  mesh_na_issued_certs_total: ['Join certificates issued', 'issued_certificates'],
-  mesh_na_active_nodes: ['Nodes with a contact within the active-node window', 'active_nodes'],
-  mesh_na_revoked_certs_total: ['Certificates revoked', 'revoked_certificates'],
-  mesh_na_crl_sequence: ['Sequence of the active CRL', 'crl_sequence'],
-  mesh_na_policy_versions_total: ['Policy versions persisted', 'policy_versions'],
-  mesh_na_nonce_windows: ['Nodes whose heartbeat nonces are remembered', 'nonce_windows'],
-} as const;
+const DEFINITIONS = {
+  issued_certificates: gauge('mesh_na_issued_certs_total', 'Join certificates issued'),
+  active_nodes: gauge('mesh_na_active_nodes', 'Nodes with a contact within the active-node window'),
+  revoked_certificates: gauge('mesh_na_revoked_certs_total', 'Certificates revoked'),
+  crl_sequence: gauge('mesh_na_crl_sequence', 'Sequence of the active CRL'),
+  policy_versions: gauge('mesh_na_policy_versions_total', 'Policy versions persisted'),
+  nonce_windows: gauge('mesh_na_nonce_windows', 'Nodes whose heartbeat nonces are remembered'),
+  subjects: gauge('mesh_na_subjects', 'Trust subjects in the state', 'kind'),
+  removedSubjects: gauge(
+    'mesh_na_subjects_removed_total',
+    'Trust subjects removed by retention since the network was created',
+    'kind',
+  ),
+  posture: gauge(
+    'mesh_na_posture_finding',
+    'Problems by rule: 0 is well, 1 needs attention, 2 needs action now',
+    'rule',
+  ),
+  nodes: gauge(
+    'mesh_na_nodes',
+    'Nodes that report, and how many of them are healthy, silent, unwell, lapsing or lapsed; absent if not known',
+    'state',
+  ),
+  roleNodes: gauge(
+    'mesh_na_role_nodes',
+    'The same for the roles with the most nodes, except lapsed; a node counts in each of its roles',
+    'role',
+    'state',
+  ),
+  diskFree: gauge('mesh_na_disk_free_bytes', 'Bytes free on the disk of the data folder'),
+  diskMinFree: gauge(
+    'mesh_na_disk_min_free_bytes',
+    'With fewer free bytes than this, nothing new is enrolled; 0 disables the limit',
+  ),
+  delegatedUntil: gauge(
+    'mesh_na_delegation_not_after_seconds',
+    'When the delegation from the root key to the authority ends, seconds since the epoch',
+  ),
+  soonestEnds: gauge(
+    'mesh_na_expiry_timestamp_seconds',
+    'When the first item of each kind lapses, seconds since the epoch; absent for kinds without one',
+    'kind',
+  ),
+  signs: gauge('mesh_na_signer_available', '1 while the authority can sign'),
+  webhookLagEntries: gauge(
+    'mesh_na_webhook_lag_entries',
+    'Audit log entries not yet delivered to a webhook',
+    'host',
+  ),
+  webhookLagSeconds: gauge('mesh_na_webhook_lag_seconds', 'The age of the first of them', 'host'),
+  authorityKeys: gauge(
+    'mesh_na_authority_key_state',
+    'Keys of the authority by state: next, current, previous, retired or distrusted',
+    'state',
+  ),
+  adopted: gauge(
+    'mesh_na_succession_adopted_ratio',
+    'The share of active nodes that have followed the change of the authority key; not a number if there is none, or not known',
+  ),
+};
+
+/** Metrics that are counts as they are. */
+const PLAIN = [
+  'issued_certificates',
+  'active_nodes',
+  'revoked_certificates',
+  'crl_sequence',
+  'policy_versions',
+  'nonce_windows',
+] as const;
 
 /** Registers the metrics; the returned function sets them all. */
 export function createStateMetrics(registry: Registry): (counts: AuthorityCounts) => void {
-  const registers = [registry];
-  const gauges = Object.entries(COUNTS).map(([name, [help, count]]) => ({
-    gauge: new Gauge({ name, help, registers }),
-    count,
-  }));
-  const subjects = new Gauge({
-    name: 'mesh_na_subjects',
-    help: 'Trust subjects in the state',
-    labelNames: ['kind'] as const,
-    registers,
-  });
-  const removedSubjects = new Gauge({
-    name: 'mesh_na_subjects_removed_total',
-    help: 'Trust subjects removed by retention since the network was created',
-    labelNames: ['kind'] as const,
-    registers,
-  });
-  const posture = new Gauge({
-    name: 'mesh_na_posture_finding',
-    help: 'Problems by rule: 0 is well, 1 needs attention, 2 needs action now',
-    labelNames: ['rule'] as const,
-    registers,
-  });
-  const nodes = new Gauge({
-    name: 'mesh_na_nodes',
-    help: 'Nodes that report, and how many of them are healthy, silent, unwell, lapsing or lapsed; absent if not known',
-    labelNames: ['state'] as const,
-    registers,
-  });
-  const roleNodes = new Gauge({
-    name: 'mesh_na_role_nodes',
-    help: 'The same for the roles with the most nodes, except lapsed; a node counts in each of its roles',
-    labelNames: ['role', 'state'] as const,
-    registers,
-  });
-  const diskFree = new Gauge({
-    name: 'mesh_na_disk_free_bytes',
-    help: 'Bytes free on the disk of the data folder',
-    registers,
-  });
-  const diskMinFree = new Gauge({
-    name: 'mesh_na_disk_min_free_bytes',
-    help: 'With fewer free bytes than this, nothing new is enrolled; 0 disables the limit',
-    registers,
-  });
-  const delegatedUntil = new Gauge({
-    name: 'mesh_na_delegation_not_after_seconds',
-    help: 'When the delegation from the root key to the authority ends, seconds since the epoch',
-    registers,
-  });
-  const soonestEnds = new Gauge({
-    name: 'mesh_na_expiry_timestamp_seconds',
-    help: 'When the first item of each kind lapses, seconds since the epoch; absent for kinds without one',
-    labelNames: ['kind'] as const,
-    registers,
-  });
-  const signs = new Gauge({
-    name: 'mesh_na_signer_available',
-    help: '1 while the authority can sign',
-    registers,
-  });
-  const webhookLagEntries = new Gauge({
-    name: 'mesh_na_webhook_lag_entries',
-    help: 'Audit log entries not yet delivered to a webhook',
-    labelNames: ['host'] as const,
-    registers,
-  });
-  const webhookLagSeconds = new Gauge({
-    name: 'mesh_na_webhook_lag_seconds',
-    help: 'The age of the first of them',
-    labelNames: ['host'] as const,
-    registers,
-  });
-  const authorityKeys = new Gauge({
-    name: 'mesh_na_authority_key_state',
-    help: 'Keys of the authority by state: next, current, previous, retired or distrusted',
-    labelNames: ['state'] as const,
-    registers,
-  });
-  const adopted = new Gauge({
-    name: 'mesh_na_succession_adopted_ratio',
-    help: 'The share of active nodes that have followed the change of the authority key; not a number if there is none, or not known',
-    registers,
-  });
-
-  function set(counts: AuthorityCounts): void {
-    for (const { gauge, count } of gauges) gauge.set(counts[count]);
-    for (const [kind, count] of Object.entries(counts.subjects)) subjects.set({ kind }, count);
-    for (const [kind, count] of Object.entries(counts.removed_subjects)) {
-      removedSubjects.set({ kind }, count);
-    }
-    for (const { name } of POSTURE_RULES) {
-      const finding = counts.posture.find(({ rule }) => rule === name);
-      // Unknown values are omitted, because 0 would mean that all is well.
-      if (counts.posture_unknown.includes(name)) posture.remove({ rule: name });
-      else posture.set({ rule: name }, finding === undefined ? 0 : GRAVITY[finding.severity]);
-    }
-    for (const [state, count] of Object.entries(counts.nodes)) {
-      if (count === null) nodes.remove({ state });
-      else nodes.set({ state }, count);
-    }
-    roleNodes.reset();
-    for (const { role, ...states } of counts.roles) {
-      for (const [state, count] of Object.entries(states)) {
-        if (count !== null) roleNodes.set({ role, state }, count);
-      }
-    }
-    diskFree.set(counts.disk_free ?? Number.NaN);
-    diskMinFree.set(counts.disk_min_free);
-    soonestEnds.reset();
+  const metrics = register(registry, DEFINITIONS);
+  return (counts) => {
+    for (const name of PLAIN) metrics[name].set(counts[name]);
+    setKinds(metrics.subjects, counts.subjects);
+    setKinds(metrics.removedSubjects, counts.removed_subjects);
+    setPosture(metrics, counts);
+    setNodes(metrics, counts);
+    metrics.diskFree.set(counts.disk_free ?? Number.NaN);
+    metrics.diskMinFree.set(counts.disk_min_free);
+    metrics.soonestEnds.reset();
     for (const [kind, end] of Object.entries(counts.soonest_ends)) {
-      soonestEnds.set({ kind }, end / 1000);
+      metrics.soonestEnds.set({ kind }, end / 1000);
     }
-    setLags(counts.webhooks);
+    setLags(metrics, counts.webhooks);
     for (const state of KEY_STATES) {
-      authorityKeys.set({ state }, counts.authority_keys[state] ?? 0);
+      metrics.authorityKeys.set({ state }, counts.authority_keys[state] ?? 0);
     }
-    adopted.set(counts.succession_adopted ?? Number.NaN);
-    signs.set(counts.signs ? 1 : 0);
-    delegatedUntil.set((counts.delegated_until ?? Number.NaN) / 1000);
-  }
+    metrics.adopted.set(counts.succession_adopted ?? Number.NaN);
+    metrics.signs.set(counts.signs ? 1 : 0);
+    metrics.delegatedUntil.set((counts.delegated_until ?? Number.NaN) / 1000);
+  };
+}
 
-  /** If one host has several webhooks, reports the one that is furthest behind. */
-  function setLags(webhooks: readonly WebhookCounts[]): void {
-    webhookLagEntries.reset();
-    webhookLagSeconds.reset();
-    for (const { host } of webhooks) {
-      const there = webhooks.filter((other) => other.host === host);
-      webhookLagEntries.set({ host }, Math.max(...there.map((other) => other.lag_entries)));
-      webhookLagSeconds.set({ host }, Math.max(...there.map((other) => other.lag_seconds)));
+type StateMetrics = ReturnType<typeof register<typeof DEFINITIONS>>;
+
+function setKinds(metric: Gauge<'kind'>, counts: CountsByKind): void {
+  for (const [kind, count] of Object.entries(counts)) metric.set({ kind }, count);
+}
+
+function setPosture(
+  { posture }: StateMetrics,
+  { posture: findings, posture_unknown: unknown }: AuthorityCounts,
+): void {
+  for (const { name } of POSTURE_RULES) {
+    const finding = findings.find(({ rule }) => rule === name);
+    // Unknown values are omitted, because 0 would mean that all is well.
+    if (unknown.includes(name)) posture.remove({ rule: name });
+    else posture.set({ rule: name }, finding === undefined ? 0 : GRAVITY[finding.severity]);
+  }
+}
+
+function setNodes({ nodes, roleNodes }: StateMetrics, counts: AuthorityCounts): void {
+  for (const [state, count] of Object.entries(counts.nodes)) {
+    if (count === null) nodes.remove({ state });
+    else nodes.set({ state }, count);
+  }
+  roleNodes.reset();
+  for (const { role, ...states } of counts.roles) {
+    for (const [state, count] of Object.entries(states)) {
+      if (count !== null) roleNodes.set({ role, state }, count);
     }
   }
+}
 
-  return set;
+/** If one host has several webhooks, reports the one that is furthest behind. */
+function setLags(
+  { webhookLagEntries, webhookLagSeconds }: StateMetrics,
+  webhooks: readonly WebhookCounts[],
+): void {
+  webhookLagEntries.reset();
+  webhookLagSeconds.reset();
+  for (const { host } of webhooks) {
+    const there = webhooks.filter((other) => other.host === host);
+    webhookLagEntries.set({ host }, Math.max(...there.map((other) => other.lag_entries)));
+    webhookLagSeconds.set({ host }, Math.max(...there.map((other) => other.lag_seconds)));
+  }
 }
 
 const GRAVITY = { attention: 1, action: 2 } as const;

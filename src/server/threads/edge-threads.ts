@@ -2,8 +2,6 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
-import type { ClockAnchor } from '../../base/clock.ts';
-import type { ManualTime } from '../../base/runtime.ts';
 import type { EdgeConfig } from '../../edge/edge-config.ts';
 import type { Copy } from '../../edge/forward/copies.ts';
 import type { LocalRateLimits } from '../../edge/limits/rate-limit.ts';
@@ -16,9 +14,7 @@ import {
   type CallOf,
   isQuestion,
 } from '../../protocol/contract/calls.ts';
-import type { InstanceStatusMemory } from '../../protocol/contract/instance-status.ts';
 import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
-import type { Beats } from './beats.ts';
 import { fromCloneable } from './cloneable.ts';
 import { type CrossedAnswer, crossingAnswer, heartbeatIn } from './crossing.ts';
 import type { AuthorityProcedures, EdgeProcedures, Service, SharedState } from './messages.ts';
@@ -59,12 +55,7 @@ export interface EdgeHost {
   readonly queue: RequestQueue;
   readonly publisher: DocumentPublisher;
   readonly limits: LocalRateLimits;
-  readonly viewers: Int32Array;
-  readonly clock: ClockAnchor;
-  readonly manualTime: ManualTime | null;
-  readonly beats: Beats;
-  /** Null if no other instance can become active. */
-  readonly instanceStatus: InstanceStatusMemory | null;
+  readonly shared: SharedState;
   /** The folder of the sockets at which edges take what other instances forward; null if they forward nothing. */
   readonly socketFolder: string | null;
   /** Notes a document that the active instance has answered with. */
@@ -80,12 +71,12 @@ export interface Edges
     EdgeProcedures,
     'drain' | 'useTls' | 'useSessionSecret' | 'barrier' | 'forwardTo' | 'keepCopy'
   > {
-  announce(): Promise<void>;
-  cut(): Promise<void>;
+  announce(): void | Promise<void>;
+  cut(): void | Promise<void>;
   /** Ends all connections, and the threads if there are any. */
-  close(): Promise<void>;
+  close(): void | Promise<void>;
   /** Stops answering and closes, without waiting longer than the time limit. */
-  abandon(): Promise<void>;
+  abandon(): void | Promise<void>;
   /** Resolves when everything that the edges have logged and counted so far has arrived. */
   settle(): Promise<void>;
   /** The metrics of each edge so far. */
@@ -102,15 +93,6 @@ export async function serveOnThreads(
   config: EdgeConfig,
   port: number,
 ): Promise<Edges> {
-  const shared: SharedState = {
-    documentVersions: host.publisher.versions,
-    revisionEnds: host.publisher.revisionEnds,
-    viewers: host.viewers,
-    clock: host.clock,
-    manualTime: host.manualTime,
-    beats: host.beats,
-    instanceStatus: host.instanceStatus,
-  };
   const edges = threads.map((thread) => connect(thread, host, reports));
   async function reports(): Promise<MetricsReport[]> {
     return Promise.all(edges.map((edge) => edge.call('report')));
@@ -124,20 +106,16 @@ export async function serveOnThreads(
     await Promise.race([ended, delay(CLOSING_MS, undefined, { ref: false })]);
   }
 
-  const starts = edges.map((edge, index) =>
-    edge.serve({
-      config,
-      port,
-      slot: index + 1,
-      socketPath: socketIn(host, index + 1),
-      shared,
-    }),
-  );
-  const refused = (await Promise.allSettled(starts)).find(({ status }) => status === 'rejected');
-  if (refused?.status === 'rejected') {
+  await serveAll(edges, (slot) => ({
+    config,
+    port,
+    slot,
+    socketPath: socketIn(host, slot),
+    shared: host.shared,
+  })).catch(async (cause) => {
     await Promise.race([onAll('close'), delay(CLOSING_MS, undefined, { ref: false })]);
-    throw refused.reason;
-  }
+    throw cause;
+  });
 
   return {
     close,
@@ -155,9 +133,7 @@ export async function serveOnThreads(
     useSessionSecret(secret) {
       for (const edge of edges) edge.notify('useSessionSecret', secret);
     },
-    async settle() {
-      await reports();
-    },
+    settle: async () => void (await reports()),
     forwardTo(active) {
       for (const edge of edges) edge.notify('forwardTo', active);
     },
@@ -170,6 +146,16 @@ export async function serveOnThreads(
       await onAll('barrier');
     },
   };
+}
+
+/** Resolves when all serve; rejects when each has begun or failed, if any has failed. */
+async function serveAll(
+  edges: readonly ConnectedEdge[],
+  serviceOf: (slot: number) => Service,
+): Promise<void> {
+  const starts = edges.map((edge, index) => edge.serve(serviceOf(index + 1)));
+  await Promise.allSettled(starts);
+  await Promise.all(starts);
 }
 
 /** The socket of the edge in this slot. */

@@ -63,8 +63,7 @@ function serve({ config, port: httpPort, slot, socketPath, shared }: Service): v
   const documents = createDocumentCache(shared.documentVersions);
   const runtime = withClocks(systemRuntime, timeOf(shared.manualTime), anchoredTime(shared.clock));
   const logger = createLogger({
-    level: config.logLevel,
-    format: config.logFormat,
+    ...config.log,
     destination: { write: (line) => authority.notify('log', line) },
     now: runtime.now,
   });

@@ -1,4 +1,7 @@
 /** The thread on which other instances reach this one, as seen by the authority's thread. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { SharedKey } from '../../edge/forward/target.ts';
 import type { GateOptions } from '../forward/gate.ts';
 import { createPeer } from './rpc.ts';
@@ -11,8 +14,21 @@ export type GateProcedures = {
   accept(keys: readonly SharedKey[]): void;
 };
 
+export interface GateThreadOptions extends Omit<GateOptions, 'sockets'> {
+  /** The number of threads that serve; with 1, the authority's thread serves. */
+  readonly threads: number;
+}
+
+export type GateThread = Awaited<ReturnType<typeof openGateThread>>;
+
 /** Resolves once it is listening; rejects with a one-sentence error. */
-export async function openGateThread(options: GateOptions, onFailure: (cause: unknown) => void) {
+export async function openGateThread(
+  { threads, ...options }: GateThreadOptions,
+  onFailure: (cause: unknown) => void,
+) {
+  const folder = await mkdtemp(join(tmpdir(), 'mesh-na-'));
+  const slots = threads === 1 ? [0] : Array.from({ length: threads }, (_, index) => index + 1);
+  const sockets = slots.map((slot) => join(folder, String(slot)));
   const worker = startWorker('gate');
   const ended = endOf(worker, onFailure);
   const gate = createPeer<GateProcedures>(worker, {});
@@ -20,10 +36,16 @@ export async function openGateThread(options: GateOptions, onFailure: (cause: un
     const end = ended.expected();
     await worker.terminate();
     await end;
+    await rm(folder, { recursive: true, force: true });
   }
   try {
-    const address = await gate.call('open', options);
-    return { address, accept: (keys: readonly SharedKey[]) => gate.notify('accept', keys), close };
+    return {
+      /** Of the sockets at which edges take what other instances forward, by the numbers of their slots. */
+      folder,
+      address: await gate.call('open', { ...options, sockets }),
+      accept: (keys: readonly SharedKey[]) => gate.notify('accept', keys),
+      close,
+    };
   } catch (cause) {
     await close();
     throw cause;

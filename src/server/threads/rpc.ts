@@ -33,7 +33,7 @@ type Problem =
   | Pick<Refusal, 'refusal' | 'details'>
   | { readonly message: string; readonly text: string };
 
-interface StandbyRole {
+interface Waiting {
   readonly resolve: (result: unknown) => void;
   readonly reject: (cause: Error) => void;
 }
@@ -56,56 +56,9 @@ export function createPeer<Theirs extends Procedures>(
   ours: Procedures,
   { gathers = false } = {},
 ): Peer<Theirs> {
-  const waiting = new Map<number, StandbyRole>();
+  const outbox = createOutbox(channel, gathers);
+  const waiting = new Map<number, Waiting>();
   let lastId = 0;
-  let said: unknown[] = [];
-  let returned: unknown[] = [];
-  let failed: unknown[] = [];
-  let isHandling = false;
-  let isScheduled = false;
-  let isSilent = false;
-
-  function send(): void {
-    isScheduled = false;
-    if (said.length === 0 && returned.length === 0 && failed.length === 0) return;
-    const message: Message = [said, returned, failed];
-    drop();
-    channel.postMessage(message);
-  }
-
-  function drop(): void {
-    said = [];
-    returned = [];
-    failed = [];
-  }
-
-  /** What is said while a message is handled is sent as soon as all of it has been handled. */
-  function sendSoon(): void {
-    if (isHandling || isScheduled) return;
-    if (gathers) {
-      isScheduled = true;
-      setImmediate(send);
-    } else send();
-  }
-
-  function say(id: number, name: string, given: readonly unknown[]): void {
-    said.push(id, name, given.length);
-    for (const argument of given) said.push(argument);
-    sendSoon();
-  }
-
-  function answer(id: number, result: unknown): void {
-    if (id === NOTICE || isSilent) return;
-    returned.push(id, result);
-    sendSoon();
-  }
-
-  function fail(id: number, cause: unknown): void {
-    if (id === NOTICE) throwUncaught(cause);
-    if (id === NOTICE || isSilent) return;
-    failed.push(id, problemOf(cause));
-    sendSoon();
-  }
 
   /** A bug in one procedure fails only that call; the rest of the message is handled. */
   function carryOut(id: number, name: string, given: readonly unknown[]): void {
@@ -115,31 +68,30 @@ export function createPeer<Theirs extends Procedures>(
       const result = procedure(...(given as never[]));
       if (result instanceof Promise) {
         result.then(
-          (late) => answer(id, late),
-          (cause) => fail(id, cause),
+          (late) => outbox.answer(id, late),
+          (cause) => outbox.fail(id, cause),
         );
-      } else answer(id, result);
+      } else outbox.answer(id, result);
     } catch (cause) {
-      fail(id, cause);
+      outbox.fail(id, cause);
     }
   }
 
-  function takeWaiting(id: unknown): StandbyRole | undefined {
+  function takeWaiting(id: unknown): Waiting | undefined {
     const found = waiting.get(id as number);
     waiting.delete(id as number);
     return found;
   }
 
   channel.on('message', ([calls, results, problems]) => {
-    isHandling = true;
-    for (let at = 0; at < calls.length; ) {
-      const [id, name] = [calls[at] as number, calls[at + 1] as string];
-      const first = at + 3;
-      at = first + (calls[at + 2] as number);
-      carryOut(id, name, calls.slice(first, at));
-    }
-    isHandling = false;
-    send();
+    outbox.whileHandling(() => {
+      for (let at = 0; at < calls.length; ) {
+        const [id, name] = [calls[at] as number, calls[at + 1] as string];
+        const first = at + 3;
+        at = first + (calls[at + 2] as number);
+        carryOut(id, name, calls.slice(first, at));
+      }
+    });
     for (let at = 0; at < results.length; at += 2)
       takeWaiting(results[at])?.resolve(results[at + 1]);
     for (let at = 0; at < problems.length; at += 2) {
@@ -151,12 +103,70 @@ export function createPeer<Theirs extends Procedures>(
     call(name, ...given) {
       return new Promise((resolve, reject) => {
         lastId += 1;
-        waiting.set(lastId, { resolve: resolve as StandbyRole['resolve'], reject });
-        say(lastId, name, given);
+        waiting.set(lastId, { resolve: resolve as Waiting['resolve'], reject });
+        outbox.say(lastId, name, given);
       });
     },
-    notify: (name, ...given) => say(NOTICE, name, given),
-    silence() {
+    notify: (name, ...given) => outbox.say(NOTICE, name, given),
+    silence: outbox.silence,
+  };
+}
+
+/** What has been said and answered, and is sent with the next message. */
+function createOutbox(channel: Channel, gathers: boolean) {
+  let said: unknown[] = [];
+  let returned: unknown[] = [];
+  let failed: unknown[] = [];
+  let isHandling = false;
+  let isScheduled = false;
+  let isSilent = false;
+
+  function drop(): void {
+    said = [];
+    returned = [];
+    failed = [];
+  }
+
+  function send(): void {
+    isScheduled = false;
+    if (said.length === 0 && returned.length === 0 && failed.length === 0) return;
+    const message: Message = [said, returned, failed];
+    drop();
+    channel.postMessage(message);
+  }
+
+  function sendSoon(): void {
+    if (isHandling || isScheduled) return;
+    isScheduled = gathers;
+    if (gathers) setImmediate(send);
+    else send();
+  }
+
+  return {
+    say(id: number, name: string, given: readonly unknown[]): void {
+      said.push(id, name, given.length);
+      for (const argument of given) said.push(argument);
+      sendSoon();
+    },
+    answer(id: number, result: unknown): void {
+      if (id === NOTICE || isSilent) return;
+      returned.push(id, result);
+      sendSoon();
+    },
+    fail(id: number, cause: unknown): void {
+      if (id === NOTICE) throwUncaught(cause);
+      if (id === NOTICE || isSilent) return;
+      failed.push(id, problemOf(cause));
+      sendSoon();
+    },
+    /** What is said while a message is handled is sent as soon as all of it has been handled. */
+    whileHandling(handle: () => void): void {
+      isHandling = true;
+      handle();
+      isHandling = false;
+      send();
+    },
+    silence(): void {
       isSilent = true;
       drop();
     },

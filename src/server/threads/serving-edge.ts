@@ -65,21 +65,18 @@ export function serveEdge(
   const draining: DrainState = { isAnnounced: false, refusesWork: false };
   const settings = edgeSettings(config, rest.documents);
   const { runtime } = rest;
-  const { elapsed } = runtime;
-  function openForwarder(memory: InstanceStatusMemory) {
-    return createForwarder({
-      ...config,
+  const forwarder =
+    instanceStatus &&
+    createForwarder({
+      holdMs: config.holdMs,
       socketPath,
       share,
-      elapsed,
+      elapsed: runtime.elapsed,
       answered(milliseconds) {
         metrics.answered(milliseconds);
-        noteAnswer(memory);
+        noteAnswer(instanceStatus);
       },
     });
-  }
-
-  const forwarder = instanceStatus && openForwarder(instanceStatus);
   const sessions = createHeartbeatSessions({ lastsMs: config.heartbeatSession, runtime });
   const edge: Edge = {
     ...rest,
@@ -94,27 +91,15 @@ export function serveEdge(
     instanceStatus: instanceStatus && instanceStatusIn(instanceStatus),
     forwarder,
     lastCopy: (request) => lastCopyReply(edge, request),
-    startedAt: rest.runtime.elapsed(),
+    startedAt: runtime.elapsed(),
     routes: ROUTES,
     draining,
   };
   const { host, tls } = config;
   const server = listen(edge, ROUTES, { host, port, tls, socketPath });
-  function refuseWork(): void {
-    draining.refusesWork = true;
-  }
-
   return {
+    ...stopsOf(server, draining),
     port: server.port,
-    announce() {
-      draining.isAnnounced = true;
-    },
-    drain() {
-      refuseWork();
-      return server.drain();
-    },
-    refuseWork,
-    cut: server.dropUploads,
     close() {
       forwarder?.close();
       server.close();
@@ -125,5 +110,24 @@ export function serveEdge(
     useSessionSecret: sessions.use,
     barrier: server.barrier,
     report: metrics.report,
+  };
+}
+
+/** The steps of a stop, before connections are closed. */
+function stopsOf(server: ReturnType<typeof listen>, draining: DrainState) {
+  function refuseWork(): void {
+    draining.refusesWork = true;
+  }
+
+  return {
+    announce() {
+      draining.isAnnounced = true;
+    },
+    refuseWork,
+    drain() {
+      refuseWork();
+      return server.drain();
+    },
+    cut: server.dropUploads,
   };
 }

@@ -9,7 +9,7 @@ import type { KeyHolder } from '../../base/signer/authority-signer.ts';
 import { patienceFor, type SignerAddress } from '../../base/signer/connection.ts';
 import { PROBE } from '../../base/signer/protocol.ts';
 import { Refusal } from '../../protocol/refusals.ts';
-import { createPeer } from './rpc.ts';
+import { createPeer, type Peer } from './rpc.ts';
 import { endOf, startWorker } from './worker-thread.ts';
 
 export interface SignerThreadIdentity {
@@ -73,77 +73,34 @@ export async function startSignerThread(
   const worker = startWorker('signer', workerData);
   let required = address.publicKeys;
   let held: ReadonlyMap<string, Signer> = new Map();
-  let isStarted = false;
-  let problem = 'no answer';
-  let succeed: () => void;
-  let fail: (why: string) => void;
-  const started = new Promise<void>((resolve, reject) => {
-    succeed = resolve;
-    fail = (why) => reject(new Error(`The signer at unix:${address.path} does not sign: ${why}`));
-  });
-  function unavailable(why: string): void {
-    problem = why;
-    if (isStarted) notes.unavailable(why);
-  }
-
+  const start = createStart(address);
   const thread = createPeer<SignerProcedures>(worker, {
     available(publicKeys) {
-      held = signersOf(publicKeys);
-      succeed();
+      held = new Map(
+        publicKeys.map((publicKey) => [publicKey, { publicKey, sign: sign(publicKey) }]),
+      );
+      start.succeed();
       notes.available();
     },
-    unavailable,
+    unavailable(why) {
+      if (!start.isStillWaiting(why)) notes.unavailable(why);
+    },
     unfit(why) {
-      unavailable(why);
-      fail(why);
+      if (start.isStillWaiting(why)) start.fail(why);
+      else notes.unavailable(why);
     },
     refused: notes.refused,
   } satisfies SignerNews);
-  worker.once('error', (cause) => fail(messageOf(cause)));
-  const late = setTimeout(() => fail(problem), START_MS);
-  await started.catch((cause) => {
+  const sign = (publicKey: string) => (text: string | Uint8Array) =>
+    measuredSignature(() => signatureOf(thread, isAvailable, publicKey, text), notes);
+  worker.once('error', (cause) => start.fail(messageOf(cause)));
+  await start.done.catch((cause) => {
     void worker.terminate();
     throw cause;
   });
-  clearTimeout(late);
-  isStarted = true;
   // The thread alone must not keep the process alive.
   worker.unref();
   const ended = endOf(worker, notes.failed);
-
-  function signersOf(publicKeys: readonly string[]): ReadonlyMap<string, Signer> {
-    return new Map(
-      publicKeys.map((publicKey) => {
-        return [publicKey, { publicKey, sign: (text) => sign(publicKey, text) }];
-      }),
-    );
-  }
-
-  function sign(publicKey: string, text: string | Uint8Array): string {
-    const started = notes.elapsed();
-    const signature = signatureOf(publicKey, text);
-    notes.asked((notes.elapsed() - started) / 1000, signature !== null);
-    if (signature === null) throw new Refusal('signer_unavailable');
-    return signature;
-  }
-
-  function signatureOf(publicKey: string, text: string | Uint8Array): string | null {
-    if (Atomics.load(isAvailable, 0) === 0) return null;
-    const bytes = typeof text === 'string' ? Buffer.from(text) : text;
-    const cell = new SharedArrayBuffer(CELL_BYTES);
-    const outcome = new Int32Array(cell, 0, 1);
-    thread.notify('sign', publicKey, bytes, cell);
-    Atomics.wait(outcome, 0, CELL.asked, patienceFor(bytes.length) + GRACE_MS);
-    const found = Atomics.load(outcome, 0);
-    if (found === CELL.signed) {
-      return Buffer.from(cell, SIGNATURE_AT, SIGNATURE_BYTES).toString('base64');
-    }
-    if (found === CELL.asked) {
-      Atomics.store(isAvailable, 0, 0);
-      thread.notify('drop');
-    }
-    return null;
-  }
 
   return {
     keyOf: (publicKey) => held.get(publicKey) ?? null,
@@ -155,7 +112,7 @@ export async function startSignerThread(
     isAvailable: () => Atomics.load(isAvailable, 0) === 1,
     // Any signature proves availability.
     assertAvailable() {
-      for (const publicKey of required) sign(publicKey, PROBE);
+      for (const publicKey of required) sign(publicKey)(PROBE);
     },
     close() {
       worker.ref();
@@ -163,4 +120,62 @@ export async function startSignerThread(
       return ended.expected();
     },
   };
+}
+
+/** The wait for a signer that may be started at the same time. */
+function createStart({ path }: SignerAddress) {
+  let succeed = (): void => undefined;
+  let fail = (_why: string): void => undefined;
+  let isOver = false;
+  let problem = 'no answer';
+  const started = new Promise<void>((resolve, reject) => {
+    succeed = resolve;
+    fail = (why) => reject(new Error(`The signer at unix:${path} does not sign: ${why}`));
+  });
+  const late = setTimeout(() => fail(problem), START_MS);
+  return {
+    done: started.finally(() => {
+      isOver = true;
+      clearTimeout(late);
+    }),
+    succeed,
+    fail,
+    /** Notes the problem that an end of the wait would name. */
+    isStillWaiting(why: string): boolean {
+      problem = why;
+      return !isOver;
+    },
+  };
+}
+
+function measuredSignature(sign: () => string | null, { asked, elapsed }: SignerNotes): string {
+  const began = elapsed();
+  const signature = sign();
+  asked((elapsed() - began) / 1000, signature !== null);
+  if (signature === null) throw new Refusal('signer_unavailable');
+  return signature;
+}
+
+/** Blocks the calling thread; null if there is no signature in time. */
+function signatureOf(
+  thread: Peer<SignerProcedures>,
+  isAvailable: Int32Array,
+  publicKey: string,
+  text: string | Uint8Array,
+): string | null {
+  if (Atomics.load(isAvailable, 0) === 0) return null;
+  const bytes = typeof text === 'string' ? Buffer.from(text) : text;
+  const cell = new SharedArrayBuffer(CELL_BYTES);
+  const outcome = new Int32Array(cell, 0, 1);
+  thread.notify('sign', publicKey, bytes, cell);
+  Atomics.wait(outcome, 0, CELL.asked, patienceFor(bytes.length) + GRACE_MS);
+  const found = Atomics.load(outcome, 0);
+  if (found === CELL.signed) {
+    return Buffer.from(cell, SIGNATURE_AT, SIGNATURE_BYTES).toString('base64');
+  }
+  if (found === CELL.asked) {
+    Atomics.store(isAvailable, 0, 0);
+    thread.notify('drop');
+  }
+  return null;
 }

@@ -14,10 +14,9 @@ const STANDARD_ERROR = 2;
 /** The reader of standard error may have stopped reading. */
 const LAST_LINE_MS = 1000;
 
-const { beats, logLevel: level, logFormat: format } = workerData as WatchdogSettings;
+const { beats, log } = workerData as WatchdogSettings;
 const logger = createLogger({
-  level,
-  format,
+  ...log,
   destination: { write: (line) => write(STANDARD_ERROR, line, kill) },
   now: systemRuntime.now,
 });

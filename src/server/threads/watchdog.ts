@@ -1,14 +1,13 @@
 /** The watchdog, as seen by the process it watches. */
 import inspector from 'node:inspector';
-import type { LogFormat, LogLevel } from '../../base/log/logger.ts';
+import type { LogSettings } from '../../base/log/logger.ts';
 import type { Beats } from './beats.ts';
 import { createPeer } from './rpc.ts';
 import { endOf, startWorker } from './worker-thread.ts';
 
 export interface WatchdogSettings {
   readonly beats: Beats;
-  readonly logLevel: LogLevel;
-  readonly logFormat: LogFormat;
+  readonly log: LogSettings;
 }
 
 export type WatchdogProcedures = {

@@ -34,12 +34,6 @@ export interface DeliveryOptions {
   readonly abort: AbortSignal;
 }
 
-export interface Delivery {
-  readonly facts: WebhookFacts;
-  /** Posts until the signal is aborted; if it is waiting for the next event, it may not return. */
-  run(): Promise<void>;
-}
-
 /** The pause between two requests, so that a long log takes only a small part of the thread's time. */
 const PACE_MS = 50;
 const FIRST_RETRY_MS = 2000;
@@ -47,45 +41,26 @@ const LONGEST_RETRY_MS = 300_000;
 /** The most events in one request. */
 const MOST_EVENTS = 100;
 
+export type Delivery = ReturnType<typeof createDelivery>;
+
 export function createDelivery(
   { host, poster, abort, ...start }: DeliveryOptions,
-  { call, signer, runtime, logger, metrics }: DeliveryTools,
-): Delivery {
+  tools: DeliveryTools,
+) {
+  const { call, runtime, logger, metrics } = tools;
   let { delivered } = start;
   let failures = 0;
   /** By the monotonic clock, because the wall clock may be set meanwhile. */
   let failingFrom: number | null = null;
   let waitingSince: number | null = null;
 
-  /** The next events, one per line. Waits if there are none, and may still return none. */
-  async function nextLines(): Promise<readonly string[]> {
-    const answer = await call('readEvents', { after: delivered, most: MOST_EVENTS, waits: true });
-    return answer.ok && answer.json !== '' ? answer.json.split('\n') : [];
-  }
-
-  async function post(body: string): Promise<Problem> {
-    const timestamp = formatInstant(runtime.now());
-    try {
-      const proof = webhookProof(sha256Hex(body), timestamp, singleKeyOf(signer));
-      const headers = {
-        'Content-Type': 'application/x-ndjson; charset=utf-8',
-        'User-Agent': 'mesh-na',
-        [WEBHOOK_PROOF_HEADER]: proof,
-      };
-      return await poster.post(body, headers, abort);
-    } catch (cause) {
-      if (isSignerUnavailable(cause)) return 'the signer is unavailable';
-      throw cause;
-    }
-  }
-
-  /** Resolves to the time until the next request. */
+  /** Waits for the next events and posts them; resolves to the time until the next request. */
   async function postNext(): Promise<number> {
-    const lines = await nextLines();
+    const lines = await eventsAfter(delivered, call);
     const [oldest] = lines;
     if (oldest === undefined || abort.aborted) return FIRST_RETRY_MS;
     waitingSince = loggedAt(oldest);
-    const problem = await post(`${lines.join('\n')}\n`);
+    const problem = await post(`${lines.join('\n')}\n`, { poster, abort }, tools);
     return problem === null ? taken(lines.length) : notTaken(problem);
   }
 
@@ -93,19 +68,16 @@ export function createDelivery(
     delivered += events;
     waitingSince = null;
     metrics.webhookTook(host, events);
-    if (failures > 0) {
-      const what = `${host} accepts events again after ${failures} failures`;
-      logger.write('INFO', 'webhook', what);
-    }
+    if (failures > 0)
+      logger.write('INFO', 'webhook', `${host} accepts events again after ${failures} failures`);
     failures = 0;
     failingFrom = null;
     return PACE_MS;
   }
 
-  /** Jitter, so that endpoints that failed together are not retried together. */
   function notTaken(problem: string): number {
-    const ms = Math.min(FIRST_RETRY_MS * 2 ** failures, LONGEST_RETRY_MS);
-    if (abort.aborted) return ms;
+    const wait = retryMs(failures, runtime);
+    if (abort.aborted) return wait;
     metrics.webhookFailed(host);
     if (failures === 0) {
       const what = `Events cannot be posted to ${host}: ${problem}; they are kept and retried`;
@@ -113,23 +85,55 @@ export function createDelivery(
     }
     failures += 1;
     failingFrom ??= runtime.elapsed();
-    const random = runtime.randomBytes(4).readUInt32LE() / 2 ** 32;
-    return ms * (0.5 + random / 2);
+    return wait;
   }
 
   return {
-    get facts() {
+    get facts(): WebhookFacts {
       const failingFor = failingFrom === null ? null : runtime.elapsed() - failingFrom;
       const failingSince = failingFor === null ? null : runtime.now() - failingFor;
       return { host, delivered, failingSince, waitingSince };
     },
-    async run() {
+    /** Posts until the signal is aborted; if it is waiting for the next event, it may not return. */
+    async run(): Promise<void> {
       while (!abort.aborted) {
         const wait = await postNext().catch(() => notTaken('the audit log cannot be read'));
         await setTimeout(wait, undefined, { signal: abort }).catch(() => undefined);
       }
     },
   };
+}
+
+/** One per line. Waits if there are none, and may still return none. */
+async function eventsAfter(after: number, call: Call): Promise<readonly string[]> {
+  const answer = await call('readEvents', { after, most: MOST_EVENTS, waits: true });
+  return answer.ok && answer.json !== '' ? answer.json.split('\n') : [];
+}
+
+async function post(
+  body: string,
+  { poster, abort }: Pick<DeliveryOptions, 'poster' | 'abort'>,
+  { signer, runtime }: DeliveryTools,
+): Promise<Problem> {
+  const timestamp = formatInstant(runtime.now());
+  try {
+    const proof = webhookProof(sha256Hex(body), timestamp, singleKeyOf(signer));
+    const headers = {
+      'Content-Type': 'application/x-ndjson; charset=utf-8',
+      'User-Agent': 'mesh-na',
+      [WEBHOOK_PROOF_HEADER]: proof,
+    };
+    return await poster.post(body, headers, abort);
+  } catch (cause) {
+    if (isSignerUnavailable(cause)) return 'the signer is unavailable';
+    throw cause;
+  }
+}
+
+/** Jitter, so that endpoints that failed together are not retried together. */
+function retryMs(failures: number, { randomBytes }: Runtime): number {
+  const random = randomBytes(4).readUInt32LE() / 2 ** 32;
+  return Math.min(FIRST_RETRY_MS * 2 ** failures, LONGEST_RETRY_MS) * (0.5 + random / 2);
 }
 
 function loggedAt(line: string): number {
