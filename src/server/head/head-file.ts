@@ -8,17 +8,10 @@ import { readNamedFile } from '../../base/named-file.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import { lockFile } from '../../store/lmdb/folder-lock.ts';
 
-export interface HeadFile {
-  readonly path: string;
-  /** Null if there is none. Throws if another process has replaced the file since it was written here. */
-  read(): string | null;
-  /** Resolves when the text is on disk; rejects if another process has written the file. */
-  write(text: string): Promise<void>;
-  release(): void;
-}
+export type HeadFile = ReturnType<typeof openHeadFile>;
 
 /** Throws a one-sentence error if another process uses the file. */
-export function openHeadFile(path: string): HeadFile {
+export function openHeadFile(path: string) {
   const lock = lockFile(
     `${path}.lock`,
     (holder) =>
@@ -28,12 +21,14 @@ export function openHeadFile(path: string): HeadFile {
   let known = contentOf(path);
   return {
     path,
-    read: () => known,
-    async write(text) {
+    /** As it was found, or last written here; null if there is none. */
+    read: (): string | null => known,
+    /** Resolves when the text is on disk; rejects if another process has written the file. */
+    async write(text: string): Promise<void> {
       await replace(path, known, text);
       known = text;
     },
-    release: () => lock.release(),
+    release: (): void => lock.release(),
   };
 }
 

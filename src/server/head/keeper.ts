@@ -12,15 +12,7 @@ import { isSignerUnavailable } from '../../protocol/refusals.ts';
 import type { StatePosition, Store, StoredSubject, Unit } from '../../store/store.ts';
 import type { HeadFile } from './head-file.ts';
 
-export interface HeadKeeper {
-  /**
-   * A wrapper around the store whose answers wait for the head where that matters. Before it lets another process
-   * write, it writes the head for the last time and releases its files.
-   */
-  readonly store: Store;
-  /** Writes the head if the state has changed since the last write. Call once the store is loaded. */
-  keep(): Promise<void>;
-}
+export type HeadKeeper = ReturnType<typeof createHeadKeeper>;
 
 export interface HeadKeeperOptions {
   readonly store: Store;
@@ -40,7 +32,7 @@ const REVOKING: ReadonlySet<string> = new Set([
   'authority-key',
 ]);
 
-export function createHeadKeeper(options: HeadKeeperOptions): HeadKeeper {
+export function createHeadKeeper(options: HeadKeeperOptions) {
   const { store, files } = options;
   const head = createHead(options.position, options.networkName);
   const writes = createSharedWrites(async () => {
@@ -51,6 +43,7 @@ export function createHeadKeeper(options: HeadKeeperOptions): HeadKeeper {
   let isBegun = false;
   let lastAnswer: Promise<unknown> = Promise.resolve();
 
+  /** Writes the head if the state has changed since the last write. Call once the store is loaded. */
   function keep(): Promise<void> {
     isBegun = true;
     return writes.write();
@@ -77,25 +70,27 @@ export function createHeadKeeper(options: HeadKeeperOptions): HeadKeeper {
     }
   }
 
-  return {
-    store: {
-      ...store,
-      async load() {
-        const contents = await store.load();
-        return { ...contents, subjects: head.noted(contents.subjects) };
-      },
-      commit(unit) {
-        const done = commitAndKeep(unit);
-        // Waiting for the last commit implies waiting for all commits before it.
-        const answer = lastAnswer.then(() => done);
-        lastAnswer = answer.catch(() => undefined);
-        return answer;
-      },
-      close: () => keepBefore(store.close),
-      abandon: () => keepBefore(store.abandon),
+  /**
+   * A wrapper around the store whose answers wait for the head where that matters. Before it lets another process
+   * write, it writes the head for the last time and releases its files.
+   */
+  const kept: Store = {
+    ...store,
+    async load() {
+      const contents = await store.load();
+      return { ...contents, subjects: head.noted(contents.subjects) };
     },
-    keep,
+    commit(unit) {
+      const done = commitAndKeep(unit);
+      // Waiting for the last commit implies waiting for all commits before it.
+      const answer = lastAnswer.then(() => done);
+      lastAnswer = answer.catch(() => undefined);
+      return answer;
+    },
+    close: () => keepBefore(store.close),
+    abandon: () => keepBefore(store.abandon),
   };
+  return { store: kept, keep };
 }
 
 /** Calls of `write` that arrive during a write share the next one. */

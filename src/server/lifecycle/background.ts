@@ -5,27 +5,20 @@
 import type { Logger } from '../../base/log/logger.ts';
 import { problemText } from '../../base/log/problem.ts';
 
-export interface Background {
-  /**
-   * Runs the work one period from now, and again one period after each run ends; if the period is null, only when it
-   * is asked for.
-   */
-  start(name: string, periodMs: number | null, work: () => Promise<void> | void): void;
-  /** Runs a job once more, after the current run if there is one; rejects if that run fails or there is no such job. */
-  runNow(name: string): Promise<void>;
-  /** Like `runNow`, but logs a failure instead of rejecting. */
-  attempt(name: string): Promise<void>;
-  /** Starts no further runs; resolves when all running jobs have ended. */
-  stop(): Promise<void>;
-}
+type Work = () => Promise<void> | void;
 
-export function createBackground(logger: Logger, succeeded: (job: string) => void): Background {
+export type Background = ReturnType<typeof createBackground>;
+
+export function createBackground(logger: Logger, succeeded: (job: string) => void) {
   const timers = new Map<string, NodeJS.Timeout>();
-  const jobs = new Map<string, () => Promise<void> | void>();
+  const jobs = new Map<string, Work>();
   const running = new Map<string, Promise<void>>();
   let stopped = false;
 
-  /** Runs are sequential, no matter who requested them. */
+  /**
+   * Runs a job once more, after the current run if there is one, no matter who requested that; rejects if the run fails
+   * or there is no such job.
+   */
   function runNow(name: string): Promise<void> {
     async function run(): Promise<void> {
       const work = jobs.get(name);
@@ -39,6 +32,7 @@ export function createBackground(logger: Logger, succeeded: (job: string) => voi
     return current;
   }
 
+  /** Like `runNow`, but logs a failure instead of rejecting. */
   async function attempt(name: string): Promise<void> {
     try {
       await runNow(name);
@@ -54,13 +48,18 @@ export function createBackground(logger: Logger, succeeded: (job: string) => voi
   }
 
   return {
-    start(name, periodMs, work) {
+    /**
+     * Runs the work one period from now, and again one period after each run ends; if the period is null, only when it
+     * is asked for.
+     */
+    start(name: string, periodMs: number | null, work: Work): void {
       jobs.set(name, work);
       if (periodMs !== null) schedule(name, periodMs);
     },
     runNow,
     attempt,
-    async stop() {
+    /** Starts no further runs; resolves when all running jobs have ended. */
+    async stop(): Promise<void> {
       stopped = true;
       for (const timer of timers.values()) clearTimeout(timer);
       await Promise.allSettled(running.values());

@@ -41,28 +41,22 @@ const DRAIN_MS = 5000;
 /** Far longer than a flush takes while the store responds; supervisors kill a process that has not ended after 90 s. */
 const FLUSH_MS = 30_000;
 
-export interface Lifecycle {
-  readonly state: LifecycleState;
-  /** Throws when the transition is not allowed. */
-  enter(next: LifecycleState): void;
-  /** Goes from `serving` to `closed`. */
-  stop(steps: StopSteps, patience: StopPatience): Promise<void>;
-}
-
-export function createLifecycle(): Lifecycle {
+export function createLifecycle() {
   let state: LifecycleState = 'starting';
 
+  /** Throws when the transition is not allowed. */
   function enter(next: LifecycleState): void {
     if (!NEXT[state].includes(next)) throw new Error(`${next} does not follow ${state}`);
     state = next;
   }
 
   return {
-    get state() {
+    get state(): LifecycleState {
       return state;
     },
     enter,
-    async stop(steps, { announceMs, hurry }) {
+    /** Goes from `serving` to `closed`. */
+    async stop(steps: StopSteps, { announceMs, hurry }: StopPatience): Promise<void> {
       enter('draining');
       // An edge that hangs must not prevent the flush.
       void steps.announce();

@@ -7,15 +7,10 @@ import { arrivedAnswer, heartbeatRow } from './crossing.ts';
 import type { AuthorityProcedures } from './messages.ts';
 import type { Peer } from './rpc.ts';
 
-export interface AuthorityLink {
-  readonly call: Call;
-  readonly limits: RateLimits;
-}
-
 export function createAuthorityLink(
   authority: Peer<AuthorityProcedures>,
   settings: RateLimitSettings,
-): AuthorityLink {
+): { readonly call: Call; readonly limits: RateLimits } {
   const isOn: RateLimits['isOn'] = (bucket) => settings[bucket] !== null;
   return {
     call<Name extends CallName>(name: Name, command: CallOf<Name>): Promise<Answer> {

@@ -10,13 +10,8 @@ export function startWorker(
   return new Worker(module, { argv, workerData });
 }
 
-export interface ThreadEnd {
-  /** Makes the end of the thread expected from now on; resolves when it has ended. */
-  expected(): Promise<void>;
-}
-
 /** A failure is reported once. */
-export function endOf(worker: Worker, onFailure: (cause: unknown) => void): ThreadEnd {
+export function endOf(worker: Worker, onFailure: (cause: unknown) => void) {
   let isExpected = false;
   let hasFailed = false;
   worker.once('error', (cause) => {
@@ -31,7 +26,8 @@ export function endOf(worker: Worker, onFailure: (cause: unknown) => void): Thre
     });
   });
   return {
-    expected() {
+    /** Makes the end of the thread expected from now on; resolves when it has ended. */
+    expected(): Promise<void> {
       isExpected = true;
       return ended;
     },

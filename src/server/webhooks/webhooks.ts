@@ -8,19 +8,10 @@ import { createLookup } from './lookup.ts';
 import { createPoster } from './post.ts';
 import type { WebhookSettings } from './settings.ts';
 
-export interface Webhooks {
-  readonly facts: readonly WebhookFacts[];
-  /** Stores the delivery positions that changed since the last call. */
-  save(): Promise<void>;
-  /** Stops posting and stores the delivery positions. */
-  stop(): Promise<void>;
-}
+export type Webhooks = Awaited<ReturnType<typeof openWebhooks>>;
 
 /** Starts posting. The state forgets webhooks that are not among these. */
-export async function openWebhooks(
-  settings: WebhookSettings,
-  tools: DeliveryTools,
-): Promise<Webhooks> {
+export async function openWebhooks(settings: WebhookSettings, tools: DeliveryTools) {
   const { call, logger } = tools;
   const stopped = new AbortController();
   const hooks = settings.urls.map((url) => ({ url, id: sha256Hex(url.href) }));
@@ -38,6 +29,7 @@ export async function openWebhooks(
     return { id, poster, delivery };
   });
 
+  /** Stores the delivery positions that changed since the last call. */
   async function save(): Promise<void> {
     const taken = running
       .map(({ id, delivery }) => [id, delivery.facts.delivered] as const)
@@ -48,11 +40,12 @@ export async function openWebhooks(
   }
 
   return {
-    get facts() {
+    get facts(): readonly WebhookFacts[] {
       return running.map(({ delivery }) => delivery.facts);
     },
     save,
-    async stop() {
+    /** Stops posting and stores the delivery positions. */
+    async stop(): Promise<void> {
       stopped.abort();
       for (const { poster } of running) poster.close();
       await save();

@@ -9,17 +9,7 @@
 import { type LeaseClock, pauseOn } from './lease-clock.ts';
 import type { LeaseTable } from './lease-table.ts';
 
-export interface Confirmations {
-  /** Records that a statement that only the holder can execute, sent at this monotonic time, succeeded. */
-  note(sentAt: number): void;
-  /**
-   * Null if this process is known to have been the holder at this monotonic time. Otherwise resolves once that is
-   * known, with false if it is no longer the holder.
-   */
-  since(time: number): Promise<boolean> | null;
-  /** Call when this process is no longer the holder. */
-  end(): void;
-}
+export type Confirmations = ReturnType<typeof createConfirmations>;
 
 export interface ConfirmationOptions {
   readonly clock: LeaseClock;
@@ -43,7 +33,7 @@ interface Waiter {
   readonly resolve: (isHolder: boolean) => void;
 }
 
-export function createConfirmations(options: ConfirmationOptions): Confirmations {
+export function createConfirmations(options: ConfirmationOptions) {
   const { clock } = options;
   let heldAt = Number.NEGATIVE_INFINITY;
   let waiters: Waiter[] = [];
@@ -51,6 +41,7 @@ export function createConfirmations(options: ConfirmationOptions): Confirmations
   let isAsking = false;
   let isOver = false;
 
+  /** Records that a statement that only the holder can execute, sent at this monotonic time, succeeded. */
   function note(sentAt: number): void {
     if (isOver || sentAt <= heldAt) return;
     heldAt = sentAt;
@@ -92,7 +83,11 @@ export function createConfirmations(options: ConfirmationOptions): Confirmations
 
   return {
     note,
-    since(time) {
+    /**
+     * Null if this process is known to have been the holder at this monotonic time. Otherwise resolves once that is
+     * known, with false if it is no longer the holder.
+     */
+    since(time: number): Promise<boolean> | null {
       if (isOver) return Promise.resolve(false);
       if (time <= heldAt) return null;
       return new Promise((resolve) => {
@@ -103,7 +98,8 @@ export function createConfirmations(options: ConfirmationOptions): Confirmations
         queueMicrotask(() => void askWhileAwaited());
       });
     },
-    end() {
+    /** Call when this process is no longer the holder. */
+    end(): void {
       isOver = true;
       for (const { resolve } of waiters) resolve(false);
       waiters = [];
