@@ -4,14 +4,14 @@ import { type InstanceStatusMemory, noteTerm } from '../../protocol/contract/ins
 import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
 import type { SeenTerm } from '../../store/postgresql/lease.ts';
 import { keysIn } from '../derived-secret.ts';
-import type { GateThread } from '../threads/gate-thread.ts';
+import type { Gate } from './gate.ts';
 import type { ForwardKeys } from './keys.ts';
 
 export interface ActiveWatchOptions {
   readonly memory: InstanceStatusMemory;
   readonly keys: ForwardKeys;
   /** Null if instances do not forward to each other. */
-  readonly gate: GateThread | null;
+  readonly gate: Pick<Gate, 'accept'> | null;
   readonly publisher: Pick<DocumentPublisher, 'follow'>;
 }
 

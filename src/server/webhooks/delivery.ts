@@ -131,8 +131,8 @@ async function post(
 }
 
 /** Jitter, so that endpoints that failed together are not retried together. */
-function retryMs(failures: number, { randomBytes }: Runtime): number {
-  const random = randomBytes(4).readUInt32LE() / 2 ** 32;
+function retryMs(failures: number, runtime: Runtime): number {
+  const random = runtime.randomBytes(4).readUInt32LE() / 2 ** 32;
   return Math.min(FIRST_RETRY_MS * 2 ** failures, LONGEST_RETRY_MS) * (0.5 + random / 2);
 }
 
