@@ -74,7 +74,7 @@ function agentLookup(): (call: number) => void {
       expiresAt: LATER + i,
       heldUntil: LATER + i,
     };
-    index.follow('agent-registration', `key-${i}`, {
+    index.put(`key-${i}`, {
       version: 1,
       value: 'registered',
       context: registration,

@@ -22,7 +22,7 @@ function censusOf(nodes: number, time: { now: number }) {
   const subjects = createSubjects(numbers);
   const certificates = createCertificateIndex({ subjects, numbers, seed: 1 });
   const liveness = createLiveness(HOUR, numbers);
-  subjects.follow({ decided: certificates.follow });
+  subjects.follow({ certificate: { decided: certificates.add } });
   for (let n = 0; n < nodes; n += 1) {
     const context: Certificate = {
       nodePublicKey: `key-${n}`,

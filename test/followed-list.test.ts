@@ -77,8 +77,7 @@ function listOf(readings: readonly (readonly Revoked[])[], ordered: readonly Rev
   for (const reading of readings) {
     for (const { id, sequence } of reading) {
       const context = { revokedAt: 0, revocationReason: null, crlSequence: sequence };
-      revocations.followDecided('certificate', id, {
-        version: 1,
+      revocations.decided('certificate', id, {
         value: 'revoked',
         context: context as unknown as Certificate,
       });

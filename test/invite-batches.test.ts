@@ -300,9 +300,11 @@ function invitesInMemory() {
   const inviteBatches = createInviteBatches();
   const inviteIds = new SortedTexts();
   subjects.follow({
-    decided: inviteBatches.follow,
-    removed: inviteBatches.followRemovals,
-    added: (_kind, id) => inviteIds.add(id),
+    invite: {
+      decided: inviteBatches.put,
+      removed: inviteBatches.remove,
+      added: (id) => inviteIds.add(id),
+    },
   });
   const lookups = { count: 0 };
   const counted = {

@@ -169,7 +169,7 @@ test('the index of certificates knows all certificates of a key, for as many key
   const numbers = createCertificateNumbers();
   const subjects = createSubjects(numbers);
   const index = createCertificateIndex({ subjects, numbers, seed: 1 });
-  subjects.follow({ decided: index.follow });
+  subjects.follow({ certificate: { decided: index.add } });
   const restore = (id: string, nodePublicKey: string, version: number) => {
     const context = { nodePublicKey, issuedAt: 0, expiresAt: 10, supersededFrom: null };
     subjects.restore('certificate', id, { version, value: 'issued', context: context as never });

@@ -1,7 +1,6 @@
 /** The agent registry [core-4-6]. */
 
 import { createHash } from 'node:crypto';
-import TinyQueue from 'tinyqueue';
 import type { AgentRegistration } from '../../machines/agent-registration.ts';
 import { canonicalJson, compareCodePoints, JsonText } from '../base/json/write.ts';
 import { createOrderedList, type OrderedList } from '../base/ordered-list.ts';
@@ -13,7 +12,8 @@ import type { Run } from './engine/execute.ts';
 import { pageOf } from './engine/page.ts';
 import { assertRoom } from './host-status.ts';
 import type { ReplayRule } from './replay/replay.ts';
-import { refusalIn, type Subject, type SubjectKind } from './subjects/kinds.ts';
+import { refusalIn, type Subject } from './subjects/kinds.ts';
+import { SortedTexts } from './subjects/sorted-texts.ts';
 import type { UnitOfWork } from './subjects/unit-of-work.ts';
 
 export type AgentIndex = ReturnType<typeof createAgentIndex>;
@@ -23,47 +23,25 @@ export interface RegisteredAgent {
   readonly registration: AgentRegistration;
 }
 
-interface Expiry {
-  readonly at: number;
-  readonly key: string;
-}
-
-/** A registration and its valid expiry in the queue, which may be earlier than the actual one after a refresh. */
-interface Held {
-  readonly registration: AgentRegistration;
-  awaited: Expiry;
-}
-
-/** The queue is rebuilt once it holds this many more stale expiries than there are registrations. */
-const MOST_PASSED_OVER = 1000;
+/** The most registrations that one unit evicts; the others are not listed meanwhile. */
+const MOST_EVICTED = 250;
 
 /**
  * Committed agent registrations, indexed by capability and by expiry, so that neither lookups nor evictions
  * slow down as the registry grows.
  */
 export function createAgentIndex() {
-  const registered = new Map<string, Held>();
+  const registered = new Map<string, AgentRegistration>();
   const byTag = new Map<string, OrderedList<RegisteredAgent>>();
-  let expiries = queueOf([]);
-  let toEvict = new Set<string>();
-
-  function awaitEnd(registration: AgentRegistration, key: string): Expiry {
-    const expiry = { at: registration.expiresAt, key };
-    expiries.push(expiry);
-    return expiry;
-  }
-
-  /** Clients that repeatedly register and leave would otherwise fill the queue with expiries that may be years away. */
-  function clearAway(): void {
-    if (expiries.length <= 2 * registered.size + MOST_PASSED_OVER) return;
-    expiries = queueOf(Array.from(registered.values(), ({ awaited }) => awaited));
-  }
+  /** When each registration expires, followed by its key. */
+  const expiries = new SortedTexts();
+  const toEvict = new Set<string>();
 
   function drop(key: string): void {
-    const held = registered.get(key);
-    if (held === undefined) return;
-    const { registration } = held;
+    const registration = registered.get(key);
+    if (registration === undefined) return;
     registered.delete(key);
+    expiries.delete(expiryOf(key, registration));
     for (const tag of new Set(registration.capabilities)) {
       const tagged = byTag.get(tag);
       tagged?.remove({ key, registration });
@@ -71,14 +49,9 @@ export function createAgentIndex() {
     }
   }
 
-  function put(key: string, registration: AgentRegistration): void {
-    const before = registered.get(key)?.awaited;
-    drop(key);
-    // A refreshed registration expires later; it is checked again when its earlier expiry is reached.
-    const isInTime = before !== undefined && before.at <= registration.expiresAt;
-    const awaited = isInTime ? before : awaitEnd(registration, key);
-    registered.set(key, { registration, awaited });
-    clearAway();
+  function add(key: string, registration: AgentRegistration): void {
+    registered.set(key, registration);
+    expiries.add(expiryOf(key, registration));
     for (const tag of new Set(registration.capabilities)) {
       const tagged = byTag.get(tag) ?? createOrderedList(newestFirst);
       tagged.add({ key, registration });
@@ -87,46 +60,41 @@ export function createAgentIndex() {
   }
 
   function expire(now: number): void {
-    for (let next = expiries.peek(); next !== undefined && next.at <= now; ) {
-      expiries.pop();
-      const held = registered.get(next.key);
-      if (held?.awaited === next) {
-        if (held.registration.expiresAt <= now) {
-          drop(next.key);
-          toEvict.add(next.key);
-        } else held.awaited = awaitEnd(held.registration, next.key);
-      }
-      next = expiries.peek();
+    for (let next = expiries.minKey(); next !== undefined; next = expiries.minKey()) {
+      if (Number(next.slice(0, INSTANT_DIGITS)) > now) return;
+      const key = next.slice(INSTANT_DIGITS);
+      drop(key);
+      toEvict.add(key);
     }
   }
 
   return {
-    follow(kind: SubjectKind, id: string, { value, context }: Subject) {
-      if (kind !== 'agent-registration') return;
-      if (value === 'registered') put(id, context as AgentRegistration);
-      else drop(id);
+    put(key: string, { value, context }: Subject<'agent-registration'>) {
+      drop(key);
+      toEvict.delete(key);
+      if (value === 'registered') add(key, context);
     },
     count: () => registered.size,
-    find: (nodePublicKey: string): AgentRegistration | undefined =>
-      registered.get(nodePublicKey)?.registration,
+    find: (nodePublicKey: string): AgentRegistration | undefined => registered.get(nodePublicKey),
     /** Registrations with exactly this tag, newest first. */
     withCapability: (tag: string): readonly RegisteredAgent[] => byTag.get(tag)?.items() ?? [],
     /** Stops listing registrations that have expired. */
     expire,
-    /** Node keys of the registrations that expired since the last call and must be evicted. */
+    /** Node keys of registrations that have expired and must be evicted, a bounded number of them. */
     takeExpired(now: number): string[] {
       expire(now);
-      const taken = [...toEvict];
-      toEvict = new Set();
+      const taken = [...toEvict].slice(0, MOST_EVICTED);
+      for (const key of taken) toEvict.delete(key);
       return taken;
     },
-    /** The number of queued expiries. */
-    awaited: () => expiries.length,
   };
 }
 
-function queueOf(expiries: Expiry[]): TinyQueue<Expiry> {
-  return new TinyQueue(expiries, (a, b) => a.at - b.at);
+/** Enough for every instant, so that the texts are sorted by time. */
+const INSTANT_DIGITS = 16;
+
+function expiryOf(key: string, { expiresAt }: AgentRegistration): string {
+  return String(Math.max(0, Math.ceil(expiresAt))).padStart(INSTANT_DIGITS, '0') + key;
 }
 
 function newestFirst(a: RegisteredAgent, b: RegisteredAgent): number {

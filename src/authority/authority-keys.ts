@@ -9,7 +9,7 @@ import type { AuthoritySuccession } from '../protocol/records/authority-successi
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import { instantOf } from '../protocol/records/record.ts';
 import type { StoredSubject } from '../store/store.ts';
-import type { Subject, SubjectKind } from './subjects/kinds.ts';
+import type { Subject } from './subjects/kinds.ts';
 import { type Subjects, toSubject } from './subjects/subjects.ts';
 
 type KeySubject = Subject<'authority-key'>;
@@ -71,13 +71,13 @@ export function createAuthorityKeys() {
   let derived: KeyChain | null = null;
 
   return {
-    follow(kind: SubjectKind, id: string, subject: Subject) {
-      if (kind !== 'authority-key') return;
-      keys.set(id, subject as KeySubject);
+    put(publicKey: string, key: KeySubject) {
+      keys.set(publicKey, key);
       derived = null;
     },
-    followRemovals(kind: SubjectKind, id: string) {
-      if (kind === 'authority-key' && keys.delete(id)) derived = null;
+    remove(publicKey: string) {
+      keys.delete(publicKey);
+      derived = null;
     },
     chain(): KeyChain {
       derived ??= keyChain(keys);

@@ -23,8 +23,8 @@ export function createCounts(subjects: Subjects) {
     kept: () => byKind(subjects.countCommitted),
     removed: () => byKind(removedOf),
     // `revoked` is a final state, so each certificate enters it only once.
-    follow(kind: SubjectKind, _id: string, { value }: Subject) {
-      if (kind === 'certificate' && value === 'revoked') revoked += 1;
+    certificateCommitted({ value }: Subject<'certificate'>) {
+      if (value === 'revoked') revoked += 1;
     },
   };
 }

@@ -17,7 +17,7 @@ import { refusePrivateKeys } from './engine/known-keys.ts';
 import { pageFrom } from './engine/page.ts';
 import { assertRoom } from './host-status.ts';
 import { descriptionRow, lengthOfDescription } from './node-descriptions.ts';
-import { refusalIn, type Subject, type SubjectKind } from './subjects/kinds.ts';
+import { refusalIn, type Subject } from './subjects/kinds.ts';
 import { beginningWith, SortedTexts } from './subjects/sorted-texts.ts';
 import type { UnitOfWork } from './subjects/unit-of-work.ts';
 
@@ -240,16 +240,14 @@ export function createInviteBatches() {
   }
 
   return {
-    follow(kind: SubjectKind, id: string, { value, context }: Subject) {
-      const batch = kind === 'invite' ? (context as Invite).batch : undefined;
+    put(id: string, { value, context: { batch } }: Subject<'invite'>) {
       if (batch === undefined) return;
       const { ids, unused } = heldAs(batch);
       ids.add(id);
       if (value === 'unused') unused.add(id);
       else unused.delete(id);
     },
-    followRemovals(kind: SubjectKind, id: string, { context }: Subject) {
-      const batch = kind === 'invite' ? (context as Invite).batch : undefined;
+    remove(id: string, { context: { batch } }: Subject<'invite'>) {
       const held = batch === undefined ? undefined : batches.get(batch);
       if (batch === undefined || held === undefined) return;
       held.ids.delete(id);

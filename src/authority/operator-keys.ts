@@ -14,13 +14,7 @@ import type { OperatorKeyRow } from '../protocol/rows/operator-key.ts';
 import type { Authority } from './authority.ts';
 import type { Handler } from './engine/admission.ts';
 import { refusePrivateKeys } from './engine/known-keys.ts';
-import {
-  refusalIn,
-  type Subject,
-  type SubjectKind,
-  type SubjectTypes,
-  transition,
-} from './subjects/kinds.ts';
+import { refusalIn, type Subject, type SubjectTypes, transition } from './subjects/kinds.ts';
 import type { Subjects } from './subjects/subjects.ts';
 import type { UnitOfWork } from './subjects/unit-of-work.ts';
 
@@ -44,10 +38,9 @@ export function createOperatorRegistry(configured: ReadonlyMap<string, Configure
   const known = new Set<string | undefined>();
 
   return {
-    follow(kind: SubjectKind, id: string, { context }: Subject) {
-      if (kind !== 'operator-key') return;
+    put(id: string, { context }: Subject<'operator-key'>) {
       held.add(id);
-      known.add((context as OperatorKey).publicKey);
+      known.add(context.publicKey);
     },
     /** Ids of all keys that are accepted or revoked. */
     ids: (): Iterable<string> => held,

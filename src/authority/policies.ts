@@ -10,7 +10,7 @@ import type { Authority } from './authority.ts';
 import type { Handler } from './engine/admission.ts';
 import { costOf, signedAgain } from './engine/issuer.ts';
 import { pageOf } from './engine/page.ts';
-import { refusalIn, type Subject, type SubjectKind } from './subjects/kinds.ts';
+import { refusalIn, type Subject } from './subjects/kinds.ts';
 import type { UnitOfWork } from './subjects/unit-of-work.ts';
 
 /** The active policy version, including decisions that are not committed yet. */
@@ -19,8 +19,8 @@ export type PolicyIndex = ReturnType<typeof createPolicyIndex>;
 export function createPolicyIndex() {
   let active: string | null = null;
   return {
-    follow(kind: SubjectKind, id: string, { value }: Subject) {
-      if (kind === 'policy' && value === 'active') active = id;
+    put(id: string, { value }: Subject<'policy'>) {
+      if (value === 'active') active = id;
     },
     activeId: (): string | null => active,
   };

@@ -2,6 +2,7 @@
  * The authority's stored state in memory. It is read once, and can be kept up to date while another process writes the
  * state. Nothing in it is published, and nothing is written, before an authority is opened on it.
  */
+import type { Attestation } from '../../machines/attestation.ts';
 import type { Treaty } from '../../machines/recognition-treaty.ts';
 import type { Runtime } from '../base/runtime.ts';
 import type { AuthoritySigner } from '../base/signer/authority-signer.ts';
@@ -98,8 +99,8 @@ export function createAuthorityState(options: StateOptions) {
   const inviteBatches = createInviteBatches();
   const policies = createPolicyIndex();
   const agents = createAgentIndex();
-  const attestations = createRecordLists('attestation');
-  const treaties = createRecordLists('recognition-treaty');
+  const attestations = createRecordLists<Attestation>();
+  const treaties = createRecordLists<Treaty>();
   const recognition = createRecognitionIndex();
   const importedFeeds = createImportedFeeds(recognition, () => {
     for (const name of GRAPH_DOCUMENTS) options.publisher.withdraw(name);
@@ -121,40 +122,57 @@ export function createAuthorityState(options: StateOptions) {
 
   // Called for every subject at startup, so these functions must not allocate.
   subjects.follow({
-    decided(kind, id, subject) {
-      revocations.followDecided(kind, id, subject);
-      feeds.followDecided(kind, id, subject);
-      certificates.follow(kind, id, subject);
-      inviteBatches.follow(kind, id, subject);
-      policies.follow(kind, id, subject);
-      authorityKeys.follow(kind, id, subject);
-      operatorRegistry.follow(kind, id, subject);
-    },
-    committed(kind, id, subject) {
-      counts.follow(kind, id, subject);
-      certificates.followCommitted(kind, id, subject);
-      attestations.follow(kind, id, subject);
-      treaties.follow(kind, id, subject);
-      revocations.followCommitted(kind, id, subject);
-      feeds.followCommitted(kind, id, subject);
-      bulletin.followCommitted(kind, id, subject);
-      agents.follow(kind, id, subject);
-      importedFeeds.follow(kind, id, subject);
-      if (kind === 'recognition-treaty') recognition.putTreaty(id, subject.context as Treaty);
-    },
-    added(kind, id) {
-      if (kind === 'certificate') certificateIds.add(id);
-      else if (kind === 'invite') inviteIds.add(id);
-    },
-    removed(kind, id, subject) {
-      certificates.followRemovals(kind, id, subject);
-      inviteBatches.followRemovals(kind, id, subject);
-      authorityKeys.followRemovals(kind, id);
-      if (kind === 'certificate') {
+    certificate: {
+      decided(id, certificate) {
+        revocations.decided('certificate', id, certificate);
+        certificates.add(id, certificate);
+      },
+      committed(id, certificate) {
+        counts.certificateCommitted(certificate);
+        revocations.committed(id, certificate);
+      },
+      added: (id) => certificateIds.add(id),
+      removed(id, certificate) {
+        certificates.remove(id, certificate);
         certificateIds.delete(id);
         liveness.remove(id);
-      } else if (kind === 'invite') inviteIds.delete(id);
+      },
     },
+    'node-key': { decided: revocations.compromise },
+    'node-description': { committed: certificates.describe },
+    invite: {
+      decided: inviteBatches.put,
+      added: (id) => inviteIds.add(id),
+      removed(id, invite) {
+        inviteBatches.remove(id, invite);
+        inviteIds.delete(id);
+      },
+    },
+    attestation: {
+      decided: (id, attestation) => feeds.decided('attestation', id, attestation),
+      committed(id, attestation) {
+        attestations.put(id, attestation);
+        feeds.committed(id, attestation);
+      },
+    },
+    'restored-revocation': {
+      decided(id, revocation) {
+        revocations.decided('restored-revocation', id, revocation);
+        feeds.decided('restored-revocation', id, revocation);
+      },
+    },
+    'sovereign-feed': { decided: (_, { context }) => void feeds.of(context.issuer) },
+    'recognition-treaty': {
+      committed(id, treaty) {
+        treaties.put(id, treaty);
+        recognition.putTreaty(id, treaty.context);
+      },
+    },
+    'revocation-import': { committed: importedFeeds.load },
+    policy: { decided: policies.put, committed: bulletin.policyCommitted },
+    'authority-key': { decided: authorityKeys.put, removed: authorityKeys.remove },
+    'operator-key': { decided: operatorRegistry.put },
+    'agent-registration': { committed: agents.put },
   });
 
   /** Silent certificates remain inactive when the clock is set back, as in a serving process. */

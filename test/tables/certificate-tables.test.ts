@@ -175,9 +175,8 @@ test('the index of keys knows the certificates of each key, which came last, and
         const options = { subjects, numbers, seed, rowsBits, firstSlots: 4 };
         const index = createCertificateIndex(options);
         subjects.follow({
-          decided: index.follow,
-          committed: index.followCommitted,
-          removed: index.followRemovals,
+          certificate: { decided: index.add, removed: index.remove },
+          'node-description': { committed: index.describe },
         });
         const model = new Map<string, Owned>();
         for (const { what, id, key, issuedAt, settled } of steps) {
@@ -251,7 +250,7 @@ test('the certificate that was issued last is the newest of its key, in any orde
       const numbers = createCertificateNumbers();
       const subjects = createSubjects(numbers);
       const index = createCertificateIndex({ subjects, numbers, seed: 1 });
-      subjects.follow({ decided: index.follow });
+      subjects.follow({ certificate: { decided: index.add } });
       for (const issuedAt of instants) {
         subjects.restore('certificate', `c-${issuedAt}`, certificate(1, { issuedAt }));
       }

@@ -7,7 +7,7 @@ import type { Certificate } from '../../../machines/certificate.ts';
 import type { NodeDescription } from '../../../machines/node-description.ts';
 import { createBlocks } from '../subjects/blocks.ts';
 import type { CertificateNumbers } from '../subjects/certificate-numbers.ts';
-import type { Subject, SubjectKind } from '../subjects/kinds.ts';
+import type { Subject } from '../subjects/kinds.ts';
 import type { Subjects } from '../subjects/subjects.ts';
 import { createTextIndex, NONE } from '../subjects/text-index.ts';
 
@@ -130,20 +130,16 @@ export function createCertificateIndex({
   }
 
   return {
-    follow(kind: SubjectKind, id: string, { context }: Subject) {
-      if (kind !== 'certificate') return;
+    add(id: string, { context }: Subject<'certificate'>) {
       const number = numbers.take(id);
-      if (!isChained(number)) add(number, context as Certificate);
+      if (!isChained(number)) add(number, context);
     },
-    followCommitted(kind: SubjectKind, id: string, { context }: Subject) {
-      if (kind !== 'node-description') return;
-      let number = newest.find(id);
-      for (; number !== NONE; number = olderThan(number)) {
-        describe(number, context as NodeDescription);
-      }
+    remove(id: string, { context }: Subject<'certificate'>) {
+      drop(numbers.find(id), context);
     },
-    followRemovals(kind: SubjectKind, id: string, { context }: Subject) {
-      if (kind === 'certificate') drop(numbers.find(id), context as Certificate);
+    describe(nodePublicKey: string, { context }: Subject<'node-description'>) {
+      let number = newest.find(nodePublicKey);
+      for (; number !== NONE; number = olderThan(number)) describe(number, context);
     },
     /** Whether the key owns a certificate that is neither revoked, expired nor superseded. */
     hasActive: (nodePublicKey: string, now: number) =>

@@ -11,7 +11,7 @@ import type { DocumentPublisher } from '../../protocol/contract/publications.ts'
 import { type Bulletin, bulletinText } from '../../protocol/records/bulletin.ts';
 import { signatureOver, singleKeyOf } from '../../protocol/records/signed-record.ts';
 import { isSignerUnavailable } from '../../protocol/refusals.ts';
-import type { Subject, SubjectKind } from '../subjects/kinds.ts';
+import type { Subject } from '../subjects/kinds.ts';
 import type { Revocations } from './crl.ts';
 
 /** The shortest time between two bulletins, in milliseconds. */
@@ -78,8 +78,8 @@ export function createBulletinIssuer(options: BulletinOptions) {
   }
 
   return {
-    followCommitted(kind: SubjectKind, id: string, { value }: Subject) {
-      if (kind === 'policy' && value === 'active') policyId = id;
+    policyCommitted(id: string, { value }: Subject<'policy'>) {
+      if (value === 'active') policyId = id;
     },
     /** Notes that this many audit log entries were committed. */
     logged(entries: number) {

@@ -4,7 +4,6 @@
  */
 import type { Certificate } from '../../../machines/certificate.ts';
 import type { Crl } from '../../../machines/crl.ts';
-import type { NodeKey } from '../../../machines/node-key.ts';
 import type { RestoredRevocation } from '../../../machines/restored-revocation.ts';
 import type { Resting } from '../../../machines/step.ts';
 import type { RecordSigner } from '../../base/crypto/primitives.ts';
@@ -22,11 +21,11 @@ import {
 import type { SignatureItem } from '../../protocol/records/record.ts';
 import { type Revision, revisionText } from '../../protocol/records/revocation-list-delta.ts';
 import { signatureOver, singleKeyOf } from '../../protocol/records/signed-record.ts';
-import type { Subject, SubjectKind } from '../subjects/kinds.ts';
+import type { Subject } from '../subjects/kinds.ts';
 import { createCrlDigests } from './crl-digest.ts';
 import { type CrlHead, LIST_PERIOD, type ListEntry } from './list-document.ts';
 import { createListRendering, type ListThreads } from './list-rendering.ts';
-import { createSignedList, type NumberedEntry } from './signed-list.ts';
+import { createSignedList, type NumberedEntry, type Revocable } from './signed-list.ts';
 
 export const CRL_ID = 'certificates';
 
@@ -132,16 +131,19 @@ export function createRevocations(options: RevocationsOptions) {
     /** The entry in the next list for a certificate. */
     entryOf: (certificateId: string, revokedAt: number, reason: string) =>
       crlEntry(issuers()[0], certificateId, revokedAt, reason),
-    followDecided(kind: SubjectKind, id: string, { value, context }: Subject) {
-      if (kind === 'node-key') compromised.add((context as NodeKey).nodePublicKey);
+    /** Follows a decided change of a certificate or a restored revocation. */
+    decided(kind: Revocable<'certificate'>, id: string, { value, context }: Resting) {
       const revoked = revocationIn(issuerOf, { kind, id, value, context });
       if (revoked === null) return;
       if (revoked.compromisedKey !== null) compromised.add(revoked.compromisedKey);
       list.decided(revoked);
     },
-    followCommitted(kind: SubjectKind, id: string, { value }: Subject) {
+    committed(id: string, { value }: Subject<'certificate'>) {
       // An earlier version of the certificate may be committed while its revocation is pending.
-      if (kind === 'certificate' && value === 'revoked') list.committed(id);
+      if (value === 'revoked') list.committed(id);
+    },
+    compromise(_id: string, { context }: Subject<'node-key'>) {
+      compromised.add(context.nodePublicKey);
     },
     isCompromised: (nodePublicKey: string) => compromised.has(nodePublicKey),
   };

@@ -15,11 +15,16 @@ import { foreignFeedName } from '../../protocol/contract/documents.ts';
 import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
 import { sortedSet } from '../../protocol/records/recognition-policy.ts';
 import { labeledByKey, signRecord } from '../../protocol/records/signed-record.ts';
-import type { Subject, SubjectKind } from '../subjects/kinds.ts';
+import type { Subject } from '../subjects/kinds.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import type { ListEntry } from './list-document.ts';
 import { createListRendering, type ListThreads } from './list-rendering.ts';
-import { createSignedList, type EntryDigest, type SignedList } from './signed-list.ts';
+import {
+  createSignedList,
+  type EntryDigest,
+  type Revocable,
+  type SignedList,
+} from './signed-list.ts';
 
 export type Feeds = ReturnType<typeof createFeeds>;
 
@@ -51,14 +56,13 @@ export function createFeeds(options: FeedsOptions) {
     of: feedOf,
     /** All existing feeds. */
     all: (): Iterable<SignedList> => [...feeds.values()],
-    followDecided(kind: SubjectKind, id: string, { value, context }: Subject) {
-      if (kind === 'sovereign-feed') feedOf((context as SovereignFeed).issuer);
+    /** Follows a decided change of an attestation or a restored revocation. */
+    decided(kind: Revocable<'attestation'>, id: string, { value, context }: Resting) {
       const revoked = attestationRevokedBy({ kind, id, value, context });
       if (revoked !== null) feedOf(revoked.issuer).decided({ sequence: 0, entry: revoked.entry });
     },
-    followCommitted(kind: SubjectKind, id: string, { value, context }: Subject) {
-      if (kind !== 'attestation' || value !== 'revoked') return;
-      feeds.get((context as Attestation).issuer)?.committed(id);
+    committed(id: string, { value, context }: Subject<'attestation'>) {
+      if (value === 'revoked') feeds.get(context.issuer)?.committed(id);
     },
     /** Call after everything was loaded from the store, and before anything is decided. */
     endLoading() {

@@ -22,6 +22,9 @@ export interface NumberedEntry {
   readonly entry: ListEntry;
 }
 
+/** The kinds of subjects whose revocations a list has. */
+export type Revocable<Own extends 'certificate' | 'attestation'> = Own | 'restored-revocation';
+
 /** An incremental digest over entries. */
 export interface EntryDigest {
   add(entry: ListEntry): void;

@@ -6,6 +6,7 @@ import type { Crl } from '../../../machines/crl.ts';
 import type { SovereignFeed } from '../../../machines/sovereign-feed.ts';
 import type { StoredSubject } from '../../store/store.ts';
 import { createAuthorityKeys } from '../authority-keys.ts';
+import type { Subject } from '../subjects/kinds.ts';
 import { toSubject } from '../subjects/subjects.ts';
 import { CRL_DAMAGE, CRL_ID, revocationIn } from './crl.ts';
 import { createCrlDigest } from './crl-digest.ts';
@@ -54,7 +55,9 @@ export function createStoredLists(firstKey: string) {
     add(subject: StoredSubject) {
       const { kind, id, snapshot } = subject;
       const { value, context } = snapshot;
-      if (kind === 'authority-key') authorityKeys.follow(kind, id, toSubject(subject));
+      if (kind === 'authority-key') {
+        authorityKeys.put(id, toSubject(subject) as Subject<'authority-key'>);
+      }
       if (kind === 'crl' && id === CRL_ID) crl = context as Crl;
       if (kind === 'sovereign-feed') {
         const version = context as SovereignFeed;

@@ -5,7 +5,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { RevocationImport } from '../../../machines/revocation-feed.ts';
 import { sha256Hex } from '../../base/crypto/digest.ts';
-import type { Subject, SubjectKind } from '../subjects/kinds.ts';
+import type { Subject } from '../subjects/kinds.ts';
 import type { ImportLayer, RecognitionIndex } from './recognition-index.ts';
 
 export type ImportedFeeds = ReturnType<typeof createImportedFeeds>;
@@ -80,8 +80,8 @@ export function createImportedFeeds(index: RecognitionIndex, changed: () => void
       return current;
     },
     /** Loads an import from the store. */
-    follow(kind: SubjectKind, slot: string, { context }: Subject) {
-      if (kind === 'revocation-import') loaded?.set(slot, context as RevocationImport);
+    load(slot: string, { context }: Subject<'revocation-import'>) {
+      loaded?.set(slot, context);
     },
     /** Indexes the loaded imports. Call before anything is decided. */
     endLoading() {

@@ -7,14 +7,8 @@ import type { Treaty } from '../../../machines/recognition-treaty.ts';
 import { compareCodePoints } from '../../base/json/write.ts';
 import { firstIndex, insertInOrder } from '../../base/ordered-list.ts';
 import type { ListPlace } from '../../protocol/contract/pages.ts';
-import type { SubjectFollower } from '../subjects/subjects.ts';
 
-interface Contexts {
-  readonly attestation: Attestation;
-  readonly 'recognition-treaty': Treaty;
-}
-
-export interface ListedRecord<Context> extends ListPlace {
+interface ListedRecord<Context> extends ListPlace {
   context: Context;
 }
 
@@ -25,23 +19,12 @@ interface RecordFilter {
   readonly status: string | null;
 }
 
-export interface RecordLists<Context> {
-  readonly follow: SubjectFollower;
-  /** Sorts what was restored, once; call before the first reading. */
-  endLoading(): void;
-  /** A part of a page: few of the items, if any, do not pass. */
-  matching(filter: RecordFilter): {
-    readonly items: readonly ListedRecord<Context>[];
-    passes(record: ListedRecord<Context>): boolean;
-    placeOf(record: ListedRecord<Context>): ListPlace;
-    readonly compare: typeof comparePlaces;
-  };
-}
+export type RecordLists<Context extends Attestation | Treaty> = ReturnType<
+  typeof createRecordLists<Context>
+>;
 
-export function createRecordLists<Kind extends keyof Contexts>(
-  listed: Kind,
-): RecordLists<Contexts[Kind]> {
-  type Listed = ListedRecord<Contexts[Kind]>;
+export function createRecordLists<Context extends Attestation | Treaty>() {
+  type Listed = ListedRecord<Context>;
   const known = new Map<string, Listed>();
   const all: Listed[] = [];
   let isLoading = true;
@@ -62,7 +45,7 @@ export function createRecordLists<Kind extends keyof Contexts>(
     for (const by of FILTERS) add(by, record);
   }
 
-  function update(record: Listed, context: Contexts[Kind]): void {
+  function update(record: Listed, context: Context): void {
     const before = statusOf(record.context);
     record.context = context;
     if (isLoading || before === statusOf(context)) return;
@@ -75,9 +58,7 @@ export function createRecordLists<Kind extends keyof Contexts>(
   }
 
   return {
-    follow(kind, id, subject) {
-      if (kind !== listed) return;
-      const context = subject.context as Contexts[Kind];
+    put(id: string, { context }: { readonly context: Context }) {
       const held = known.get(id);
       if (held !== undefined) return update(held, context);
       const record = { at: context.issuedAt, id, context };
@@ -89,12 +70,14 @@ export function createRecordLists<Kind extends keyof Contexts>(
       insertInOrder(all, record, comparePlaces);
       place(record);
     },
+    /** Sorts what was restored, once; call before the first reading. */
     endLoading() {
       isLoading = false;
       all.sort(comparePlaces);
       all.forEach(place);
     },
-    matching(filter) {
+    /** A part of a page: few of the items, if any, do not pass. */
+    matching(filter: RecordFilter) {
       let items: readonly Listed[] = all;
       for (const by of FILTERS) {
         const value = filter[by];
@@ -103,11 +86,11 @@ export function createRecordLists<Kind extends keyof Contexts>(
       }
       return {
         items,
-        passes({ context }) {
+        passes({ context }: Listed) {
           const values = valuesOf(context);
           return FILTERS.every((by) => (filter[by] ?? values[by]) === values[by]);
         },
-        placeOf: (record) => record,
+        placeOf: (record: Listed): ListPlace => record,
         compare: comparePlaces,
       };
     },
@@ -116,12 +99,12 @@ export function createRecordLists<Kind extends keyof Contexts>(
 
 const FILTERS = ['issuer', 'subject', 'status'] as const;
 
-function valuesOf(context: Contexts[keyof Contexts]): Record<keyof RecordFilter, string> {
+function valuesOf(context: Attestation | Treaty): Record<keyof RecordFilter, string> {
   const { issuer, subject } = context;
   return { issuer, subject, status: statusOf(context) };
 }
 
-export function statusOf({ revokedAt }: Contexts[keyof Contexts]): 'active' | 'revoked' {
+export function statusOf({ revokedAt }: Attestation | Treaty): 'active' | 'revoked' {
   return revokedAt === null ? 'active' : 'revoked';
 }
 

@@ -5,18 +5,18 @@ import { type AcceptedCertificate, createCertificateTable } from './certificate-
 import { createInviteTable } from './invite-table.ts';
 import { addressOf, KINDS, type Subject, type SubjectKind, type SubjectTable } from './kinds.ts';
 
-export type SubjectFollower = (kind: SubjectKind, id: string, subject: Subject) => void;
-
-/** Callbacks that keep indexes, counts and lists in memory up to date when subjects change. */
-export interface Followers {
+/** Keeps what is known in memory of the subjects of one kind (indexes, counts, lists) up to date when one changes. */
+export interface Follower<Kind extends SubjectKind> {
   /** Called when a change was decided, which may not be on disk yet. */
-  readonly decided?: SubjectFollower;
-  readonly committed?: SubjectFollower;
+  decided?(id: string, subject: Subject<Kind>): void;
+  committed?(id: string, subject: Subject<Kind>): void;
   /** Called when a committed subject is new, or may be new. */
-  readonly added?: (kind: SubjectKind, id: string) => void;
+  added?(id: string): void;
   /** Called when a removal was decided; the subject can still be read. */
-  readonly removed?: SubjectFollower;
+  removed?(id: string, subject: Subject<Kind>): void;
 }
+
+export type Followers = { readonly [Kind in SubjectKind]?: Follower<Kind> };
 
 export interface Subjects {
   /** The subject including all decisions so far, whether or not they are on disk. */
@@ -56,7 +56,7 @@ export function createSubjects(numbers: CertificateNumbers): Subjects {
   committed.set('certificate', certificates as SubjectTable<SubjectKind>);
   committed.set('invite', createInviteTable() as SubjectTable<SubjectKind>);
   const pending = new Map<string, Subject | typeof REMOVED>();
-  let followers: Followers = {};
+  let followers: { readonly [kind: string]: Follower<SubjectKind> | undefined } = {};
 
   function ofKind<Kind extends SubjectKind>(kind: Kind): SubjectTable<Kind> {
     return committed.get(kind) as SubjectTable<Kind>;
@@ -66,7 +66,7 @@ export function createSubjects(numbers: CertificateNumbers): Subjects {
     const key = addressOf(kind, id);
     const subject = pending.get(key) ?? ofKind(kind as SubjectKind).get(id);
     if (subject === undefined) throw new Error(`${key} does not exist`);
-    followers.removed?.(kind as SubjectKind, id, subject);
+    followers[kind]?.removed?.(id, subject);
     pending.set(key, REMOVED);
   }
 
@@ -84,16 +84,17 @@ export function createSubjects(numbers: CertificateNumbers): Subjects {
     acceptedCertificates: certificates.accepted,
     restore(kind, id, subject) {
       ofKind(kind).set(id, subject);
-      followers.decided?.(kind, id, subject);
-      followers.committed?.(kind, id, subject);
-      followers.added?.(kind, id);
+      const follower = followers[kind];
+      follower?.decided?.(id, subject);
+      follower?.committed?.(id, subject);
+      follower?.added?.(id);
     },
     decide({ writes, removals }) {
       for (const write of writes) {
         const kind = kindOf(write);
         const subject = toSubject(write);
         pending.set(addressOf(kind, write.id), subject);
-        followers.decided?.(kind, write.id, subject);
+        followers[kind]?.decided?.(write.id, subject);
       }
       for (const removal of removals) remove(removal);
     },
@@ -104,8 +105,8 @@ export function createSubjects(numbers: CertificateNumbers): Subjects {
         if (pending.get(key)?.version === write.version) pending.delete(key);
         const subject = toSubject(write);
         ofKind(kind).set(write.id, subject);
-        followers.committed?.(kind, write.id, subject);
-        if (write.replaces === NOT_STORED) followers.added?.(kind, write.id);
+        followers[kind]?.committed?.(write.id, subject);
+        if (write.replaces === NOT_STORED) followers[kind]?.added?.(write.id);
       }
       for (const { kind, id } of removals) {
         const key = addressOf(kind, id);
@@ -114,7 +115,7 @@ export function createSubjects(numbers: CertificateNumbers): Subjects {
       }
     },
     follow(given) {
-      followers = given;
+      followers = given as typeof followers;
     },
   };
 }
