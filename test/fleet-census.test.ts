@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Certificate, UNTOUCHED } from '../machines/certificate.ts';
+import { createCensus } from '../src/authority/census.ts';
 import { createCertificateIndex } from '../src/authority/certificates/certificate-index.ts';
-import { createFleetCounts } from '../src/authority/certificates/fleet-counts.ts';
+import { createKnownChains } from '../src/authority/certificates/known-chains.ts';
 import { createLiveness } from '../src/authority/certificates/last-contact.ts';
 import { createCertificateNumbers } from '../src/authority/subjects/certificate-numbers.ts';
 import { createSubjects } from '../src/authority/subjects/subjects.ts';
@@ -36,20 +37,24 @@ function censusOf(nodes: number, time: { now: number }) {
     subjects.restore('certificate', `c-${n}`, { version: 1, value: 'issued', context });
     liveness.touch(`c-${n}`, { at: 0, status: 'healthy', remoteAddr: '', chain: 0 });
   }
-  return createFleetCounts({
+  const knownChains = createKnownChains();
+  const now = () => time.now;
+  return createCensus({
     subjects,
     certificates,
     liveness,
+    knownChains,
     activeWindow: HOUR,
-    elapsed: () => time.now,
+    now,
+    elapsed: now,
   });
 }
 
 test('the first count of a large fleet is awaited, and yields to others', async () => {
   const census = censusOf(5_000, { now: 0 });
-  const counting = census.take(0);
+  const counting = census.take();
   assert.ok(counting instanceof Promise);
-  assert.equal(census.take(0), counting, 'others who ask meanwhile wait for the same count');
+  assert.equal(census.take(), counting, 'others who ask meanwhile wait for the same count');
   let turns = 0;
   let isCounted = false;
   void counting.then(() => {
@@ -57,30 +62,30 @@ test('the first count of a large fleet is awaited, and yields to others', async 
   });
   for (; !isCounted; turns += 1) await nextTurn();
   assert.ok(turns >= 10, `${turns} turns`);
-  assert.equal(census.latest?.expected, 5_000);
-  assert.equal(census.latest?.silent, 0);
+  assert.equal(census.latest()?.fleet.expected, 5_000);
+  assert.equal(census.latest()?.fleet.silent, 0);
 });
 
 test('later counts run in the background, and readers get the previous one', async () => {
   const time = { now: 0 };
   const census = censusOf(5_000, time);
-  void census.take(0);
-  while (census.latest === null) await nextTurn();
+  void census.take();
+  while (census.latest() === null) await nextTurn();
   time.now += 2 * HOUR;
-  assert.equal(census.take(time.now), undefined);
-  assert.equal(census.latest?.silent, 0);
-  while (census.latest?.silent === 0) await nextTurn();
-  assert.equal(census.latest?.silent, 5_000);
-  assert.equal(census.take(0), undefined);
-  assert.equal(census.latest?.silent, 5_000, 'a young count stands');
+  assert.equal(census.take(), undefined);
+  assert.equal(census.latest()?.fleet.silent, 0);
+  while (census.latest()?.fleet.silent === 0) await nextTurn();
+  assert.equal(census.latest()?.fleet.silent, 5_000);
+  assert.equal(census.take(), undefined);
+  assert.equal(census.latest()?.fleet.silent, 5_000, 'a young count stands');
 });
 
 test('a small fleet is counted at once', () => {
   const time = { now: 0 };
   const census = censusOf(400, time);
   time.now += 2 * HOUR;
-  assert.equal(census.take(time.now), undefined);
-  assert.deepEqual(census.latest, {
+  assert.equal(census.take(), undefined);
+  assert.deepEqual(census.latest()?.fleet, {
     ...ALL_SILENT,
     silentKnownFrom: HOUR,
     lapsed: 0,
@@ -102,11 +107,11 @@ test('a small fleet is counted at once', () => {
 test('beyond a thousand roles, further ones are not counted', async () => {
   const census = censusOf(5000, { now: 0 });
   let isCounted = false;
-  void census.take(0)?.then(() => {
+  void census.take()?.then(() => {
     isCounted = true;
   });
   while (!isCounted) await nextTurn();
-  assert.equal(census.latest?.more_roles, 1000 - 12);
+  assert.equal(census.latest()?.fleet.more_roles, 1000 - 12);
 });
 
 const ALL_SILENT = { expected: 400, healthy: 0, silent: 400, unwell: 0, lapsing: 0 };

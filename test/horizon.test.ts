@@ -3,7 +3,10 @@ import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { after, before, suite, test } from 'node:test';
 import { type Certificate, UNTOUCHED } from '../machines/certificate.ts';
-import { createExpiryCensus } from '../src/authority/dashboard/expiry-census.ts';
+import { createCensus } from '../src/authority/census.ts';
+import { createCertificateIndex } from '../src/authority/certificates/certificate-index.ts';
+import { createKnownChains } from '../src/authority/certificates/known-chains.ts';
+import { createLiveness } from '../src/authority/certificates/last-contact.ts';
 import { createCertificateNumbers } from '../src/authority/subjects/certificate-numbers.ts';
 import type { Subject } from '../src/authority/subjects/kinds.ts';
 import { createSubjects } from '../src/authority/subjects/subjects.ts';
@@ -161,34 +164,42 @@ function certificate(life: number, changes: Partial<Certificate> = {}): Subject<
 }
 
 test('many certificates are counted in slices, and the count is shared while it is recent', () => {
-  const subjects = createSubjects(createCertificateNumbers());
+  const numbers = createCertificateNumbers();
+  const subjects = createSubjects(numbers);
   for (let n = 0; n < 50_000; n += 1) {
     subjects.restore('certificate', `c-${n}`, certificate((n % 4) * WEEK));
   }
   subjects.restore('certificate', 'gone', certificate(DAY, { revokedAt: START }));
   subjects.restore('certificate', 'renewed', certificate(DAY, { renewedAt: START }));
   let time = 0;
-  const elapsed = () => time;
-  const census = createExpiryCensus({ subjects, now: () => START, elapsed });
+  const census = createCensus({
+    subjects,
+    certificates: createCertificateIndex({ subjects, numbers, seed: 1 }),
+    liveness: createLiveness(HOUR, numbers),
+    knownChains: createKnownChains(),
+    activeWindow: HOUR,
+    now: () => START,
+    elapsed: () => time,
+  });
 
   function count(msPerSlice: number) {
-    const work = census.take();
+    const work = census.current();
     for (let slices = 1; ; slices += 1) {
       const { done, value } = work.next();
-      if (done === true) return { slices, ends: value };
+      if (done === true) return { slices, ends: value.ends };
       time += msPerSlice;
     }
   }
 
   const first = count(1);
-  assert.equal(first.slices, 14);
+  assert.equal(first.slices, 101);
   assert.equal(first.ends.certificate.count, 37_500);
   assert.deepEqual(
     first.ends.certificate.weeks().map(({ count }) => count),
     [12_500, 12_500, 12_500],
   );
-  time += 700;
+  time += 1900;
   assert.deepEqual(count(1), { slices: 1, ends: first.ends });
-  time += 100;
+  time += 200;
   assert.notEqual(count(1).ends, first.ends);
 });

@@ -1,7 +1,7 @@
 /** Which problems the dashboard reports, and that it does. */
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
-import type { FleetFacts } from '../src/authority/certificates/fleet-counts.ts';
+import type { FleetFacts } from '../src/authority/census.ts';
 import {
   judgePosture,
   POSTURE_RULES,

@@ -1,12 +1,16 @@
 /** Subjects at rest, compared with plain maps of what was restored, decided and settled. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { type Certificate, UNTOUCHED } from '../machines/certificate.ts';
+import type { Authority } from '../src/authority/authority.ts';
 import { createLiveness } from '../src/authority/certificates/last-contact.ts';
+import { execute } from '../src/authority/engine/execute.ts';
 import { restoreSubjects } from '../src/authority/restore.ts';
 import { createCertificateNumbers } from '../src/authority/subjects/certificate-numbers.ts';
 import type { Subject } from '../src/authority/subjects/kinds.ts';
+import { createSliceQueue, Sliced } from '../src/authority/subjects/sliced.ts';
 import { createSubjects, toSubject } from '../src/authority/subjects/subjects.ts';
 import { createTextIndex, NONE } from '../src/authority/subjects/text-index.ts';
 import type { StoredLiveness, StoredSubject, SubjectWrite } from '../src/store/store.ts';
@@ -189,3 +193,38 @@ function certificate(
   };
   return { kind: 'certificate', id, version: 1, snapshot: { value, context } };
 }
+
+test('a long query that fails before its nonce is stored is an error of its caller alone', async () => {
+  const na = {
+    exclusive: null,
+    subjects: createSubjects(createCertificateNumbers()),
+    runtime: { now: () => 0 },
+    sliceQueue: createSliceQueue(),
+    audit: { extend: () => [] },
+    bulletin: { logged: () => undefined },
+    eventTail: { add: () => undefined },
+    store: {
+      async commit() {
+        for (let turn = 0; turn < 3; turn += 1) await nextTurn();
+      },
+    },
+  } as unknown as Authority;
+  // biome-ignore lint/correctness/useYield: it fails at once
+  function* failing(): Generator<void, null> {
+    throw new Error('it fails');
+  }
+  const unhandled: unknown[] = [];
+  const note = (cause: unknown) => void unhandled.push(cause);
+  process.on('unhandledRejection', note);
+  const answer = execute(
+    na,
+    (_, unit) => {
+      unit.spend({ digest: 'spent', forgetAt: 1 }, null);
+      return new Sliced(failing());
+    },
+    null,
+  );
+  await assert.rejects(Promise.resolve(answer), /it fails/);
+  process.off('unhandledRejection', note);
+  assert.deepEqual(unhandled, []);
+});

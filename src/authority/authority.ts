@@ -14,17 +14,16 @@ import type { AuditChain } from './audit/audit.ts';
 import type { EventTail, RecentAudit } from './audit/audit-tail.ts';
 import type { RefusalAudit, RefusalEvent, SingleRefusals } from './audit/refusal-counter.ts';
 import type { AuthorityKeys } from './authority-keys.ts';
+import type { Census } from './census.ts';
 import type { HeartbeatInterval } from './certificates/beat-advice.ts';
 import type { CertificateIndex } from './certificates/certificate-index.ts';
 import type { ContactWriter } from './certificates/contact-writer.ts';
-import type { FleetCounts } from './certificates/fleet-counts.ts';
 import type { KnownChains } from './certificates/known-chains.ts';
 import type { Liveness } from './certificates/last-contact.ts';
 import type { Rosters } from './certificates/roster.ts';
 import type { Counts, FailureWindow } from './counts.ts';
 import type { DashboardPace } from './dashboard/dashboard-pace.ts';
 import type { DashboardTreaties } from './dashboard/dashboard-treaties.ts';
-import type { ExpiryCensus } from './dashboard/expiry-census.ts';
 import type { CountedFacts } from './dashboard/posture.ts';
 import type { KeptHistory } from './history/kept-history.ts';
 import type { HostStatus } from './host-status.ts';
@@ -43,7 +42,6 @@ import type { Replay } from './replay/replay.ts';
 import type { SliceQueue } from './subjects/sliced.ts';
 import type { SortedTexts } from './subjects/sorted-texts.ts';
 import type { Subjects } from './subjects/subjects.ts';
-import type { AdoptionCensus } from './succession/adoption-census.ts';
 
 /** Durations are in milliseconds. */
 export interface AuthoritySettings {
@@ -112,9 +110,7 @@ export interface Authority extends HeldState {
   readonly license: { policy: Resting | undefined };
   readonly dashboardPace: DashboardPace;
   readonly dashboardTreaties: DashboardTreaties;
-  readonly fleetCounts: FleetCounts;
-  readonly expiryCensus: ExpiryCensus;
-  readonly adoption: AdoptionCensus;
+  readonly census: Census;
   /** The chains of authority keys that were published, as heartbeats name them. */
   readonly knownChains: KnownChains;
   readonly failures: FailureWindow;

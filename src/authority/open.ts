@@ -11,9 +11,9 @@ import { createAuditChain } from './audit/audit.ts';
 import { createEventTail } from './audit/audit-tail.ts';
 import { createRefusalAudit } from './audit/refusal-counter.ts';
 import type { Authority } from './authority.ts';
+import { createCensus } from './census.ts';
 import { createHeartbeatInterval } from './certificates/beat-advice.ts';
 import { createContactWriter } from './certificates/contact-writer.ts';
-import { createFleetCounts } from './certificates/fleet-counts.ts';
 import { createKnownChains } from './certificates/known-chains.ts';
 import { createRosters } from './certificates/roster.ts';
 import { HANDLERS } from './commands.ts';
@@ -21,7 +21,6 @@ import { createFailureWindow } from './counts.ts';
 import { refreshDashboard } from './dashboard/dashboard.ts';
 import { createDashboardPace } from './dashboard/dashboard-pace.ts';
 import { createDashboardTreaties } from './dashboard/dashboard-treaties.ts';
-import { createExpiryCensus } from './dashboard/expiry-census.ts';
 import { NOTHING_COUNTED } from './dashboard/posture.ts';
 import { admitCalls } from './engine/admission.ts';
 import { execute, type Run } from './engine/execute.ts';
@@ -38,7 +37,6 @@ import { endOverlaps } from './recognition/treaty-following.ts';
 import { createRetention, type RetentionPeriods } from './retention.ts';
 import { type AuthorityState, createAuthorityState, type StateOptions } from './state.ts';
 import { createSliceQueue } from './subjects/sliced.ts';
-import { createAdoptionCensus } from './succession/adoption-census.ts';
 import { keepKeys, useKeys } from './succession/changes.ts';
 
 /** What a waiting instance has learned about the state from other instances. */
@@ -312,12 +310,12 @@ function preparation(na: Authority, name: CallName): Promise<unknown> | null {
 
 async function countNodes(na: Authority): Promise<void> {
   await na.exclusive;
-  await oneSliceATurn(na.adoption.take());
+  await oneSliceATurn(na.census.current());
 }
 
 /** Whether the nodes are counted that have followed the key that a decision at this moment is about. */
-function isCounted({ exclusive, adoption }: Authority): boolean {
-  return exclusive === null && (adoption.followed() === null || adoption.latest() !== null);
+function isCounted({ exclusive, census }: Authority): boolean {
+  return exclusive === null && census.isCurrent();
 }
 
 /** Another start may find another key in the state than the configuration names. */
@@ -388,13 +386,6 @@ function authorityOn(
   publishOperatorKeys(subjects, publisher);
   const knownChains = createKnownChains();
   const failures = createFailureWindow(runtime.elapsed);
-  const fleet = {
-    subjects,
-    certificates,
-    liveness,
-    activeWindow: settings.activeWindow,
-    elapsed: runtime.elapsed,
-  };
   return {
     ...options,
     ...held,
@@ -412,14 +403,16 @@ function authorityOn(
       options.headWrittenAt ?? 0,
     ),
     counted: { facts: NOTHING_COUNTED },
-    fleetCounts: createFleetCounts(fleet),
     knownChains,
-    adoption: createAdoptionCensus({
-      ...fleet,
+    census: createCensus({
+      subjects,
+      certificates,
+      liveness,
       knownChains,
+      activeWindow: settings.activeWindow,
       now: runtime.now,
+      elapsed: runtime.elapsed,
     }),
-    expiryCensus: createExpiryCensus({ subjects, now: runtime.now, elapsed: runtime.elapsed }),
     lastCommit: Promise.resolve(),
     exclusive: null,
     eventTail: createEventTail(facts.auditLength),

@@ -13,11 +13,12 @@ import type {
 import type { HorizonSummary } from '../../protocol/rows/horizon.ts';
 import { recentChangeRow, trustCycleSummary } from '../audit/recent-changes.ts';
 import type { Authority } from '../authority.ts';
+import type { FleetFacts } from '../census.ts';
+import { horizonSummary } from '../end-tally.ts';
 import type { Handler } from '../engine/admission.ts';
 import { connectomeSummary, sequenceValue } from '../recognition/recognition-graph.ts';
 import { type TreatyBehind, treatiesBehind } from '../recognition/treaties-behind.ts';
-import { type Adoption, isUnderWay } from '../succession/adoption-census.ts';
-import { horizonSummary } from './end-tally.ts';
+import { type Adoption, isUnderWay } from '../succession/adoption-tally.ts';
 import { currentPosture } from './health.ts';
 import { endsOf } from './horizon.ts';
 
@@ -46,8 +47,7 @@ export const refreshDashboard: Handler<'refreshDashboard'> = (na, unit) => {
 };
 
 function build(na: Authority): Promise<undefined> | undefined {
-  const counting = na.fleetCounts.take(na.runtime.now());
-  if (isUnderWay(na.adoption.followed(), na.runtime.now())) na.adoption.refresh();
+  const counting = na.census.take();
   const rest = () => inSlices(publishDashboard(na));
   return counting === undefined ? rest() : counting.then(rest);
 }
@@ -58,20 +58,21 @@ function* publishDashboard(na: Authority): Generator<void, undefined> {
   if (na.publisher.isCurrent('dashboard', na.runtime.now())) return;
   yield* dashboardTreaties.prepare(recognition.edges(), na.runtime.now());
   const behind = yield* treatiesBehind(recognition.edges(), na.runtime.now());
-  const ends = yield* na.expiryCensus.take();
+  const counted = na.census.latest() ?? (yield* na.census.current());
   const now = na.runtime.now();
-  const model = dashboard(
-    na,
-    { horizon: horizonSummary(endsOf(na, ends), ends.asOf), behind },
-    now,
-  );
+  const horizon = horizonSummary(endsOf(na, counted), counted.asOf);
+  const model = dashboard(na, { fleet: counted.fleet, horizon, behind }, now);
   na.publisher.publish('dashboard', publishedDocument(jsonText(model), now + LAG));
 }
 
 /** The dashboard's model [core-6-5], derived only from committed state. */
 function dashboard(
   na: Authority,
-  { horizon, behind }: { horizon: HorizonSummary; behind: readonly TreatyBehind[] },
+  {
+    fleet: { silentKnownFrom: _, ...fleet },
+    horizon,
+    behind,
+  }: { fleet: FleetFacts; horizon: HorizonSummary; behind: readonly TreatyBehind[] },
   now: number,
 ): WithText<Dashboard, 'treaties'> {
   const { recognition, counts } = na;
@@ -94,7 +95,7 @@ function dashboard(
     trustCycle,
   };
   const posture = currentPosture(na, now);
-  const succession = isUnderWay(na.adoption.followed(), now) ? na.adoption.latest() : null;
+  const succession = isUnderWay(na.census.followed(), now) ? na.census.adoption() : null;
   return {
     sovereign: { id, version },
     readiness: { status: na.store.health() === null ? 'ready' : 'not_ready' },
@@ -103,7 +104,7 @@ function dashboard(
       // Certificates that are not revoked.
       tracked: counts.keptCertificates() - counts.revokedCertificates(),
     },
-    fleet: fleetOf(na),
+    fleet: { ...fleet, roles: [...fleet.roles] },
     connectome_summary: connectomeSummary(recognition, now),
     treaty_summary: summary,
     treaties,
@@ -118,13 +119,6 @@ function dashboard(
     warnings: posture.findings.map(({ sentence }) => sentence),
     links: LINKS,
   };
-}
-
-/** Null only if the nodes could not be counted. */
-function fleetOf({ fleetCounts: { latest } }: Authority): Dashboard['fleet'] {
-  if (latest === null) return null;
-  const { silentKnownFrom: _, ...fleet } = latest;
-  return { ...fleet, roles: [...fleet.roles] };
 }
 
 function successionRow({ statement: { statement, state }, nodes }: Adoption): DashboardSuccession {

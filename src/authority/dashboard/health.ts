@@ -10,7 +10,7 @@ import type { Handler } from '../engine/admission.ts';
 import { AsyncResult } from '../engine/execute.ts';
 import { hasRoom } from '../host-status.ts';
 import { CRL_ID } from '../lists/crl.ts';
-import { laggardsIn } from '../succession/adoption-census.ts';
+import { laggardsIn } from '../succession/adoption-tally.ts';
 import { soonestEnds } from './horizon.ts';
 import { judgePosture, type PostureFacts } from './posture.ts';
 
@@ -21,7 +21,7 @@ export const readCounts: Handler<'readCounts'> = (na, _given, at) => {
     roles,
     more_roles: __,
     ...nodes
-  } = na.fleetCounts.latest ?? NOT_COUNTED;
+  } = na.census.latest()?.fleet ?? NOT_COUNTED;
   return {
     issued_certificates: na.counts.issuedCertificates(),
     active_nodes: na.liveness.activeCount(at),
@@ -60,8 +60,8 @@ function keyCounts(na: Authority): Record<string, number> {
 }
 
 /** Not known while some nodes have not had the time to report. */
-function adoptedRatio({ adoption }: Authority): number | null {
-  const counted = adoption.latest();
+function adoptedRatio({ census }: Authority): number | null {
+  const counted = census.adoption();
   if (counted === null || counted.knownFrom !== null || counted.nodes.active === 0) return null;
   return counted.nodes.followed / counted.nodes.active;
 }
@@ -117,7 +117,7 @@ export function currentPosture(na: Authority, now: number): Posture {
     now,
     ready: na.store.health() === null,
     restoredUntil: na.replay.refusedUntil(now),
-    fleet: na.fleetCounts.latest,
+    fleet: na.census.latest()?.fleet ?? null,
     listDueAt: na.subjects.committed('crl', CRL_ID)?.context.nextUpdate ?? Number.POSITIVE_INFINITY,
     recordedUntil: recordedUntil(na),
     operatorKeys: operatorKeysOf(na),
@@ -150,9 +150,9 @@ function operatorKeysOf({ subjects }: Authority): PostureFacts['operatorKeys'] {
 }
 
 function successionFacts(na: Authority): PostureFacts['succession'] {
-  const followed = na.adoption.followed();
+  const followed = na.census.followed();
   if (followed === null) return null;
-  const counted = na.adoption.latest();
+  const counted = na.census.adoption();
   const { activates_at, overlap_until } = followed.statement;
   return {
     state: followed.state,

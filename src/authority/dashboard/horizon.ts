@@ -6,20 +6,22 @@ import type { LicensePolicy } from '../../../machines/data-license-policy.ts';
 import type { Writable } from '../../base/json/write.ts';
 import type { Authority } from '../authority.ts';
 import { committedChain } from '../authority-keys.ts';
+import type { Counted } from '../census.ts';
+import { type EndTallies, EndTally, horizonOf } from '../end-tally.ts';
 import type { Handler } from '../engine/admission.ts';
 import { Sliced } from '../subjects/sliced.ts';
-import { type EndTallies, EndTally, horizonOf } from './end-tally.ts';
-import type { CountedEnds } from './expiry-census.ts';
 
 export const readHorizon: Handler<'readHorizon'> = (na) => new Sliced(horizon(na));
 
 function* horizon(na: Authority): Generator<void, Writable> {
-  const counted = yield* na.expiryCensus.take();
+  // A large fleet is counted in the background, and the answer says as of when.
+  void na.census.take();
+  const counted = na.census.latest() ?? (yield* na.census.current());
   return horizonOf(endsOf(na, counted), counted.asOf);
 }
 
 /** All expirations, as of the time of the count. */
-export function endsOf(na: Authority, { asOf, ...counted }: CountedEnds): EndTallies {
+export function endsOf(na: Authority, { asOf, ends }: Pick<Counted, 'asOf' | 'ends'>): EndTallies {
   const { delegatedUntil, tlsNotAfter } = na.hostStatus();
   const { activation, overlap } = successionEnds(na);
   return {
@@ -27,22 +29,22 @@ export function endsOf(na: Authority, { asOf, ...counted }: CountedEnds): EndTal
     activation: single(activation, asOf),
     overlap: single(overlap, asOf),
     tls: single(tlsNotAfter, asOf),
-    ...counted,
+    ...ends,
     policy: single(policyEnd(na), asOf),
   };
 }
 
 /** The soonest expiration of each kind, in milliseconds since the epoch; counted kinds are as of the last count. */
 export function soonestEnds(na: Authority): { readonly [kind: string]: number } {
-  const { latest } = na.expiryCensus;
+  const counted = na.census.latest()?.ends;
   const { delegatedUntil, tlsNotAfter } = na.hostStatus();
   const ends = {
     delegation: delegatedUntil,
     ...successionEnds(na),
     tls: tlsNotAfter,
-    certificate: latest?.certificate.soonest ?? null,
-    treaty: latest?.treaty.soonest ?? null,
-    attestation: latest?.attestation.soonest ?? null,
+    certificate: counted?.certificate.soonest ?? null,
+    treaty: counted?.treaty.soonest ?? null,
+    attestation: counted?.attestation.soonest ?? null,
     policy: policyEnd(na),
   };
   return Object.fromEntries(

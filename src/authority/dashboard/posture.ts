@@ -5,7 +5,7 @@
 import { formatInstant } from '../../base/timestamp.ts';
 import type { AdoptionState } from '../../protocol/rows/adoption.ts';
 import type { PostureFinding, PostureUnknown } from '../../protocol/rows/posture.ts';
-import type { FleetFacts } from '../certificates/fleet-counts.ts';
+import type { FleetFacts } from '../census.ts';
 import type { BackupFacts, WebhookFacts } from '../host-status.ts';
 
 /** Instants are in milliseconds since the epoch. */

@@ -88,14 +88,21 @@ function decide<Call>(
   try {
     const made = run(na, unit, call);
     if (made instanceof Repeated) return made.answer;
-    if (made instanceof AsyncResult) return made.made.then(answered, refused);
-    if (!(made instanceof Sliced)) return answered(made);
-    return na.sliceQueue.run(made).then(answered, refused);
+    if (made instanceof AsyncResult) return later(made.made);
+    return made instanceof Sliced ? later(na.sliceQueue.run(made)) : answered(made);
   } catch (cause) {
     const answer = refused(cause);
     unit.refuse();
     return answer;
   }
+}
+
+function later(made: Promise<Writable>): Promise<Answer> {
+  const answer = made.then(answered, refused);
+  // The answer waits for the commit of a spent nonce. If it fails before, nobody is listening yet, which is no reason to
+  // end the process.
+  answer.catch(() => undefined);
+  return answer;
 }
 
 function answered(made: Writable): Answer {

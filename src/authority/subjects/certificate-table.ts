@@ -58,11 +58,6 @@ export interface CertificateTable extends SubjectTable<'certificate'> {
   /** The node key of the certificate with this number; empty if there is none. */
   keyOf(number: number): string;
   /**
-   * When the certificates that are neither revoked nor renewed expire, in milliseconds since the epoch, a few thousand
-   * at a time. Because the other columns are not read, a million certificates take a few milliseconds.
-   */
-  ends(): IterableIterator<readonly number[]>;
-  /**
    * The certificates that are neither revoked, expired nor superseded, up to a thousand at a time. Use them before
    * anything changes.
    */
@@ -145,16 +140,6 @@ export function createCertificateTable(
     block.fates[row] = fateOf(context);
   }
 
-  function endsIn({ versions, values, fates, expiresAt }: Block): number[] {
-    const ends: number[] = [];
-    for (const [row, version] of versions.entries()) {
-      if (version === FREE || values[row] === 'revoked') continue;
-      if (fates[row]?.renewedAt !== null || fates[row]?.supersededFrom !== null) continue;
-      ends.push(expiresAt[row] as number);
-    }
-    return ends;
-  }
-
   function isAccepted(number: number, at: number): boolean {
     const { versions, values, expiresAt, fates } = blockOf(number);
     const row = rowOf(number);
@@ -188,13 +173,6 @@ export function createCertificateTable(
     *entries() {
       for (let number = 1; number <= numbers.highest; number += 1) {
         if (isHeld(number)) yield [numbers.idOf(number) as string, read(number)];
-      }
-    },
-    *ends() {
-      for (let first = 0; first <= numbers.highest; ) {
-        const block = blockOf(first);
-        yield endsIn(block);
-        first += block.versions.length;
       }
     },
     *accepted(at) {

@@ -27,8 +27,6 @@ export interface Subjects {
   countCommitted(kind: SubjectKind): number;
   /** The node key of the committed certificate with this number, without the rest of it; empty if there is none. */
   keyOfCertificate(number: number): string;
-  /** When the committed certificates that are neither revoked nor renewed expire, a few thousand at a time. */
-  certificateEnds(): IterableIterator<readonly number[]>;
   /** The committed certificates that are neither revoked, expired nor superseded, as `CertificateTable.accepted`. */
   acceptedCertificates(at: number): IterableIterator<readonly AcceptedCertificate[]>;
   /** Adds a subject from the store or from the configuration as committed. */
@@ -80,7 +78,6 @@ export function createSubjects(numbers: CertificateNumbers): Subjects {
     allCommitted: (kind) => ofKind(kind).entries(),
     countCommitted: (kind) => ofKind(kind).size,
     keyOfCertificate: certificates.keyOf,
-    certificateEnds: certificates.ends,
     acceptedCertificates: certificates.accepted,
     restore(kind, id, subject) {
       ofKind(kind).set(id, subject);

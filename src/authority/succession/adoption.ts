@@ -19,7 +19,7 @@ import {
   laggardsIn,
   type NodeTally,
   standingOf,
-} from './adoption-census.ts';
+} from './adoption-tally.ts';
 
 export const readAdoption: Handler<'readAdoption'> = (na) => new Sliced(adoption(na));
 
@@ -28,7 +28,7 @@ const MOST_ROLES = 100;
 const MOST_PARTNERS = 100;
 
 function* adoption(na: Authority): Generator<void, Writable> {
-  const counted = yield* na.adoption.take();
+  const { adoption: counted } = yield* na.census.current();
   const behind = yield* treatiesBehind(na.recognition.edges(), na.runtime.now());
   const partners = behind.slice(0, MOST_PARTNERS).map(partnerRow);
   if (counted === null) {

@@ -9,7 +9,7 @@ import { formerKeys } from '../authority-keys.ts';
 import type { Handler } from '../engine/admission.ts';
 import { publishActivePolicy, type Run } from '../engine/execute.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
-import { laggardsIn } from './adoption-census.ts';
+import { laggardsIn } from './adoption-tally.ts';
 import {
   answerOf,
   auditDetails,
@@ -55,7 +55,7 @@ export const finishSuccession: Handler<'finishSuccession'> = (
   { remoteAddr },
 ) => {
   // Null if there is nothing to follow: the nodes were counted just before.
-  const counted = na.adoption.latest();
+  const counted = na.census.adoption();
   const behind = counted === null ? 0 : laggardsIn(counted.nodes);
   return finish(na, unit, { behind, despite }, { despite, remote_addr: remoteAddr });
 };

@@ -1,12 +1,12 @@
 /** Upcoming expirations, counted by week [core-4-20]. Instants are in milliseconds since the epoch. */
-import { formatInstant } from '../../base/timestamp.ts';
+import { formatInstant } from '../base/timestamp.ts';
 import {
   type Horizon,
   type HorizonSummary,
   LAPSING_KINDS,
   type Lapsing,
   type LapsingKind,
-} from '../../protocol/rows/horizon.ts';
+} from '../protocol/rows/horizon.ts';
 
 const DAY = 86_400_000;
 const WEEK = 7 * DAY;

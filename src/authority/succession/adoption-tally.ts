@@ -1,17 +1,8 @@
-/**
- * Counts which nodes have followed a change of the authority key. Because every certificate is visited, the count runs
- * in slices; the result for a large fleet is reused for a pause that limits counting to a twentieth of the time.
- */
-import type { Runtime } from '../../base/runtime.ts';
-import { inRestingSlices } from '../../base/slices.ts';
-import { createPauses, createSharedWork } from '../../base/work.ts';
+/** Which nodes have followed a change of the authority key. */
 import type { AuthoritySuccession } from '../../protocol/records/authority-succession.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import type { AdoptionState } from '../../protocol/rows/adoption.ts';
-import { committedChain, type KeyChain } from '../authority-keys.ts';
-import { createNodeReports, type NodeReportsOptions } from '../certificates/fleet-counts.ts';
-import type { KnownChains } from '../certificates/known-chains.ts';
-import type { Subjects } from '../subjects/subjects.ts';
+import type { KeyChain } from '../authority-keys.ts';
 
 /** The statement that nodes have to follow, by knowing it and by holding a certificate of the key that it leads to. */
 export interface FollowedStatement {
@@ -53,98 +44,32 @@ export interface Adoption {
   readonly slowest: readonly Laggard[];
 }
 
-export type AdoptionCensus = ReturnType<typeof createAdoptionCensus>;
-
-export interface AdoptionOptions extends NodeReportsOptions {
-  readonly subjects: Subjects;
-  readonly knownChains: KnownChains;
-  /** How long a node may stay silent, in milliseconds. */
-  readonly activeWindow: number;
-  readonly now: Runtime['now'];
-  readonly elapsed: Runtime['elapsed'];
-}
-
-const PAUSE_PER_COUNT = 20;
-const CERTIFICATES_PER_SLICE = 250;
 const MOST_LAGGARDS = 50;
 
-export function createAdoptionCensus(options: AdoptionOptions) {
-  const { subjects, liveness, knownChains, activeWindow } = options;
-  const { now, elapsed } = options;
-  const reports = createNodeReports(options);
-  /** By the monotonic clock, because the wall clock may be set. */
-  const knownAfter = elapsed() + activeWindow;
-  const pauses = createPauses(elapsed, { perWork: PAUSE_PER_COUNT });
-  const counting = createSharedWork();
-  let last: Adoption | null = null;
+/** A node that has not expired; `isSilent` may be due to a start within the active-node window. */
+interface CountedNode extends Laggard {
+  readonly roles: readonly string[];
+  readonly isSilent: boolean;
+}
 
-  function followed(): FollowedStatement | null {
-    return followedStatement(committedChain(options));
-  }
-
-  function latest(): Adoption | null {
-    const statement = followed();
-    return statement !== null && last !== null && isSame(last.statement, statement) ? last : null;
-  }
-
-  function* count(statement: FollowedStatement): Generator<void, Adoption> {
-    const asOf = now();
-    const knownFrom = asOf + Math.ceil(knownAfter - elapsed());
-    const isKnown = asOf >= knownFrom;
-    const nodes = newTally();
-    const byRole = new Map<string, NodeTally>();
-    const slowest: Laggard[] = [];
-    let seen = 0;
-    for (const [certId, certificate] of subjects.allCommitted('certificate')) {
-      seen += 1;
-      if (seen % CERTIFICATES_PER_SLICE === 0) yield;
-      if (reports.of(certId, certificate, asOf) === null) continue;
-      const { issuedAt, roles } = certificate.context;
-      const isSilent = isKnown && asOf - liveness.lastSeen(certId) >= activeWindow;
-      const length = knownChains.lengthOf(liveness.chainOf(certId));
-      const standing = isSilent ? null : standingOf(statement, { issuedAt, length });
+/** `knownFrom` is when all nodes have had the time to report to this process. */
+export function createAdoptionTally(statement: FollowedStatement, asOf: number, knownFrom: number) {
+  const isKnown = asOf >= knownFrom;
+  const nodes = newTally();
+  const byRole = new Map<string, NodeTally>();
+  const slowest: Laggard[] = [];
+  return {
+    /** `length` is how many statements the node knows; null if it has not sent a heartbeat to this process. */
+    add({ certId, issuedAt, roles, isSilent }: CountedNode, length: number | null) {
+      const standing = isKnown && isSilent ? null : standingOf(statement, { issuedAt, length });
       add(nodes, standing);
       for (const role of new Set(roles)) add(tallyOf(byRole, role), standing);
       if (standing?.hasFollowed === false) keepSlowest(slowest, { certId, issuedAt });
-    }
-    const isOpen = !isKnown && nodes.notHeard > 0;
-    return {
-      statement,
-      asOf,
-      knownFrom: isOpen ? knownFrom : null,
-      nodes,
-      byRole,
-      slowest,
-    };
-  }
-
-  function* take(): Generator<void, Adoption | null> {
-    const started = elapsed();
-    const statement = followed();
-    if (statement === null) return null;
-    const young = pauses.left() > 0 ? latest() : null;
-    if (young !== null) return young;
-    const counted = yield* count(statement);
-    last = counted;
-    // A small fleet is always counted anew, so that a number is right when an operator names it.
-    if (subjects.countCommitted('certificate') > CERTIFICATES_PER_SLICE) pauses.after(started);
-    return counted;
-  }
-
-  return {
-    /** Counts again if the last count is too old, yielding after each slice; null if there is nothing to follow. */
-    take,
-    /** The same in the background: a small fleet is counted at once, a large one with rests in between. */
-    refresh() {
-      void counting.share(() => {
-        const counted = inRestingSlices(take(), elapsed);
-        return counted instanceof Promise ? counted.then(() => undefined) : undefined;
-      });
     },
-    /** The last count; null before the first one of the current statement. */
-    latest,
-    /** Null if there is nothing to follow. */
-    followed,
+    counted(): Adoption {
+      const isOpen = !isKnown && nodes.notHeard > 0;
+      return { statement, asOf, knownFrom: isOpen ? knownFrom : null, nodes, byRole, slowest };
+    },
   };
 }
 
@@ -153,7 +78,7 @@ export function laggardsIn({ active, followed }: NodeTally): number {
 }
 
 /** While two keys sign, nodes follow to the current one, even if the next one is staged already. */
-function followedStatement({
+export function followedStatement({
   staged,
   previous,
   inForce,
@@ -185,8 +110,8 @@ export function isUnderWay(followed: FollowedStatement | null, now: number): boo
   return statement.kind === 'compromise' && now < instantOf(statement.activates_at) + WEEK;
 }
 
-function isSame(a: FollowedStatement, b: FollowedStatement): boolean {
-  return a.statement.succession_id === b.statement.succession_id && a.state === b.state;
+export function isSameStatement(a: FollowedStatement | null, b: FollowedStatement | null): boolean {
+  return a?.statement.succession_id === b?.statement.succession_id && a?.state === b?.state;
 }
 
 function newTally(): NodeTally {
