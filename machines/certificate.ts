@@ -3,7 +3,6 @@
  * `renewed`, a successor has been issued; the certificate stays usable until it expires or is superseded.
  */
 import { assertEvent, assign, emit, setup } from 'xstate';
-import { MAX_LIVE_CERTIFICATES, MAX_UNEXPIRED_CERTIFICATES } from './certificate-limit.ts';
 import { type Refused, refused } from './refused.ts';
 
 /** What renewal and revocation record on a certificate. Instants are milliseconds since the epoch. */
@@ -245,3 +244,9 @@ export const certificateMachine = certificate.createMachine({
     },
   },
 });
+
+/** The most live certificates (neither revoked, expired nor superseded) that one node key may have. */
+export const MAX_LIVE_CERTIFICATES = 16;
+
+/** Once a key has this many unexpired certificates, a renewal no longer supersedes the oldest live ones. */
+export const MAX_UNEXPIRED_CERTIFICATES = 256;

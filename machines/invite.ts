@@ -3,7 +3,7 @@
  * while it is unused [service-states-invite].
  */
 import { assertEvent, assign, emit, setup } from 'xstate';
-import { MAX_LIVE_CERTIFICATES } from './certificate-limit.ts';
+import { MAX_LIVE_CERTIFICATES } from './certificate.ts';
 import { type Refused, refused } from './refused.ts';
 
 /** Instants are milliseconds since the epoch. The token itself is not stored: the id is its hash. */

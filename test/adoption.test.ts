@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import { createKnownChains, NOT_HEARD } from '../src/authority/certificates/known-chains.ts';
-import { type FollowedStatement, standingOf } from '../src/authority/succession/adoption-tally.ts';
+import { type FollowedStatement, standingOf } from '../src/authority/succession/adoption.ts';
 import { sha256Hex } from '../src/base/crypto/digest.ts';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { canonicalJson } from '../src/base/json/write.ts';

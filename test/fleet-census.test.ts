@@ -7,7 +7,7 @@ import { createCensus } from '../src/authority/census.ts';
 import { createCertificateIndex } from '../src/authority/certificates/certificate-index.ts';
 import { createKnownChains } from '../src/authority/certificates/known-chains.ts';
 import { createLiveness } from '../src/authority/certificates/last-contact.ts';
-import { createCertificateNumbers } from '../src/authority/subjects/certificate-numbers.ts';
+import { createCertificateNumbers } from '../src/authority/subjects/numbering.ts';
 import { createSubjects } from '../src/authority/subjects/subjects.ts';
 import { HOUR } from './support/clock.ts';
 

@@ -1,7 +1,7 @@
 /** The digest of the recognition graph is not computed in one step if it was already built in slices. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createGraphDigest } from '../src/authority/recognition/graph-caches.ts';
+import { createGraphDigest } from '../src/authority/recognition/graph.ts';
 import { createRecognitionIndex } from '../src/authority/recognition/recognition-index.ts';
 import { noteImport } from './support/trust.ts';
 

@@ -1,7 +1,7 @@
 /** What an instance counts reaches the active instance exactly once, regardless of what happens to the active instance. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { keepHistory } from '../src/authority/history/kept-history.ts';
+import { keepHistory } from '../src/authority/history.ts';
 import { createSliceQueue } from '../src/authority/subjects/sliced.ts';
 import { jsonText } from '../src/base/json/write.ts';
 import { createEdgeMetrics } from '../src/edge/metrics.ts';

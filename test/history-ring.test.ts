@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { createHistoryRing, type HistoryRing, quantile } from '../src/authority/history/ring.ts';
+import { createHistoryRing, type HistoryRing, quantile } from '../src/authority/history.ts';
 import { withoutPause } from '../src/base/slices.ts';
 import { CELLS, placeOf } from '../src/protocol/contract/history-cells.ts';
 import {

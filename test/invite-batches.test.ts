@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Authority } from '../src/authority/authority.ts';
 import { createInviteBatches, listInvites, withdrawInviteBatch } from '../src/authority/invites.ts';
-import { createCertificateNumbers } from '../src/authority/subjects/certificate-numbers.ts';
+import { createCertificateNumbers } from '../src/authority/subjects/numbering.ts';
 import { SortedTexts } from '../src/authority/subjects/sorted-texts.ts';
 import { createSubjects } from '../src/authority/subjects/subjects.ts';
 import { UnitOfWork } from '../src/authority/subjects/unit-of-work.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { changesDashboard } from '../src/authority/audit/recent-changes.ts';
-import { createDashboardPace } from '../src/authority/dashboard/dashboard-pace.ts';
+import { createDashboardPace } from '../src/authority/dashboard/dashboard.ts';
 import { pageOf } from '../src/authority/engine/page.ts';
 import { createOrderedList } from '../src/base/ordered-list.ts';
 import { sortedInSlices, withoutPause } from '../src/base/slices.ts';

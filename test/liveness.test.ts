@@ -6,7 +6,7 @@ import { createContactWriter } from '../src/authority/certificates/contact-write
 import { createLiveness } from '../src/authority/certificates/last-contact.ts';
 import type { ContactView } from '../src/authority/certificates/roster.ts';
 import { createNonceWindows } from '../src/authority/replay/nonce-window.ts';
-import { createCertificateNumbers } from '../src/authority/subjects/certificate-numbers.ts';
+import { createCertificateNumbers } from '../src/authority/subjects/numbering.ts';
 import { createSubjects } from '../src/authority/subjects/subjects.ts';
 import type { TimeRange } from '../src/store/store.ts';
 

@@ -8,11 +8,14 @@ import type { Authority } from '../src/authority/authority.ts';
 import { createLiveness } from '../src/authority/certificates/last-contact.ts';
 import { execute } from '../src/authority/engine/execute.ts';
 import { restoreSubjects } from '../src/authority/restore.ts';
-import { createCertificateNumbers } from '../src/authority/subjects/certificate-numbers.ts';
 import type { Subject } from '../src/authority/subjects/kinds.ts';
+import {
+  createCertificateNumbers,
+  createTextIndex,
+  NONE,
+} from '../src/authority/subjects/numbering.ts';
 import { createSliceQueue, Sliced } from '../src/authority/subjects/sliced.ts';
 import { createSubjects, toSubject } from '../src/authority/subjects/subjects.ts';
-import { createTextIndex, NONE } from '../src/authority/subjects/text-index.ts';
 import type { StoredLiveness, StoredSubject, SubjectWrite } from '../src/store/store.ts';
 import { inOneBatch } from './support/stored.ts';
 

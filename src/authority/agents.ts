@@ -18,7 +18,7 @@ import type { UnitOfWork } from './subjects/unit-of-work.ts';
 
 export type AgentIndex = ReturnType<typeof createAgentIndex>;
 
-export interface RegisteredAgent {
+interface RegisteredAgent {
   readonly key: string;
   readonly registration: AgentRegistration;
 }

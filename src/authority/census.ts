@@ -23,7 +23,7 @@ import {
   type FollowedStatement,
   followedStatement,
   isSameStatement,
-} from './succession/adoption-tally.ts';
+} from './succession/adoption.ts';
 
 /** Counts of the nodes that have reported at least once, and of those that have problems. */
 export interface FleetFacts extends NodeCounts {
@@ -62,7 +62,7 @@ export interface CountedNode {
 
 export type Census = ReturnType<typeof createCensus>;
 
-export interface CensusOptions {
+interface CensusOptions {
   readonly subjects: Subjects;
   readonly certificates: CertificateIndex;
   readonly liveness: Liveness;

@@ -1,8 +1,7 @@
 /** Restores subjects and liveness from the store, in one pass over both. */
 import type { Certificate } from '../../machines/certificate.ts';
 import type { StoreChanges, StoreContents, StoredLiveness, StoredSubject } from '../store/store.ts';
-import type { StoredContact } from './certificates/contact-columns.ts';
-import type { Liveness } from './certificates/last-contact.ts';
+import type { Liveness, StoredContact } from './certificates/last-contact.ts';
 import type { OperatorRegistry } from './operator-keys.ts';
 import type { Subject, SubjectKind } from './subjects/kinds.ts';
 import { type Subjects, toSubject } from './subjects/subjects.ts';

@@ -29,7 +29,7 @@ import { createRecognitionIndex } from './recognition/recognition-index.ts';
 import { createRecordLists } from './recognition/record-lists.ts';
 import { createReplay } from './replay/replay.ts';
 import { applyChanges, type RestoreTarget, restoreSubjects } from './restore.ts';
-import { createCertificateNumbers } from './subjects/certificate-numbers.ts';
+import { createCertificateNumbers } from './subjects/numbering.ts';
 import { SortedTexts } from './subjects/sorted-texts.ts';
 import { createSubjects } from './subjects/subjects.ts';
 

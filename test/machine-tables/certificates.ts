@@ -1,8 +1,10 @@
-import { type Certificate, certificateMachine, UNTOUCHED } from '../../machines/certificate.ts';
 import {
+  type Certificate,
+  certificateMachine,
   MAX_LIVE_CERTIFICATES,
   MAX_UNEXPIRED_CERTIFICATES,
-} from '../../machines/certificate-limit.ts';
+  UNTOUCHED,
+} from '../../machines/certificate.ts';
 import { HOUR, NOW, type Row, testTable, testUnhandled } from '../support/state-tables.ts';
 
 // Node certificate [service-states-certificate], [core-4-4], [core-4-5], [core-4-8]

@@ -1,4 +1,4 @@
-import { MAX_LIVE_CERTIFICATES } from '../../machines/certificate-limit.ts';
+import { MAX_LIVE_CERTIFICATES } from '../../machines/certificate.ts';
 import { type Invite, inviteMachine } from '../../machines/invite.ts';
 import { HOUR, NOW, testTable, testUnhandled } from '../support/state-tables.ts';
 

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { createRefusedTimes } from '../../src/authority/replay/earlier-requests.ts';
 import { createNonceLedger } from '../../src/authority/replay/nonce-ledger.ts';
 import { createNonceWindows } from '../../src/authority/replay/nonce-window.ts';
-import { createRefusedTimes } from '../../src/authority/replay/refused-times.ts';
 
 const MINUTE = 60_000;
 const nonce = fc.integer({ min: 0, max: 12 }).map((n) => `n-${n}`);

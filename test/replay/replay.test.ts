@@ -7,7 +7,7 @@ import {
   type ReplayRule,
   refusedAfterRestore,
 } from '../../src/authority/replay/replay.ts';
-import { createCertificateNumbers } from '../../src/authority/subjects/certificate-numbers.ts';
+import { createCertificateNumbers } from '../../src/authority/subjects/numbering.ts';
 import { createSubjects } from '../../src/authority/subjects/subjects.ts';
 import { UnitOfWork } from '../../src/authority/subjects/unit-of-work.ts';
 import { Refusal } from '../../src/protocol/refusals.ts';

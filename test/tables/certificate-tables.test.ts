@@ -4,11 +4,14 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Certificate, UNTOUCHED } from '../../machines/certificate.ts';
 import { createCertificateIndex } from '../../src/authority/certificates/certificate-index.ts';
-import { createCertificateNumbers } from '../../src/authority/subjects/certificate-numbers.ts';
 import { createCertificateTable } from '../../src/authority/subjects/certificate-table.ts';
 import type { Subject } from '../../src/authority/subjects/kinds.ts';
+import {
+  createCertificateNumbers,
+  createTextIndex,
+  NONE,
+} from '../../src/authority/subjects/numbering.ts';
 import { createSubjects } from '../../src/authority/subjects/subjects.ts';
-import { createTextIndex, NONE } from '../../src/authority/subjects/text-index.ts';
 import type { SubjectRemoval, SubjectWrite } from '../../src/store/store.ts';
 
 const RUNS = { numRuns: 300 };

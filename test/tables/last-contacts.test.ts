@@ -4,8 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { createLiveness } from '../../src/authority/certificates/last-contact.ts';
 import type { RosterWalk } from '../../src/authority/certificates/roster.ts';
-import { createCertificateNumbers } from '../../src/authority/subjects/certificate-numbers.ts';
-import { NONE } from '../../src/authority/subjects/text-index.ts';
+import { createCertificateNumbers, NONE } from '../../src/authority/subjects/numbering.ts';
 
 const WINDOW = 100;
 

@@ -5,11 +5,14 @@
  */
 import type { Certificate } from '../../../machines/certificate.ts';
 import type { NodeDescription } from '../../../machines/node-description.ts';
-import { createBlocks } from '../subjects/blocks.ts';
-import type { CertificateNumbers } from '../subjects/certificate-numbers.ts';
 import type { Subject } from '../subjects/kinds.ts';
+import {
+  type CertificateNumbers,
+  createBlocks,
+  createTextIndex,
+  NONE,
+} from '../subjects/numbering.ts';
 import type { Subjects } from '../subjects/subjects.ts';
-import { createTextIndex, NONE } from '../subjects/text-index.ts';
 
 export type CertificateIndex = ReturnType<typeof createCertificateIndex>;
 

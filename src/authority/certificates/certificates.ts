@@ -2,9 +2,9 @@
 import {
   type Certificate,
   type CertificateRefusal,
+  MAX_LIVE_CERTIFICATES,
   UNTOUCHED,
 } from '../../../machines/certificate.ts';
-import { MAX_LIVE_CERTIFICATES } from '../../../machines/certificate-limit.ts';
 import type { InviteRefusal } from '../../../machines/invite.ts';
 import type { Refused } from '../../../machines/refused.ts';
 import { compareCodePoints } from '../../base/json/write.ts';

@@ -8,7 +8,7 @@ import { Refusal } from '../../protocol/refusals.ts';
 import type { Authority } from '../authority.ts';
 import type { Handler } from '../engine/admission.ts';
 import { descriptionRow } from '../node-descriptions.ts';
-import { NONE } from '../subjects/text-index.ts';
+import { NONE } from '../subjects/numbering.ts';
 
 /** What a walk returns for a contact. `lastSeen` is in milliseconds since the epoch. */
 export interface ContactView {

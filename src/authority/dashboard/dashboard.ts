@@ -1,8 +1,12 @@
 /** The dashboard: rebuilt on request if something it shows has changed. */
+
+import { setTimeout } from 'node:timers/promises';
 import type { ImportedFeed } from '../../../machines/revocation-feed.ts';
 import { compareCodePoints, jsonText, type WithText } from '../../base/json/write.ts';
+import type { Runtime } from '../../base/runtime.ts';
 import { inSlices } from '../../base/slices.ts';
 import { displayTime, formatInstant } from '../../base/timestamp.ts';
+import { createPauses, createSharedWork } from '../../base/work.ts';
 import { publishedDocument } from '../../protocol/contract/documents.ts';
 import type {
   Dashboard,
@@ -17,8 +21,8 @@ import type { FleetFacts } from '../census.ts';
 import { horizonSummary } from '../end-tally.ts';
 import type { Handler } from '../engine/admission.ts';
 import { connectomeSummary, sequenceValue } from '../recognition/recognition-graph.ts';
-import { type TreatyBehind, treatiesBehind } from '../recognition/treaties-behind.ts';
-import { type Adoption, isUnderWay } from '../succession/adoption-tally.ts';
+import { type TreatyBehind, treatiesBehind } from '../recognition/treaty-following.ts';
+import { type Adoption, isUnderWay } from '../succession/adoption.ts';
 import { currentPosture } from './health.ts';
 import { endsOf } from './horizon.ts';
 
@@ -155,5 +159,38 @@ function summarizeFeeds(rows: readonly DashboardFeed[]): FeedSummary {
     freshness: rows.length === 0 ? 'none' : worst,
     stale_count: stale,
     watch_count: watch,
+  };
+}
+
+/** The longest a reader waits, in milliseconds: the dashboard of a large network is built twice a second. */
+const LONGEST_PAUSE = 500;
+/** Each pause is this many times as long as the build before it, so that builds use a twentieth of the time. */
+const PAUSE_PER_BUILD = 20;
+
+/** Spaces out builds of the dashboard, no matter how often it changes or is requested. */
+export type DashboardPace = ReturnType<typeof createDashboardPace>;
+
+export function createDashboardPace(elapsed: Runtime['elapsed']) {
+  const builds = createSharedWork();
+  const pauses = createPauses(elapsed, { perWork: PAUSE_PER_BUILD, longestMs: LONGEST_PAUSE });
+
+  function run(build: () => Promise<void> | undefined): Promise<void> | undefined {
+    const began = elapsed();
+    const building = build();
+    if (building !== undefined) return building.finally(() => pauses.after(began));
+    pauses.after(began);
+    return undefined;
+  }
+
+  return {
+    /**
+     * Builds immediately, or after the pause that follows the last build, or joins a build that is already scheduled.
+     * A build that takes a while must return a promise, and must read the values that it publishes last.
+     */
+    take: (build: () => Promise<void> | undefined): Promise<void> | undefined =>
+      builds.share(() => {
+        const pause = pauses.left();
+        return pause <= 0 ? run(build) : setTimeout(pause).then(() => run(build));
+      }),
   };
 }

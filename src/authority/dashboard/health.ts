@@ -10,7 +10,7 @@ import type { Handler } from '../engine/admission.ts';
 import { AsyncResult } from '../engine/execute.ts';
 import { hasRoom } from '../host-status.ts';
 import { CRL_ID } from '../lists/crl.ts';
-import { laggardsIn } from '../succession/adoption-tally.ts';
+import { laggardsIn } from '../succession/adoption.ts';
 import { soonestEnds } from './horizon.ts';
 import { judgePosture, type PostureFacts } from './posture.ts';
 

@@ -11,10 +11,10 @@ import { Refusal } from '../../protocol/refusals.ts';
 import type { KeptAnswer, SealedEntry, SubjectWrite } from '../../store/store.ts';
 import { changesDashboard } from '../audit/recent-changes.ts';
 import type { Authority } from '../authority.ts';
+import type { ReplayRule, SentRequest } from '../replay/replay.ts';
 import { Sliced } from '../subjects/sliced.ts';
 import { UnitOfWork } from '../subjects/unit-of-work.ts';
-import { signedAgain } from './issuer.ts';
-import { Repeated } from './repeated-request.ts';
+import { signedAgain, storedCertificate } from './issuer.ts';
 
 /** Returned by a query whose answer is not available yet: it must be read from the store, or has yet to happen. */
 export class AsyncResult {
@@ -190,4 +190,38 @@ function publishIfActive(na: Authority, { value, context }: SubjectWrite['snapsh
 /** Publishes the active policy, signed by the keys that sign now. */
 export function publishActivePolicy(na: Authority): void {
   for (const [, policy] of na.subjects.allCommitted('policy')) publishIfActive(na, policy);
+}
+
+/** The answer to a repeated request, for which nothing is decided. */
+export class Repeated {
+  readonly answer: Answer;
+
+  constructor(answer: Answer) {
+    this.answer = answer;
+  }
+}
+
+/**
+ * The first answer to a genuine request that is sent again byte for byte [core-2-5], which waits until that answer is on
+ * disk; null if no earlier answer is known.
+ */
+export function repeatedAnswer(
+  na: Authority,
+  unit: UnitOfWork,
+  rule: ReplayRule,
+  signer: string,
+  request: SentRequest,
+): Repeated | null {
+  const found = na.replay.answerTo(rule, signer, request);
+  if (found === null) return null;
+  unit.awaitEarlierCommits();
+  const answer = 'certificate' in found ? certificateAnswer(na, found.certificate) : found;
+  return new Repeated({ ...answer, isRepeated: true });
+}
+
+function certificateAnswer(na: Authority, certId: string): Answer {
+  const certificate = storedCertificate(na, certId);
+  return certificate === null
+    ? { ok: false, refusal: 'already_done', details: {} }
+    : { ok: true, json: jsonText(certificate) };
 }

@@ -10,8 +10,8 @@ import { Refusal, type RefusalName } from '../../protocol/refusals.ts';
 import type { Authority } from '../authority.ts';
 import { type ReplayRule, scopeOf } from '../replay/replay.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
+import { type Repeated, repeatedAnswer } from './execute.ts';
 import { auditRefusal } from './refusal-audit.ts';
-import { type Repeated, repeatedAnswer } from './repeated-request.ts';
 
 export interface NodeProofRule extends ReplayRule {
   /** True if the proof is optional and checked before anything else; otherwise the state machine checks it. */

@@ -7,8 +7,8 @@ import type { Authority } from '../authority.ts';
 import type { ReplayRule } from '../replay/replay.ts';
 import { refusalIn } from '../subjects/kinds.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
+import { type Repeated, repeatedAnswer } from './execute.ts';
 import { auditRefusal } from './refusal-audit.ts';
-import { type Repeated, repeatedAnswer } from './repeated-request.ts';
 
 const REPLAY_RULE: ReplayRule = { scope: 'admin', window: false, durable: true };
 

@@ -2,6 +2,8 @@
  * The certificate revocation list [core-5-5]: a signed list of the revoked certificates, in the order in which they
  * were revoked. This file also tracks the compromised node keys.
  */
+
+import { createHash } from 'node:crypto';
 import type { Certificate } from '../../../machines/certificate.ts';
 import type { Crl } from '../../../machines/crl.ts';
 import type { RestoredRevocation } from '../../../machines/restored-revocation.ts';
@@ -10,6 +12,7 @@ import type { RecordSigner } from '../../base/crypto/primitives.ts';
 import { detached } from '../../base/detached.ts';
 import { parseJson } from '../../base/json/parse.ts';
 import { canonicalJson } from '../../base/json/write.ts';
+import { withoutPause } from '../../base/slices.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import { type PublishedDocument, publishedDocument } from '../../protocol/contract/documents.ts';
 import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
@@ -22,10 +25,14 @@ import type { SignatureItem } from '../../protocol/records/record.ts';
 import { type Revision, revisionText } from '../../protocol/records/revocation-list-delta.ts';
 import { signatureOver, singleKeyOf } from '../../protocol/records/signed-record.ts';
 import type { Subject } from '../subjects/kinds.ts';
-import { createCrlDigests } from './crl-digest.ts';
 import { type CrlHead, LIST_PERIOD, type ListEntry } from './list-document.ts';
 import { createListRendering, type ListThreads } from './list-rendering.ts';
-import { createSignedList, type NumberedEntry, type Revocable } from './signed-list.ts';
+import {
+  createSignedList,
+  type EntryDigest,
+  type NumberedEntry,
+  type Revocable,
+} from './signed-list.ts';
 
 export const CRL_ID = 'certificates';
 
@@ -34,7 +41,7 @@ export const CRL_DAMAGE = 'its revoked certificates are not those of the publish
 
 export type Revocations = ReturnType<typeof createRevocations>;
 
-export interface RevocationsOptions {
+interface RevocationsOptions {
   readonly signer: RecordSigner;
   readonly issuerOf: IssuerOf;
   /** The key that issues the list now, and those that may issue it next. */
@@ -49,13 +56,13 @@ export interface RevocationsOptions {
 }
 
 /** A revoked certificate, as stored. */
-export interface StoredRevocation extends NumberedEntry {
+interface StoredRevocation extends NumberedEntry {
   /** The node's key if the certificate was revoked because of a key compromise. */
   readonly compromisedKey: string | null;
 }
 
 /** The key that issued the list with this sequence. */
-export type IssuerOf = (crlSequence: number) => string;
+type IssuerOf = (crlSequence: number) => string;
 
 /** The entry that a subject adds to the list, if any; it keeps the issuer of the list in which it first came. */
 export function revocationIn(
@@ -202,7 +209,7 @@ export function createRevisionLog(ends: RevisionEnds) {
 const SIGNATURES = ',"signatures":';
 
 /** The part that edges add to the entries: the members of a version and their signature, as canonical JSON. */
-export function revisionDocument(
+function revisionDocument(
   { bytes, freshUntil }: PublishedDocument,
   { crlId, sequence, issuedAt, nextUpdate, digest }: CrlHead,
   signer: RecordSigner,
@@ -220,4 +227,76 @@ export function revisionDocument(
   };
   const signature = signatureOver(revisionText(revision), singleKeyOf(signer));
   return publishedDocument(canonicalJson({ ...revision, signature }), freshUntil);
+}
+
+/** Hex SHA-256 of the issuer's key, a line feed and the canonical entries, joined with commas. */
+export function createCrlDigest(issuer: string): EntryDigest {
+  const hash = createHash('sha256').update(`${issuer}\n`);
+  let isEmpty = true;
+  const following = (text: string, isFirst: boolean) => (isFirst ? text : `,${text}`);
+  return {
+    add({ text }) {
+      hash.update(following(text, isEmpty), 'latin1');
+      isEmpty = false;
+    },
+    value(added) {
+      const whole = hash.copy();
+      for (const [index, { text }] of added.entries()) {
+        whole.update(following(text, isEmpty && index === 0), 'latin1');
+      }
+      return whole.digest('hex');
+    },
+  };
+}
+
+interface CrlDigests extends EntryDigest {
+  /** Computes the digests that are missing, in slices, and drops those that are no longer needed. */
+  prepare(): Generator<void, void>;
+}
+
+interface CrlDigestsOptions {
+  /** The key that issues the list now, and those that may issue it next. */
+  issuers(): readonly [current: string, ...others: string[]];
+  /** The entry with this id, which was added before. */
+  entryOf(id: string): ListEntry;
+}
+
+/** How many entries one slice hashes, which takes a millisecond or two. */
+const HASHED_AT_ONCE = 250;
+
+/**
+ * The digest of the revocation list's entries [core-5-5-1]. It begins with the key that issues the list, so a key that
+ * may take over has its own digest, which is computed in slices before it is needed.
+ */
+function createCrlDigests({ issuers, entryOf }: CrlDigestsOptions): CrlDigests {
+  /** The ids of all entries, in the order of the list. */
+  const order: string[] = [];
+  const digests = new Map<string, EntryDigest>();
+
+  /** Entries that are added meanwhile are part of it. */
+  function* computed(issuer: string): Generator<void, EntryDigest> {
+    const digest = createCrlDigest(issuer);
+    for (let from = 0; from < order.length; from += HASHED_AT_ONCE) {
+      if (from > 0) yield;
+      for (const id of order.slice(from, from + HASHED_AT_ONCE)) digest.add(entryOf(id));
+    }
+    digests.set(issuer, digest);
+    return digest;
+  }
+
+  return {
+    add(entry) {
+      if (order.length === 0) for (const issuer of issuers()) withoutPause(computed(issuer));
+      for (const digest of digests.values()) digest.add(entry);
+      order.push(entry.id);
+    },
+    value(added, issuer = issuers()[0]) {
+      return (digests.get(issuer) ?? withoutPause(computed(issuer))).value(added);
+    },
+    *prepare() {
+      const needed = issuers();
+      for (const issuer of digests.keys()) if (!needed.includes(issuer)) digests.delete(issuer);
+      for (const issuer of needed) if (!digests.has(issuer)) yield* computed(issuer);
+    },
+  };
 }

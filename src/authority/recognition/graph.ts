@@ -1,7 +1,9 @@
 /** The graph documents: built on request, and cached until a treaty, a feed or the passage of time changes them. */
 
 import { createHash } from 'node:crypto';
+import { sha256Hex } from '../../base/crypto/digest.ts';
 import { inSlices, withoutPause } from '../../base/slices.ts';
+import { createSharedWork } from '../../base/work.ts';
 import { GRAPH_DOCUMENTS, type PublishedDocument } from '../../protocol/contract/documents.ts';
 import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
 import type { Authority } from '../authority.ts';
@@ -10,8 +12,11 @@ import {
   atlasText,
   connectomeText,
   nextGraphChange,
+  recognitionGraph,
   recognitionGraphText,
 } from './recognition-graph.ts';
+import type { RecognitionIndex } from './recognition-index.ts';
+import { copyGraph, type TrustGraph } from './trust-graph.ts';
 import { findTrustPath } from './trust-path.ts';
 
 export const refreshGraph: Handler<'refreshGraph'> = (na, unit) => {
@@ -48,7 +53,7 @@ export function* publishGraph(na: Authority): Generator<void, undefined> {
   }
 }
 
-/** If the graph changes faster than it can be built in slices, build it without a pause. */
+/** If the graph changes faster than it can be built or copied in slices, this is done without a pause. */
 const LAST_ATTEMPT = 4;
 
 /** The result of the work, or null as soon as it is stale. If `isStale` is null, the work runs without a pause. */
@@ -117,3 +122,70 @@ function areCurrent(publisher: DocumentPublisher, now: number): boolean {
 
 export const trustPath: Handler<'trustPath'> = (na, { from, to }, at) =>
   findTrustPath(na.recognition, from, to, at);
+
+export type GraphCaches = ReturnType<typeof createGraphCaches>;
+
+/** Results computed from the recognition graph, cached until a treaty change or the passage of time invalidates them. */
+export function createGraphCaches(index: RecognitionIndex) {
+  return {
+    digest: createGraphDigest(index),
+    copy: createTrustGraphCopy(index),
+    /** Builds of the public documents, shared by concurrent readers. */
+    builds: createSharedWork(),
+  };
+}
+
+/** A digest, and the period in which it describes the graph: one version of the index, from `from` until just before `until`. */
+interface DigestedGraph {
+  readonly digest: string;
+  readonly version: number;
+  readonly from: number;
+  readonly until: number;
+}
+
+/** Digest of the graph as served at a given time; evidence and offers use it to identify their graph. */
+export function createGraphDigest(index: RecognitionIndex) {
+  let newest: DigestedGraph = { digest: '', version: -1, from: 0, until: 0 };
+
+  function isKnown(now: number): boolean {
+    const { version, from, until } = newest;
+    return version === index.version() && from <= now && now < until;
+  }
+
+  return {
+    /** Whether `at` can return a cached digest. */
+    isKnown,
+    /** Computes a missing digest without yielding: call `refreshGraph` first, which works in slices. */
+    at(now: number): string {
+      if (!isKnown(now)) {
+        const digest = sha256Hex(recognitionGraph(index, now));
+        newest = {
+          digest,
+          version: index.version(),
+          from: now,
+          until: nextGraphChange(index, now),
+        };
+      }
+      return newest.digest;
+    },
+    /** Caches the digest of a graph that was just built. */
+    note(graph: DigestedGraph) {
+      newest = graph;
+    },
+  };
+}
+
+/** A copy of the treaties for long searches, created on demand. */
+function createTrustGraphCopy(index: RecognitionIndex) {
+  let newest: TrustGraph | null = null;
+  return {
+    /** Returns a copy that matches the treaties at the moment it returns. */
+    *current(): Generator<void, TrustGraph> {
+      for (let attempt = 1; newest?.version !== index.version(); attempt += 1) {
+        const copying = copyGraph(index);
+        newest = attempt < LAST_ATTEMPT ? yield* copying : withoutPause(copying);
+      }
+      return newest;
+    },
+  };
+}

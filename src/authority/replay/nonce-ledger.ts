@@ -4,7 +4,7 @@
  */
 import { hash } from 'node:crypto';
 import type { SpentNonce, TimeRange } from '../../store/store.ts';
-import { createRefusedTimes } from './refused-times.ts';
+import { createRefusedTimes } from './earlier-requests.ts';
 
 const BUCKET_MS = 60_000;
 

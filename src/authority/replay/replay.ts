@@ -31,11 +31,14 @@ import { DELETE_ENVELOPE_TOLERANCE, type RequestIdentity } from '../../protocol/
 import { Refusal } from '../../protocol/refusals.ts';
 import type { KeptAnswer, StoreReading, TimeRange } from '../../store/store.ts';
 import type { KeptForm, SpentRequest, UnitOfWork } from '../subjects/unit-of-work.ts';
-import { createEarlierRequests } from './earlier-requests.ts';
+import {
+  createEarlierRequests,
+  createRefusedTimes,
+  createUnstoredTimes,
+} from './earlier-requests.ts';
 import { createKeptAnswers, type FoundAnswer, foundAnswer, keptText } from './kept-answers.ts';
 import { createNonceLedger, nonceDigest } from './nonce-ledger.ts';
 import { createNonceWindows, type WindowVerdict } from './nonce-window.ts';
-import { createRefusedTimes, createUnstoredTimes } from './refused-times.ts';
 
 /** How requests of one kind are protected from being accepted twice. */
 export interface ReplayRule {

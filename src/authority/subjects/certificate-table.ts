@@ -8,10 +8,8 @@ import {
   type RevocationAndRenewal,
   UNTOUCHED,
 } from '../../../machines/certificate.ts';
-import { createBlocks } from './blocks.ts';
-import type { CertificateNumbers } from './certificate-numbers.ts';
 import type { Subject, SubjectTable } from './kinds.ts';
-import { NONE } from './text-index.ts';
+import { type CertificateNumbers, createBlocks, NONE } from './numbering.ts';
 
 /** Node keys are stored as the bytes that their base64 text encodes. */
 const KEY_BYTES = 32;

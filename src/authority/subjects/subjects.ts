@@ -1,9 +1,8 @@
 import type { StoredSubject, SubjectRemoval, SubjectWrite } from '../../store/store.ts';
 import { NOT_STORED } from '../../store/units.ts';
-import type { CertificateNumbers } from './certificate-numbers.ts';
 import { type AcceptedCertificate, createCertificateTable } from './certificate-table.ts';
-import { createInviteTable } from './invite-table.ts';
 import { addressOf, KINDS, type Subject, type SubjectKind, type SubjectTable } from './kinds.ts';
+import type { CertificateNumbers } from './numbering.ts';
 
 /** Keeps what is known in memory of the subjects of one kind (indexes, counts, lists) up to date when one changes. */
 export interface Follower<Kind extends SubjectKind> {
@@ -39,7 +38,7 @@ export interface Subjects {
 }
 
 /** The changes of one unit; each subject appears only once, in the writes or in the removals. */
-export interface SubjectChanges {
+interface SubjectChanges {
   readonly writes: readonly SubjectWrite[];
   readonly removals: readonly SubjectRemoval[];
 }
@@ -52,7 +51,7 @@ export function createSubjects(numbers: CertificateNumbers): Subjects {
   for (const kind of KINDS) committed.set(kind, new Map());
   const certificates = createCertificateTable(numbers);
   committed.set('certificate', certificates as SubjectTable<SubjectKind>);
-  committed.set('invite', createInviteTable() as SubjectTable<SubjectKind>);
+  committed.set('invite', new InviteTable() as SubjectTable<SubjectKind>);
   const pending = new Map<string, Subject | typeof REMOVED>();
   let followers: { readonly [kind: string]: Follower<SubjectKind> | undefined } = {};
 
@@ -123,4 +122,30 @@ export function toSubject({ version, snapshot }: StoredSubject): Subject {
 
 function kindOf({ kind }: StoredSubject): SubjectKind {
   return kind as SubjectKind;
+}
+
+/** How many lists are known at a time: invites of more batches that are read in turn share less. */
+const MOST_LISTS = 256;
+
+/**
+ * Invites of one request have the same roles and labels, which may take several kilobytes: they share them, also after a
+ * restart, when invites are read in the order of their ids.
+ */
+class InviteTable extends Map<string, Subject<'invite'>> {
+  readonly #lists = new Map<string, readonly string[]>();
+
+  override set(id: string, { context, ...subject }: Subject<'invite'>): this {
+    const { roles, labels } = context;
+    const lists = { roles: this.#shared(roles), ...(labels && { labels: this.#shared(labels) }) };
+    return super.set(id, { ...subject, context: { ...context, ...lists } });
+  }
+
+  #shared(list: readonly string[]): readonly string[] {
+    const text = JSON.stringify(list);
+    const known = this.#lists.get(text);
+    if (known !== undefined) return known;
+    if (this.#lists.size === MOST_LISTS) this.#lists.clear();
+    this.#lists.set(text, list);
+    return list;
+  }
 }

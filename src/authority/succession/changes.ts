@@ -9,7 +9,7 @@ import { formerKeys } from '../authority-keys.ts';
 import type { Handler } from '../engine/admission.ts';
 import { publishActivePolicy, type Run } from '../engine/execute.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
-import { laggardsIn } from './adoption-tally.ts';
+import { laggardsIn } from './adoption.ts';
 import {
   answerOf,
   auditDetails,

@@ -1,14 +1,11 @@
 /**
- * The history in memory: a row for each minute, hour and day, in rings of fixed length. What an instance counted is
+ * The history of the service, in memory and in the store [core-4-22]: a row for each minute, hour and day, in rings of fixed length. What an instance counted is
  * added to all three rows at once, so each level has the same sums. The row of a time that was not recorded is absent.
  */
-import { formatInstant } from '../../base/timestamp.ts';
-import {
-  boundsOf,
-  mergeCells,
-  type Place,
-  placeOf,
-} from '../../protocol/contract/history-cells.ts';
+
+import { JsonText, jsonText, type Writable } from '../base/json/write.ts';
+import { formatInstant } from '../base/timestamp.ts';
+import { boundsOf, mergeCells, type Place, placeOf } from '../protocol/contract/history-cells.ts';
 import {
   HISTORY_LEVELS,
   HISTORY_STEPS,
@@ -17,9 +14,10 @@ import {
   type HistoryQuestion,
   type HistorySeries,
   type SeriesName,
-} from '../../protocol/rows/history.ts';
-import { packValue, unpackValue } from '../../store/rows.ts';
-import type { StoredHistory } from '../../store/store.ts';
+} from '../protocol/rows/history.ts';
+import { packValue, unpackValue } from '../store/rows.ts';
+import type { Store, StoredHistory } from '../store/store.ts';
+import { Sliced, type SliceQueue } from './subjects/sliced.ts';
 
 export type HistoryRing = ReturnType<typeof createHistoryRing>;
 
@@ -233,4 +231,59 @@ export function quantile(
     below += count;
   }
   return bounds.at(-1) ?? null;
+}
+
+export interface KeptHistory {
+  /** Adds what an instance counted in one minute, unless it was added before; resolves when it is stored. */
+  add(part: HistoryPart): Promise<void>;
+  /** `run` runs a long query in slices. */
+  read(question: HistoryQuestion, run: SliceQueue['run']): Promise<Writable>;
+}
+
+/** Answers stay the same until something is added, so that many readers cost as much as one. */
+const MOST_ANSWERS = 64;
+
+/** The rows are read when they are first needed, because a change of the active instance must not wait for them. */
+export function keepHistory(store: Pick<Store, 'history' | 'putHistory'>): KeptHistory {
+  const ring = createHistoryRing();
+  const answers = new Map<string, Promise<Writable>>();
+  let loading: Promise<void> | null = null;
+
+  async function load(): Promise<void> {
+    for await (const rows of store.history()) for (const row of rows) ring.put(row);
+  }
+
+  async function loaded(): Promise<void> {
+    loading ??= load();
+    try {
+      await loading;
+    } catch (cause) {
+      loading = null;
+      throw cause;
+    }
+  }
+
+  return {
+    async add(part) {
+      await loaded();
+      const rows = ring.add(part);
+      answers.clear();
+      if (rows.length > 0) await store.putHistory(rows);
+    },
+    async read(question, run) {
+      await loaded();
+      const key = JSON.stringify(question);
+      const known = answers.get(key);
+      if (known !== undefined) return known;
+      const answer = run(new Sliced(answerTo(question)));
+      if (answers.size >= MOST_ANSWERS) answers.clear();
+      answers.set(key, answer);
+      answer.catch(() => answers.delete(key));
+      return answer;
+    },
+  };
+
+  function* answerTo(question: HistoryQuestion): Generator<void, Writable> {
+    return new JsonText(jsonText(yield* ring.read(question)));
+  }
 }
