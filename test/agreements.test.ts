@@ -27,7 +27,6 @@ import {
   operate,
   operatorRequest,
   outcome,
-  send,
   sendSigned,
 } from './support/requests.ts';
 import { audited, post, startUnlimited, UUID, verifies } from './support/trust.ts';
@@ -595,19 +594,4 @@ test('a refused request spends its nonce and changes nothing else', async () => 
   assert.deepEqual(audited(na, 'admin_auth_failed').at(-1)?.reason, 'nonce_replay');
   assert.equal(auditEvents(na).length, events + 1);
   assert.equal((await get(na, '/recognition-graph')).text, graph);
-});
-
-test('agreement routes share the operators’ rate limit with all other routes', async () => {
-  await using na = await startUnlimited({ environment: { MESH_RATE_LIMIT_ADMIN: '' } });
-  const paths = [OFFER, COUNTER, ACCEPT, '/admin/boundary/decide', '/admin/trust-evidence'];
-  for (let asked = 0; asked < 30; asked += 1) {
-    assert.notEqual((await post(na, paths[asked % paths.length] ?? OFFER, {})).status, 429);
-  }
-  for (const path of [...paths, '/admin/invite']) {
-    assert.equal(outcome(await operate(na, path)), '429 rate_limit_exceeded');
-    const unreadable = await send(na, 'POST', path, { body: '{' });
-    assert.equal(outcome(unreadable), '429 rate_limit_exceeded', 'before the body');
-  }
-  na.clock.advance(60 * SECOND);
-  assert.equal(outcome(await operate(na, OFFER)), '400 missing_offer_fields');
 });

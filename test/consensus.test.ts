@@ -49,7 +49,6 @@ const VOTE = '/admin/consensus/vote';
 const ASSEMBLE = '/admin/consensus/proof';
 
 const HEX = /^[0-9a-f]{64}$/;
-const LIMITED = '429 rate_limit_exceeded';
 
 function justification(now: number, changes: JsonObject = {}): JsonObject {
   const at = formatInstant(now);
@@ -611,21 +610,4 @@ test('no altered member of an operator request causes an internal error', async 
       assert.ok(outcomes.has(outcome(answer)), `${path} ${name}: ${outcome(answer)}`);
     });
   }
-});
-
-// The front door
-
-test('both operator routes share the admin rate limit, the public one has its own', async () => {
-  const environment = { MESH_RATE_LIMIT_ADMIN: '2/60', MESH_RATE_LIMIT_VERIFY: '' };
-  await using na = await startUnlimited({ environment });
-  assert.equal(outcome(await operate(na, VOTE)), '400 missing_vote_fields');
-  assert.equal(outcome(await operate(na, ASSEMBLE)), '400 missing_proof_fields');
-  for (const path of [VOTE, ASSEMBLE, '/admin/disclosure/commit']) {
-    assert.equal(outcome(await operate(na, path)), LIMITED);
-  }
-  for (let count = 0; count < 60; count += 1) {
-    assert.equal(outcome(await post(na, VERIFY, {})), '400 missing_proof');
-  }
-  assert.equal(outcome(await post(na, VERIFY, {})), LIMITED);
-  assert.equal(outcome(await post(na, '/data-usage/verify', {})), '400 missing_verify_fields');
 });

@@ -42,8 +42,6 @@ const IN_FORCE = '/data-usage/policy';
 const INTENT = '/admin/data-usage/intent';
 const VERIFY = '/data-usage/verify';
 
-const LIMITED = '429 rate_limit_exceeded';
-
 // Policy
 
 function policyTerms(now: number): Record<string, JsonValue> {
@@ -940,28 +938,4 @@ test('no altered member of an operator request causes an internal error', async 
       assert.ok(outcomes.has(outcome(answer)), `${path} ${name}: ${outcome(answer)}`);
     });
   }
-});
-
-// The front door
-
-test('both operator routes share the admin rate limit, the public ones have their own', async () => {
-  const environment = { MESH_RATE_LIMIT_ADMIN: '2/60', MESH_RATE_LIMIT_VERIFY: '' };
-  await using na = await startUnlimited({ environment });
-  assert.equal(outcome(await operate(na, POLICY)), '400 missing_policy_fields');
-  assert.equal(outcome(await operate(na, INTENT)), '400 missing_intent_fields');
-  for (const path of [POLICY, INTENT, '/admin/consensus/vote']) {
-    assert.equal(outcome(await operate(na, path)), LIMITED);
-  }
-  for (let count = 0; count < 60; count += 1) {
-    assert.equal(outcome(await post(na, VERIFY, {})), '400 missing_verify_fields');
-  }
-  assert.equal(outcome(await post(na, VERIFY, {})), LIMITED);
-  assert.equal(outcome(await post(na, '/disclosure/verify', {})), '400 missing_verify_fields');
-  for (let count = 0; count < 120; count += 1) {
-    assert.equal(outcome(await get(na, IN_FORCE)), '404 no_policy');
-  }
-  assert.equal(outcome(await get(na, IN_FORCE)), LIMITED);
-  assert.equal(outcome(await post(na, '/disclosure/prove', {})), '400 missing_prove_fields');
-  na.clock.advance(60 * SECOND);
-  assert.equal(outcome(await get(na, IN_FORCE)), '404 no_policy');
 });

@@ -45,8 +45,6 @@ const COMMIT = '/admin/disclosure/commit';
 const NULLIFY = '/admin/disclosure/nullifier';
 const PROVE = '/disclosure/prove';
 
-const LIMITED = '429 rate_limit_exceeded';
-
 function agreedWith(na: TestAuthority, capabilities: readonly string[]): JsonObject {
   const now = na.clock.now();
   const agreed_terms = agreedTerms(now, { capabilities });
@@ -725,26 +723,4 @@ test('no altered member of an operator request causes an internal error', async 
       assert.ok(outcomes.has(outcome(answer)), `${path} ${name}: ${outcome(answer)}`);
     });
   }
-});
-
-// The front door
-
-test('both operator routes share the admin rate limit, both public ones have their own', async () => {
-  const environment = { MESH_RATE_LIMIT_ADMIN: '2/60', MESH_RATE_LIMIT_VERIFY: '' };
-  await using na = await startUnlimited({ environment });
-  assert.equal(outcome(await operate(na, COMMIT)), '400 missing_commit_fields');
-  assert.equal(outcome(await operate(na, NULLIFY)), '400 missing_proof');
-  for (const path of [COMMIT, NULLIFY, '/admin/invite']) {
-    assert.equal(outcome(await operate(na, path)), LIMITED);
-  }
-  for (const [path, expected] of [
-    [PROVE, '400 missing_prove_fields'],
-    [VERIFY, '400 missing_verify_fields'],
-  ] as const) {
-    for (let count = 0; count < 60; count += 1) {
-      assert.equal(outcome(await post(na, path, {})), expected);
-    }
-    assert.equal(outcome(await post(na, path, {})), LIMITED);
-  }
-  assert.equal(outcome(await post(na, '/consensus/verify', {})), '400 missing_proof');
 });

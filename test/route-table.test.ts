@@ -8,6 +8,7 @@ import { ROUTES } from '../src/edge/routes/table.ts';
 import { bodyExample, pathExamples, queryExamples } from '../src/pages/reference/example.ts';
 import { type Access, maxBodyBytes } from '../src/protocol/route-description.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { MINUTE } from './support/clock.ts';
 import {
   get,
   invite,
@@ -224,6 +225,39 @@ test('all POST /admin/* share the admin limit, and nothing else has it', () => {
     assert.equal(route.limit === 'ADMIN', isAdmin, nameOf(route));
   }
 });
+
+test('a request counts against the limit of its route, of which verifications have one each', async () => {
+  // What counts of a search is its query.
+  const isCounted = ({ limit }: Route) => limit !== 'none' && limit !== 'SEARCH';
+  const limits = new Set(ROUTES.filter(isCounted).map(({ limit }) => limit));
+  const environment = Object.fromEntries(
+    [...limits].map((limit) => [`MESH_RATE_LIMIT_${limit}`, '1/60']),
+  );
+  await using na = await startTestAuthority({ environment });
+  const bucketOf = ({ limit, path }: Route) => (limit === 'VERIFY' ? path : limit);
+  const spent = new Set<string>();
+  for (const route of [...ROUTES, ...ROUTES]) {
+    const { status } = await sendRaw(na, route.method, pathOf(route));
+    assert.equal(status === 429, spent.has(bucketOf(route)), nameOf(route));
+    if (isCounted(route)) spent.add(bucketOf(route));
+  }
+});
+
+for (const [path, limit] of [
+  ['POST /consensus/verify', 60],
+  ['GET /data-usage/policy', 120],
+] as const) {
+  test(`${path} answers ${limit} requests a minute by default`, async () => {
+    await using na = await startTestAuthority();
+    const [method = '', target = ''] = path.split(' ');
+    for (let asked = 0; asked < limit; asked += 1) {
+      assert.notEqual((await sendRaw(na, method, target)).status, 429);
+    }
+    assert.equal(outcome(await sendRaw(na, method, target)), '429 rate_limit_exceeded');
+    na.clock.advance(MINUTE);
+    assert.notEqual((await sendRaw(na, method, target)).status, 429);
+  });
+}
 
 test('every path below /admin requires an operator, and of all others only the roster and the events accept one', () => {
   for (const { path, access } of ROUTES) {
