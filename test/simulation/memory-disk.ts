@@ -74,9 +74,10 @@ export function positionOf({ revision, audit }: MemoryDisk): StatePosition {
 export type Write = (disk: MemoryDisk) => number;
 
 export function subjectsOn(disk: MemoryDisk, kind: string): StoredSubject[] {
-  return [...disk.subjects.values()]
-    .map(subjectOf)
-    .filter((subject) => subject.kind === kind)
+  // Instances ask all the time, so only what is asked for is deserialized.
+  return [...disk.subjects]
+    .filter(([key]) => key.startsWith(keyOf(kind, '')))
+    .map(([, bytes]) => subjectOf(bytes))
     .sort((one, other) => compareCodePoints(one.id, other.id));
 }
 

@@ -1,177 +1,61 @@
 /**
  * Tests the simulation itself: defects are planted around the authority, one at a time, and the simulation must detect
- * each of them.
+ * each of them. Like all histories, these are played in another process; see `assert-holds.ts`.
  */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import type { Store, SubjectWrite, Unit } from '../../src/store/store.ts';
-import type { OpenAuthority } from './authority-calls.ts';
-import type { MemoryStore } from './memory-store.ts';
-import type { Defect } from './process.ts';
+import { type ChildProcess, fork } from 'node:child_process';
+import { on } from 'node:events';
+import { after, before, suite, test } from 'node:test';
+import { createVerifier } from '../../src/client/offline.ts';
+import { modulePath } from '../support/project.ts';
+import { forgedBy } from './forgeries.ts';
+import type { Found } from './planted/planted.ts';
+import { PLANTED } from './planted/tables.ts';
+import { AUTHORITY, GENESIS, NETWORK } from './requests.ts';
 import { describe, simulate } from './simulate.ts';
 
-const HISTORIES = 400;
+for (const [where, planted] of PLANTED) {
+  suite(where, () => {
+    let child: ChildProcess;
+    let findings: AsyncIterator<[Found]>;
+    before(() => {
+      child = fork(modulePath('test/simulation/planted/main.ts'), [where]);
+      findings = on(child, 'message', { close: ['disconnect'] }) as AsyncIterator<[Found]>;
+    });
+    after(() => child.kill());
 
-/** Some name the expected message, because otherwise a side effect might reveal the defect, but only by luck. */
-const DEFECTS: readonly (readonly [string, Defect, RegExp?])[] = [
-  [
-    'a store that acknowledges before it is durable',
-    {
-      store: (store) =>
-        instead(store, {
-          commit(unit) {
-            void store.commit(unit).catch(() => undefined);
-            return Promise.resolve(0);
-          },
-        }),
-    },
-  ],
-  [
-    'a revocation list that is published before it is stored',
-    {
-      store: (store) =>
-        instead(store, {
-          commit(unit) {
-            const stored = store.commit(unit);
-            if (!unit.subjects.some(({ kind }) => kind === 'crl')) return stored;
-            void stored.catch(() => undefined);
-            return Promise.resolve(0);
-          },
-        }),
-    },
-  ],
-  [
-    'a failed flush that nobody notices',
-    { store: (store) => instead(store, { commit: unnoticed(store) }) },
-  ],
-  [
-    'invites that are not consumed',
-    { store: without(({ kind, snapshot }) => kind === 'invite' && snapshot.value === 'consumed') },
-  ],
-  [
-    'revocations that are forgotten',
-    {
-      store: without(
-        ({ kind, snapshot }) => kind === 'certificate' && snapshot.value === 'revoked',
-      ),
-    },
-  ],
-  ['a sequence that is used again after a crash', { store: without(({ kind }) => kind === 'crl') }],
-  ['operator keys that come back', { store: without(({ kind }) => kind === 'operator-key') }],
-  [
-    'nullifiers that are not kept',
-    { store: without(({ kind }) => kind === 'capability-nullifier') },
-  ],
-  [
-    'agents that come back',
-    {
-      store: without(
-        ({ kind, snapshot }) => kind === 'agent-registration' && snapshot.value !== 'registered',
-      ),
-    },
-  ],
-  [
-    'nonces that are not kept',
-    {
-      store: (store) => instead(store, { commit: (unit) => store.commit({ ...unit, nonces: [] }) }),
-    },
-  ],
-  [
-    'nonces that are forgotten early',
-    {
-      store: (store) =>
-        instead(store, {
-          forgetNonces: (now, times) => store.forgetNonces(now + 660_000, times),
-        }),
-    },
-  ],
-  [
-    'liveness that is not kept',
-    {
-      store: (store) => instead(store, { touchMany: (_rows, times) => store.touchMany([], times) }),
-    },
-    /nodes are active instead of/,
-  ],
-  [
-    'audit entries that are lost',
-    {
-      store: (store) => instead(store, { commit: (unit) => store.commit({ ...unit, audit: [] }) }),
-    },
-  ],
-  [
-    'forged signatures that pass',
-    { authority: (authority) => judging(authority, 'invalid_signature') },
-  ],
-  ['old requests that pass', { authority: (authority) => judging(authority, 'stale_timestamp') }],
-];
-
-for (const [name, defect, problem = /./] of DEFECTS) {
-  test(`the simulation finds ${name}`, async () => {
-    const draw = {
-      histories: HISTORIES,
-      seed: 1,
-      clocks: 'right',
-      successions: 0,
-      shrinks: false,
-    } as const;
-    const finding = await simulate(draw, defect);
-    assert.ok(finding !== null, `${HISTORIES} histories hold with it`);
-    assert.match(finding.problem, problem);
+    for (const { name, finding } of planted) {
+      test(finding === null ? `${name} is harmless` : `${name} is found`, async (t) => {
+        const next = await findings.next();
+        assert.ok(next.done !== true, 'The process has ended early');
+        const [found] = next.value;
+        if (finding === null) return assert.equal(found, null);
+        assert.ok(found !== null, 'All histories hold with it');
+        assert.match(found.problem, finding);
+        t.diagnostic(`After ${found.after} histories that hold: ${found.problem.split('\n', 1)}`);
+      });
+    }
   });
 }
 
 test('a finding says how to reproduce it, with the clocks under which it was found', async () => {
-  const draw = { histories: HISTORIES, seed: 1, clocks: 'wrong', shrinks: false } as const;
-  const finding = await simulate(draw, { authority: (one) => judging(one, 'stale_timestamp') });
+  const draw = { histories: 10, seed: 1, clocks: 'wrong', shrinks: false } as const;
+  const finding = await simulate(draw, { store: () => assert.fail('planted') });
   assert.ok(finding !== null);
   assert.match(describe(finding), new RegExp(`--clocks wrong --seed 1 --path ${finding.path}$`));
 });
 
-test('a wrapped store without a defect passes', async () => {
-  const draw = { histories: 20, seed: 1, clocks: 'right' } as const;
-  assert.equal(await simulate(draw, { store: without(() => false) }), null);
+test('everything a thief signs counts for those who trust the stolen key', () => {
+  const now = Date.UTC(2026, 3, 1);
+  const key = AUTHORITY.publicKey;
+  const forged = forgedBy({ from: key, distrustedFrom: now }, now);
+  const { certificate, revocationList, policy, bulletin, feed, treaty } = createVerifier({
+    now: () => now,
+  });
+  assert.equal(certificate(forged.certificate, { genesis: GENESIS, authority: key }), 'valid');
+  assert.equal(revocationList(forged.crl, key), 'valid');
+  assert.equal(policy(forged.policy, key), 'valid');
+  assert.equal(bulletin(forged.bulletin, NETWORK, key), 'valid');
+  assert.equal(feed(forged.feed, NETWORK, [key]), 'valid');
+  assert.equal(treaty(forged.treaty, { issuerKeys: [key] }), 'accepted');
 });
-
-/** The store with some of its methods replaced. */
-function instead(store: MemoryStore, methods: Partial<Store>): Store {
-  return Object.assign(Object.create(store) as Store, methods);
-}
-
-/** Loses some of a unit's writes on the way to disk. */
-function without(lost: (write: SubjectWrite) => boolean): (store: MemoryStore) => Store {
-  return (store) => {
-    const missing = new Set<string>();
-    const commit = (unit: Unit) => {
-      const kept = unit.subjects.filter((write) => {
-        const key = `${write.kind} ${write.id}`;
-        // Versions that follow a lost one are lost, too.
-        if (lost(write) || missing.has(key)) missing.add(key);
-        return !missing.has(key);
-      });
-      return store.commit({ ...unit, subjects: kept });
-    };
-    return instead(store, { commit });
-  };
-}
-
-function unnoticed(store: MemoryStore): Store['commit'] {
-  return (unit) => store.commit(unit).catch(() => 0);
-}
-
-/** Every request with this verdict counts as proven. */
-function judging(authority: OpenAuthority, verdict: string): OpenAuthority {
-  const lenient = (given: unknown): unknown =>
-    typeof given === 'object' && given !== null && 'verdict' in given && given.verdict === verdict
-      ? { ...given, verdict: 'valid' }
-      : given;
-  return {
-    ...authority,
-    call: (name, given) => {
-      const changed: object | null =
-        given !== null && typeof given === 'object'
-          ? Object.fromEntries(Object.entries(given).map(([key, one]) => [key, lenient(one)]))
-          : null;
-      return authority.call(name, (changed ?? given) as typeof given);
-    },
-  };
-}

@@ -8,5 +8,5 @@
 import { test } from 'node:test';
 import { assertHolds } from '../assert-holds.ts';
 
-test('600 histories of three instances lose nothing and show nothing outdated', () =>
-  assertHolds(600, '--instances'));
+test('400 histories of three instances lose nothing and show nothing outdated', () =>
+  assertHolds(400, '--instances'));

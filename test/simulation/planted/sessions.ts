@@ -1,16 +1,11 @@
-/** Like `planted.deep.test.ts`, with defects in heartbeat sessions. */
-import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import type { HeartbeatSessions } from '../../src/edge/auth/session.ts';
-import type { CallOf, OpenAuthority } from './authority-calls.ts';
-import type { MemoryStore } from './memory-store.ts';
-import type { Defect } from './process.ts';
-import { simulate } from './simulate.ts';
+/** Defects in heartbeat sessions. */
+import type { HeartbeatSessions } from '../../../src/edge/auth/session.ts';
+import type { CallOf, OpenAuthority } from '../authority-calls.ts';
+import type { MemoryStore } from '../memory-store.ts';
+import type { Defect } from '../process.ts';
+import { type Defects, inAuthority } from './planted.ts';
 
-const HISTORIES = 200;
-
-/** Each with the message expected from the simulation. */
-const DEFECTS: readonly (readonly [string, Defect, RegExp])[] = [
+const DEFECTS: Defects = [
   [
     'an edge that does not check the MAC',
     {
@@ -65,16 +60,7 @@ const DEFECTS: readonly (readonly [string, Defect, RegExp])[] = [
   ],
 ];
 
-for (const [name, defect, finding] of DEFECTS) {
-  test(`the simulation finds ${name}`, async () => {
-    const found = await simulate(
-      { histories: HISTORIES, seed: 1, clocks: 'right', successions: 3, shrinks: false },
-      defect,
-    );
-    assert.ok(found !== null, `${HISTORIES} histories hold with it`);
-    assert.match(found.problem, finding);
-  });
-}
+export const PLANTED_IN_SESSIONS = inAuthority(DEFECTS, { histories: 200, successions: 3 });
 
 type Judge = HeartbeatSessions['judge'];
 

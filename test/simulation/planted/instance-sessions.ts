@@ -1,13 +1,8 @@
-/** Like `planted.deep.test.ts`, with defects in heartbeat sessions. */
-import assert from 'node:assert/strict';
-import { test } from 'node:test';
+/** Defects in the heartbeat sessions of instances. */
 import fc from 'fast-check';
 import type { CallOf } from '../authority-calls.ts';
-import { beat, type History, histories, INSTANCES, succession } from './histories.ts';
-import type { Defect } from './play.ts';
-import { simulate } from './simulate.ts';
-
-const HISTORIES = 200;
+import { beat, type History, histories, INSTANCES, succession } from '../instances/histories.ts';
+import { type DefectsOfInstances, inInstances, inWorkingInstances } from './planted.ts';
 
 const instance = fc.nat(INSTANCES - 1);
 const GENUINE = { node: 2, instant: 'now', flaw: 'none', again: 0 } as const;
@@ -38,7 +33,7 @@ const replacedKeys = fc
     return { ...history, faults: [], requests: [stage, activate, ...beats] };
   });
 
-const DEFECTS: readonly (readonly [string, Defect, RegExp, fc.Arbitrary<History>?])[] = [
+const DEFECTS: DefectsOfInstances = [
   [
     'an instance that does not check the MAC',
     {
@@ -104,17 +99,9 @@ const DEFECTS: readonly (readonly [string, Defect, RegExp, fc.Arbitrary<History>
   ],
 ];
 
-for (const [name, defect, finding, drawn] of DEFECTS) {
-  test(`${name} is found`, async () => {
-    const draw = { histories: HISTORIES, seed: 1, shrinks: false };
-    const found = await simulate(draw, defect, drawn);
-    assert.ok(found !== null, `${HISTORIES} histories hold with it`);
-    assert.match(found.problem, finding);
-  });
-}
-
-for (const end of ['kill', 'stop'] as const) {
-  test(`heartbeats that are repeated after a ${end} are refused without a defect`, async () => {
-    assert.equal(await simulate({ histories: 20, seed: 1 }, {}, repeatedBeats(end)), null);
-  });
-}
+export const PLANTED_IN_SESSIONS_OF_INSTANCES = [
+  ...inInstances(DEFECTS, 200),
+  ...(['kill', 'stop'] as const).map((end) =>
+    inWorkingInstances(`a repeated heartbeat after a ${end}`, 20, repeatedBeats(end)),
+  ),
+];

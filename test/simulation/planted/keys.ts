@@ -1,27 +1,19 @@
-/** Like `planted.deep.test.ts`, with defects in how the authority's key is replaced and followed. */
-import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import type { JsonObject } from '../../src/base/json/value.ts';
-import type { AuthoritySigner, SigningTerm } from '../../src/base/signer/authority-signer.ts';
-import type { NetworkTrust } from '../../src/client/followed-keys.ts';
-import { createVerifier } from '../../src/client/offline.ts';
+/** Defects in how the authority's key is replaced and followed. */
+import type { JsonObject } from '../../../src/base/json/value.ts';
+import type { AuthoritySigner, SigningTerm } from '../../../src/base/signer/authority-signer.ts';
+import type { NetworkTrust } from '../../../src/client/followed-keys.ts';
 import {
   type SignedRecord,
   signRecord,
   soleSigner,
-} from '../../src/protocol/records/signed-record.ts';
-import { forgedBy } from './forgeries.ts';
-import type { MemoryStore } from './memory-store.ts';
-import type { Defect } from './process.ts';
-import { AUTHORITY, FIRST_KEY_ID, GENESIS, NETWORK, NEXT_KEYS } from './requests.ts';
-import { describe, simulate } from './simulate.ts';
-import { keyOfAuthority } from './successions.ts';
+} from '../../../src/protocol/records/signed-record.ts';
+import type { MemoryStore } from '../memory-store.ts';
+import type { Defect } from '../process.ts';
+import { AUTHORITY, FIRST_KEY_ID, GENESIS, NEXT_KEYS } from '../requests.ts';
+import { keyOfAuthority } from '../successions.ts';
+import { type Defects, inAuthority } from './planted.ts';
 
-const HISTORIES = 200;
-const SUCCESSIONS = 15;
-
-/** Each with the message expected from the simulation. */
-const DEFECTS: readonly (readonly [string, Defect, RegExp])[] = [
+const DEFECTS: Defects = [
   [
     'an authority that signs with the previous key after the overlap',
     {
@@ -98,32 +90,7 @@ const DEFECTS: readonly (readonly [string, Defect, RegExp])[] = [
   ],
 ];
 
-for (const [name, defect, finding] of DEFECTS) {
-  test(`the simulation finds ${name}`, async (t) => {
-    const found = await simulate(
-      { histories: HISTORIES, seed: 1, clocks: 'right', successions: SUCCESSIONS, shrinks: false },
-      defect,
-    );
-    assert.ok(found !== null, `${HISTORIES} histories hold with it`);
-    assert.match(found.problem, finding);
-    t.diagnostic(describe(found).split('\n', 1).join());
-  });
-}
-
-test('everything a thief signs counts for those who trust the stolen key', () => {
-  const now = Date.UTC(2026, 3, 1);
-  const key = AUTHORITY.publicKey;
-  const forged = forgedBy({ from: key, distrustedFrom: now }, now);
-  const { certificate, revocationList, policy, bulletin, feed, treaty } = createVerifier({
-    now: () => now,
-  });
-  assert.equal(certificate(forged.certificate, { genesis: GENESIS, authority: key }), 'valid');
-  assert.equal(revocationList(forged.crl, key), 'valid');
-  assert.equal(policy(forged.policy, key), 'valid');
-  assert.equal(bulletin(forged.bulletin, NETWORK, key), 'valid');
-  assert.equal(feed(forged.feed, NETWORK, [key]), 'valid');
-  assert.equal(treaty(forged.treaty, { issuerKeys: [key] }), 'accepted');
-});
+export const PLANTED_IN_KEYS = inAuthority(DEFECTS, { histories: 200, successions: 15 });
 
 /** Signs with keys other than the configured ones. */
 function usingOther(other: (last: SigningTerm, terms: readonly SigningTerm[]) => SigningTerm) {
