@@ -3,6 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Attempt, createForwarding, type Forwarded } from '../src/edge/forward/forwarding.ts';
 import { passedHeaders } from '../src/edge/http/passing.ts';
+import { isAnsweredElsewhere } from '../src/edge/request/elsewhere.ts';
+import { createRouter } from '../src/edge/request/router.ts';
+import { ROUTES } from '../src/edge/routes/table.ts';
+import { SCRIPT, STYLE } from '../src/pages/assets.ts';
 
 const ANSWERED: Attempt<string> = { kind: 'answered', answer: 'done' };
 const NOT_BEGUN: Attempt<string> = { kind: 'not begun' };
@@ -161,4 +165,22 @@ test('headers of one connection, and those that only instances may send, are not
       ['x-utf-8', Buffer.from('é→').toString('latin1')],
     ].flat(),
   );
+});
+
+test('a standby answers probes, references and the files of its own pages, and forwards what it does not know', () => {
+  const match = createRouter(ROUTES);
+  const isForwarded = (path: string) => {
+    const found = match('GET', path);
+    assert.ok(typeof found === 'object' && 'route' in found, path);
+    const edge = { instanceStatus: { isActive: () => false } } as never;
+    return isAnsweredElsewhere(edge, { ...found, isRefused: false } as never);
+  };
+  const own = ['/healthz', '/readyz', '/health', '/metrics', '/api-reference', '/cli-reference'];
+  for (const path of [...own, '/swagger.json', STYLE.path, SCRIPT.path]) {
+    assert.equal(isForwarded(path), false, path);
+  }
+  const others = [STYLE, SCRIPT].map(({ path }) => path.replace(/[0-9a-f]{32}/, '0'.repeat(32)));
+  for (const path of [...others, '/', '/crl', '/dashboard']) {
+    assert.equal(isForwarded(path), true, path);
+  }
 });

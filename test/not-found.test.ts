@@ -30,7 +30,7 @@ for (const accept of [OF_CHROMIUM, 'text/html', 'text/*', 'text/html, applicatio
     assert.equal(headers.get('x-request-id'), 'same');
     assert.match(
       headers.get('content-security-policy') ?? '',
-      /^default-src 'none'; style-src 'sha/,
+      /^default-src 'none'; style-src 'self'; script-src 'self'; /,
     );
     const head = await asked('HEAD', '/nowhere', accept);
     assert.equal(head.status, 404);

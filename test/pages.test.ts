@@ -87,7 +87,7 @@ for (const path of PAGES) {
     }
   });
 
-  test(`GET ${path} has its own policy, which allows only its inline code`, async () => {
+  test(`GET ${path} has its own policy, which allows nothing inline and nothing from elsewhere`, async () => {
     const { status, headers, text } = await send(na, 'GET', path);
     assert.equal(status, 200);
     assert.equal(headers.get('content-type'), 'text/html; charset=utf-8');
@@ -103,10 +103,11 @@ for (const path of PAGES) {
     // Only the search sends requests to this server.
     assert.equal(policy.includes("connect-src 'self'"), path === '/search');
     assert.doesNotMatch(
-      policy.replace(/(?:form-action|connect-src) 'self'/g, ''),
+      policy.replace(/(?:style-src|script-src|form-action|connect-src) 'self'/g, ''),
       /unsafe|https?:|\*|'self'/,
     );
-    for (const [form] of text.replace(/<script>.*?<\/script>/gs, '').matchAll(/<form[^>]*>/g))
+    assert.doesNotMatch(text, /<style|<script>/);
+    for (const [form] of text.matchAll(/<form[^>]*>/g))
       assert.match(form, / method="get" action="\.\//);
     assert.doesNotMatch(text, /\son[a-z]+=|\sstyle=|javascript:|<iframe/i);
     assert.doesNotMatch(text, /(?:src|href)="(?:https?:)?\/\//);
@@ -332,6 +333,49 @@ test('a compressed page is a complete gzip file', async () => {
     outgoing.end();
   });
   assert.equal(gunzipSync(bytes).toString('utf8'), plain.text);
+});
+
+test('all pages have the same style and script, which browsers keep', async () => {
+  const { text } = await send(na, 'GET', '/');
+  const named = (page: string) => page.match(/assets\/[0-9a-f]{32}\.(?:css|js)(?=")/g) ?? [];
+  const paths = named(text);
+  assert.deepEqual(
+    paths.map((path) => path.split('.').pop()),
+    ['css', 'js'],
+  );
+  for (const path of PAGES) assert.deepEqual(named((await send(na, 'GET', path)).text), paths);
+  const [style = '', script = ''] = paths;
+  for (const [name, type, most] of [
+    [style, 'text/css', 7000],
+    [script, 'text/javascript', 10_800],
+  ] as const) {
+    const path = `/${name}`;
+    const plain = await sendRaw(na, 'GET', path);
+    assert.equal(plain.status, 200);
+    assert.equal(plain.headers.get('content-type'), `${type}; charset=utf-8`);
+    assert.equal(plain.headers.get('cache-control'), 'public, max-age=31536000, immutable');
+    assert.equal(plain.headers.get('x-content-type-options'), 'nosniff');
+    const etag = plain.headers.get('etag') ?? '';
+    assert.equal(path.split(/[/.]/)[2], etag.slice(1, -1));
+    const head = await sendRaw(na, 'HEAD', path, { headers: GZIP });
+    assert.equal(head.headers.get('content-encoding'), 'gzip');
+    const length = Number(head.headers.get('content-length'));
+    assert.ok(length < most, `${path}: ${length}`);
+    const again = await sendRaw(na, 'GET', path, { headers: { 'If-None-Match': etag } });
+    assert.deepEqual([again.status, again.text], [304, '']);
+    assert.equal(again.headers.get('cache-control'), plain.headers.get('cache-control'));
+  }
+});
+
+test('a digest that no page of this version names is not found, and that is not kept', async () => {
+  for (const path of ['0'.repeat(32), 'x', '..%2f', '%00'].flatMap((digest) => [
+    `/assets/${digest}.css`,
+    `/assets/${digest}.js`,
+  ])) {
+    const { status, headers } = await sendRaw(na, 'GET', path);
+    assert.equal(status, 404, path);
+    assert.equal(headers.get('cache-control'), 'no-store');
+  }
 });
 
 test('documents that are not pages keep the policy that allows nothing', async () => {

@@ -65,6 +65,8 @@ const CONTRACT: readonly ContractRoute[] = [
     '/api-reference',
     '/cli-reference',
     '/live',
+    '/assets/{}.css',
+    '/assets/{}.js',
   ].map((path): ContractRoute => ['GET', path, 'public', 'none']),
   ...[
     '/agents',
@@ -161,7 +163,7 @@ const ANSWERED_AT_ONCE = [
   ...['/healthz', '/readyz', '/', '/api-reference', '/cli-reference', '/data-usage/policy'],
   ...['/genesis', '/authority-keys', '/sovereign.json', '/policy', '/crl', '/bulletin'],
   ...['/sovereign-revocation-feed', '/recognition-graph', '/connectome.json', '/atlas.json'],
-  ...['/dashboard.json', '/swagger.json'],
+  ...['/dashboard.json', '/swagger.json', '/assets/{digest}.css', '/assets/{digest}.js'],
 ];
 
 test('exactly the requests for these wait for nothing that makes answers, and probes for nothing at all', () => {

@@ -240,6 +240,15 @@ export function htmlReply(
   return versionedReply(HTML_TYPE, contentSecurityPolicy, document, conditions);
 }
 
+/** A file whose path changes with its content. */
+export function assetReply(
+  contentType: string,
+  document: PublishedDocument,
+  conditions: Conditions,
+): Reply | Promise<Reply> {
+  return versionedReply(contentType, null, document, conditions, FOREVER);
+}
+
 /** A page instead of an error envelope; `retryAfter` is in seconds. */
 export function errorPageReply(
   status: number,
@@ -278,6 +287,7 @@ function versionedReply(
   contentSecurityPolicy: string | null,
   document: PublishedDocument,
   { ifNoneMatch, acceptsGzip }: Conditions,
+  caching = REVALIDATED,
 ): Reply | Promise<Reply> {
   const { bytes, etag } = document;
   const isCompressible = bytes.byteLength > LEAST_COMPRESSED_BYTES;
@@ -285,15 +295,15 @@ function versionedReply(
     status: 200,
     contentType,
     body: bytes,
-    headerLines: linesOf(etag, isCompressible),
+    headerLines: linesOf(etag, isCompressible, caching),
     refusal: null,
     contentSecurityPolicy,
   };
   const held = ifNoneMatch === '' ? undefined : heldEtag(ifNoneMatch, etag, isCompressible);
   if (held !== undefined)
-    return { ...plain, status: 304, headerLines: linesOf(held, isCompressible) };
+    return { ...plain, status: 304, headerLines: linesOf(held, isCompressible, caching) };
   if (!acceptsGzip || !isCompressible) return plain;
-  return compressed(plain, document, linesOf(gzipEtag(etag), true));
+  return compressed(plain, document, linesOf(gzipEtag(etag), true, caching));
 }
 
 /** The reply with its document compressed, and with these header lines. */
@@ -312,8 +322,11 @@ function inGzip(plain: Reply, body: Uint8Array, headerLines: string): Reply {
   return { ...plain, body, headerLines: `${headerLines}\r\nContent-Encoding: gzip` };
 }
 
-function linesOf(etag: string, isCompressible: boolean): string {
-  const always = `Cache-Control: no-cache\r\nETag: ${etag}`;
+const REVALIDATED = 'no-cache';
+const FOREVER = 'public, max-age=31536000, immutable';
+
+function linesOf(etag: string, isCompressible: boolean, caching = REVALIDATED): string {
+  const always = `Cache-Control: ${caching}\r\nETag: ${etag}`;
   return isCompressible ? `${always}\r\nVary: Accept-Encoding` : always;
 }
 

@@ -1,7 +1,8 @@
 /** The style sheets and scripts of the pages; their sources are `ui/style.css`, `browser/` and `console/console.css`. */
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { getScript, getStyle } from '../protocol/api/pages.ts';
+import { ownDocument, type PublishedDocument, versionOf } from '../protocol/contract/documents.ts';
 
 type AssetName = 'pages.js' | 'pages-style.css' | 'console.js' | 'console-style.css';
 
@@ -17,18 +18,20 @@ export function asset(name: AssetName): string {
   return bundled?.get(name) ?? readFileSync(new URL(`./browser/${name}`, import.meta.url), 'utf8');
 }
 
-/** An inline style sheet or script, and the source expression that allows it. */
-export interface InlineCode {
-  readonly text: string;
-  /** `'sha256-…'`, for the Content-Security-Policy of the page. */
-  readonly source: string;
+/** A file that all pages load, under the digest of its content. */
+export interface PageAsset {
+  readonly path: string;
+  readonly digest: string;
+  readonly document: PublishedDocument;
 }
 
-/** Computes the digest once per style sheet or script, when its module is loaded. */
-export function inlineCode(text: string): InlineCode {
-  if (/<\/(?:script|style)|<!--/i.test(text))
-    throw new Error('Inline code must not close its element');
-  return { text, source: `'sha256-${createHash('sha256').update(text).digest('base64')}'` };
+export const STYLE = pageAsset(asset('pages-style.css'), getStyle.path);
+export const SCRIPT = pageAsset(asset('pages.js'), getScript.path);
+
+function pageAsset(text: string, template: string): PageAsset {
+  const document = ownDocument(text);
+  const digest = versionOf(document.etag);
+  return { path: template.replace('{digest}', digest), digest, document };
 }
 
 function bundler(): Bundler {

@@ -60,7 +60,7 @@ export interface RouteDescription {
   readonly usesBaseUrl?: true;
   /** Whether the service lives or is ready: answered before everything that waits. */
   readonly isProbe?: true;
-  /** Every instance answers it, whether it is active or not [link-3]. */
+  /** Every instance answers it, whether it is active or not, unless its part in the edge does not know it [link-3]. */
   readonly isOwn?: true;
   /** The answer continues until either side ends it. */
   readonly isStream?: true;

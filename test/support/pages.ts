@@ -14,8 +14,3 @@ export async function startPages(
   });
   return { na, browser };
 }
-
-/** A page without the style and the script that all pages share. */
-export function contentOf(page: string): string {
-  return page.replace(/<(style|script)\b[^>]*>.*?<\/\1>/gs, '');
-}

@@ -24,10 +24,7 @@ const STATUS_TEXT: Readonly<Record<number, string>> = {
   507: '507 Insufficient Storage',
 };
 
-/**
- * No answer may be framed, sniffed or load anything; a page has a policy that allows its own style and
- * script.
- */
+/** No answer may be framed, sniffed or load anything; a page has a policy of its own. */
 const SECURITY_LINES = securityLines("default-src 'none'; frame-ancestors 'none'");
 
 function securityLines(contentSecurityPolicy: string): string {

@@ -42,7 +42,11 @@ export type Completion<Name extends OperationName> = (
 
 /** What the edge does for an operation. */
 export type EdgePart<Name extends OperationName = never> =
-  | { readonly answer: Answering<Name> }
+  | {
+      readonly answer: Answering<Name>;
+      /** Of what every instance answers: whether this one can. Otherwise the active one answers. */
+      knows?(params: RouteRequest['params']): boolean;
+    }
   | { readonly complete: Completion<Name> }
   | { readonly prepare: Name extends keyof Prepared ? Preparation<Name> : never };
 
@@ -58,6 +62,7 @@ export function routeOf(name: OperationName, operation: Operation, part: EdgePar
     call: kind === 'document' || kind === 'verification' ? null : (name as CallName),
     line: lineOf(operation),
     ...(proof !== undefined && { proof: proofRule(operation, proof) }),
+    ...(part !== null && 'knows' in part && { knows: part.knows }),
     handle: handlerOf(name, operation, part),
   };
 }

@@ -1,11 +1,13 @@
 /** Pages about the service itself, rendered once and then served from the same bytes, and the ends of live pages. */
 
 import { inSlices } from '../../base/slices.ts';
+import { type PageAsset, SCRIPT, STYLE } from '../../pages/assets.ts';
 import { apiReferencePage } from '../../pages/reference/api-reference.ts';
 import { cliReferencePage } from '../../pages/reference/cli-reference.ts';
 import { openApiText } from '../../pages/reference/openapi.ts';
 import { homePage } from '../../pages/site/home.ts';
 import { searchEntries, searchPage } from '../../pages/site/search.ts';
+import { SCRIPT_TYPE, STYLE_TYPE } from '../../protocol/api/pages.ts';
 import { Refusal } from '../../protocol/refusals.ts';
 import type { Dashboard } from '../../protocol/rows/dashboard.ts';
 import { addressedDocument } from '../addressed-document.ts';
@@ -13,7 +15,8 @@ import { currentDocument } from '../documents/documents.ts';
 import { cachedBySource } from '../documents/shared-build.ts';
 import { type Edge, inTurn, keyFingerprint } from '../edge.ts';
 import type { EdgeParts } from '../operations/operations.ts';
-import { addressedReply, htmlReply, refusalReply } from '../reply.ts';
+import { addressedReply, assetReply, htmlReply, refusalReply } from '../reply.ts';
+import type { RouteRequest } from '../request/route.ts';
 import { dashboardIn, keptByEtag, withGraph } from './published-content.ts';
 
 export const pageParts = {
@@ -36,6 +39,8 @@ export const pageParts = {
         htmlReply(searchPage(q ?? '', entriesOf(edge), graph), request),
       ),
   },
+  getStyle: assetPart(STYLE, STYLE_TYPE),
+  getScript: assetPart(SCRIPT, SCRIPT_TYPE),
   describeApi: {
     answer: (_asked, request, edge) => addressedReply(description(edge), request.baseUrl, request),
   },
@@ -44,6 +49,17 @@ export const pageParts = {
     answer: () => refusalReply('upgrade_required', {}, 'Upgrade', 'websocket'),
   },
 } satisfies EdgeParts;
+
+/** An instance of another version may have the file that a page of that version names. */
+function assetPart({ digest, document }: PageAsset, contentType: string) {
+  return {
+    answer: (asked: { digest: string }, request: RouteRequest) =>
+      asked.digest === digest
+        ? assetReply(contentType, document, request)
+        : refusalReply('not_found'),
+    knows: (params: RouteRequest['params']) => params.digest === digest,
+  };
+}
 
 /** The home page is shown without a state, too. */
 function knownDashboard(now: number, edge: Edge) {

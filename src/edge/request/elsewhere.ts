@@ -4,7 +4,8 @@ import type { Request } from './route.ts';
 /** Whether another instance must answer, because this one is not active. */
 export function isAnsweredElsewhere(
   { instanceStatus }: Edge,
-  { isRefused, route }: Request,
+  { isRefused, route, params }: Request,
 ): boolean {
-  return instanceStatus !== null && !instanceStatus.isActive() && !isRefused && !route?.isOwn;
+  if (instanceStatus === null || instanceStatus.isActive() || isRefused) return false;
+  return !route?.isOwn || route.knows?.(params) === false;
 }

@@ -85,6 +85,8 @@ export interface Route extends NamedRoute {
   readonly line: Line | null;
   /** Set on every node route. */
   readonly proof?: NodeProofRule;
+  /** Of what every instance answers: whether this one can, if that depends on the path. */
+  knows?(params: RouteRequest['params']): boolean;
   handle(request: RouteRequest, edge: Edge): Reply | Promise<Reply>;
 }
 

@@ -20,8 +20,8 @@ const GROUPS: readonly (Omit<RouteGroup, 'routes'> & {
   {
     id: 'pages',
     title: 'Pages',
-    note: 'For people.',
-    holds: isPage,
+    note: 'For people, with the style and the script of all pages.',
+    holds: (route) => isPage(route) || route.path.startsWith('/assets/'),
   },
   {
     id: 'health',

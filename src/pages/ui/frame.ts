@@ -1,11 +1,11 @@
 /**
- * The frame of all pages: head, navigation, landmarks, one style sheet, and, for those of the service, a policy that
- * allows nothing else to load. Links are relative, so that pages also work behind a proxy with a path prefix; for that,
- * all routed pages are one segment deep.
+ * The frame of all pages: head, navigation, landmarks, and, for those of the service, one style sheet, one script, and a
+ * policy that allows nothing from elsewhere and nothing inline. Links are relative, so that pages also work behind a proxy
+ * with a path prefix; for that, all routed pages are one segment deep.
  */
 import { ownDocument, type PublishedDocument } from '../../protocol/contract/documents.ts';
-import { asset, inlineCode } from '../assets.ts';
-import { Html, html, NO_HTML } from './html.ts';
+import { SCRIPT, STYLE } from '../assets.ts';
+import { type Html, html, NO_HTML } from './html.ts';
 
 export interface PageParts {
   /** The title of the window; also the heading of the page unless `heading` is set. */
@@ -41,9 +41,6 @@ export interface Site {
   readonly theme?: 'light' | 'dark' | null;
 }
 
-const STYLE = inlineCode(asset('pages-style.css'));
-const SCRIPT = inlineCode(asset('pages.js'));
-
 const NAVIGATION = [
   ['/', 'Home'],
   ['/trust', 'Trust'],
@@ -54,36 +51,37 @@ const NAVIGATION = [
   ['/cli-reference', 'CLI'],
 ] as const;
 
-/** A rendered page, with the policy that allows only its own style and script. */
+/** A rendered page, with the policy that says what it may load. */
 export interface HtmlPage {
   readonly document: PublishedDocument;
   readonly contentSecurityPolicy: string;
 }
 
 export function renderPage({ connects = false, ...parts }: PageParts): HtmlPage {
+  const { top = '.' } = parts;
   const page = framed(parts, {
     kind: 'Network Authority',
     navigation: NAVIGATION,
-    head: HEAD,
-    tools: html`${searchLink(parts.top ?? '.')}${THEME_BUTTON}`,
+    head: head(top),
+    tools: html`${searchLink(top)}${THEME_BUTTON}`,
     footer: 'All pages are read-only and load nothing from other sites.',
   });
   return {
     document: ownDocument(page.text),
-    contentSecurityPolicy: connects
-      ? POLICY.replace(IMAGES, `${IMAGES}; connect-src 'self'`)
-      : POLICY,
+    contentSecurityPolicy: connects ? `${POLICY}; connect-src 'self'` : POLICY,
   };
 }
 
-const HEAD = html`<style>${Html.trusted(STYLE.text)}</style><script>${Html.trusted(SCRIPT.text)}</script>`;
+/** The script is not deferred, so that the chosen theme applies before anything is drawn. */
+function head(top: string): Html {
+  return html`<link rel="stylesheet" href="${top}${STYLE.path}"><script src="${top}${SCRIPT.path}"></script>`;
+}
 
-const IMAGES = 'img-src data:';
 const POLICY = [
   "default-src 'none'",
-  `style-src ${STYLE.source}`,
-  `script-src ${SCRIPT.source}`,
-  IMAGES,
+  "style-src 'self'",
+  "script-src 'self'",
+  'img-src data:',
   "base-uri 'none'",
   "form-action 'self'",
   "frame-ancestors 'none'",

@@ -14,7 +14,7 @@ export class Html {
     this.text = text;
   }
 
-  /** Use only for style sheets and scripts of this program, never for text from elsewhere. */
+  /** Never for text from elsewhere. */
   static trusted(text: string): Html {
     return new Html(text);
   }

@@ -17,6 +17,32 @@ export const showCliReference = publicPage('GET /cli-reference', {
   summary: 'The commands of mesh-na, as a page',
 });
 
+export const STYLE_TYPE = 'text/css; charset=utf-8';
+export const SCRIPT_TYPE = 'text/javascript; charset=utf-8';
+
+/** Named by the digest of its content, so that browsers keep it, and pages cost only what is in them. */
+function pageAsset<Path extends string>(
+  route: `GET ${Path}`,
+  summary: string,
+  contentType: string,
+) {
+  return publicDocument(route, {
+    isOwn: true,
+    summary,
+    exampleNeeds: { what: 'the digest that a page names', otherwise: 'not_found' },
+    answer: { contentType },
+    refusals: ['not_found'],
+  });
+}
+
+export const getStyle = pageAsset('GET /assets/{digest}.css', 'The style of the pages', STYLE_TYPE);
+
+export const getScript = pageAsset(
+  'GET /assets/{digest}.js',
+  'The script of the pages',
+  SCRIPT_TYPE,
+);
+
 /** The pages that change while they are open. */
 export const LIVE_TOPICS = ['dashboard', 'connectome'] as const;
 export type LiveTopic = (typeof LIVE_TOPICS)[number];
