@@ -19,7 +19,7 @@ import { openMemoryStore } from './memory-store.ts';
 import { AUTHORITY, GENESIS, NEXT_KEYS } from './requests.ts';
 import { madeSuccession } from './successions.ts';
 
-const PER_SLICE = 250;
+const PER_SLICE = 500;
 const SLICES = 24;
 
 test('finish counts anew in slices, never at once, if a key takes over during the count', async () => {
