@@ -50,9 +50,6 @@ export function repeatable<Parse extends (text: string, earlier: never) => unkno
   return parse;
 }
 
-/** Collects the values of a repeatable option. */
-export const collect = collectAs((text) => text);
-
 /** Collects the parsed values of a repeatable option. */
 export function collectAs<T>(parse: (text: string) => T) {
   return collectAll((text) => [parse(text)]);

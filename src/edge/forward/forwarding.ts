@@ -43,8 +43,6 @@ const MOST_BYTES = 64 * 1024 ** 2;
 /** How often held requests are sent again. */
 const AGAIN_MS = 50;
 
-export type Forwarding<Target> = ReturnType<typeof createForwarding<Target>>;
-
 export function createForwarding<Target>({ holdMs, elapsed }: ForwardingOptions) {
   let target: Target | null = null;
   let held = new Set<() => void>();
