@@ -214,7 +214,7 @@ test('a standby that serves TLS passes on its own address, and answers as the ac
     assert.equal(answer.statusCode, 200);
     return text(answer);
   }
-  await until(async () => JSON.parse(await read('/readyz')).role !== 'writer');
+  await until(async () => JSON.parse(await read('/readyz')).role === 'standby');
   assert.equal(await read('/crl'), (await get(active.na, '/crl')).text);
   assert.equal(JSON.parse(await read('/sovereign.json')).endpoint, secured.na.url);
 });

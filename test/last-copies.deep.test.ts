@@ -149,7 +149,7 @@ test('while the disk of the database is full, only its active instance ends, sta
     assert.equal(outcome(await operate(na, '/admin/invite')), '503 authority_unavailable');
   }
   const saying =
-    /ERROR mesh\.store The database takes no changes \(.*No space left on device\): there is no active instance/g;
+    /ERROR mesh\.store The database takes no changes \(.*No space left on device\): no instance is active/g;
   for (const standby of standbys) {
     await until(async () => (standby.log().match(saying) ?? []).length === 1);
   }
