@@ -7,7 +7,7 @@ import type { StoreAddress } from './address.ts';
 import { awaitStandbys, inTransaction } from './commit.ts';
 import { connectToPrimary, disconnect, onPrimary } from './connect.ts';
 import { acquireLease, type Lease, type LeaseHolder } from './lease.ts';
-import type { LeaseClock } from './lease-clock.ts';
+import { type LeaseClock, pauseOn } from './lease-clock.ts';
 import { connectToLease, type LeaseTableOptions } from './lease-table.ts';
 import { assertSchema } from './schema.ts';
 import { postgresqlTables, readMetaOf } from './tables.ts';
@@ -74,13 +74,24 @@ async function movedIn(client: Client): Promise<string | null> {
 
 async function assertNobodyServes(options: MoverOptions, shown: string): Promise<void> {
   const table = await connectToLease(options.address, options);
-  const { isOver, holderName } = await table.look().finally(() => table.disconnect());
-  if (isOver) return;
-  const holder = holderName === null ? 'another process' : holderName;
-  throw new Error(
-    `The state in the database at ${shown} is in use by ${holder}: stop it, and every other instance, first`,
-  );
+  try {
+    const { isOver, lasts } = await table.look();
+    if (isOver) return;
+    // The holder may have been killed a moment ago: only one that lives renews its lease.
+    await pauseOn(options.clock, (lasts ?? options.leaseMs) + MARGIN_MS);
+    const seen = await table.look();
+    if (seen.isOver) return;
+    const holder = seen.holderName === null ? 'another process' : seen.holderName;
+    throw new Error(
+      `The state in the database at ${shown} is in use by ${holder}: stop it, and every other instance, first`,
+    );
+  } finally {
+    await table.disconnect();
+  }
 }
+
+/** What a lease is over by for certain, on the clock of the database. */
+const MARGIN_MS = 50;
 
 /** Leaves the lease as the process that served the state has left it. */
 async function endLease(lease: Lease): Promise<void> {
