@@ -1,5 +1,4 @@
 /** The connections of one thread to the active instance: over TLS, or to the socket of this thread itself. */
-
 import { setImmediate } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
 import { Client, type Dispatcher, Pool } from 'undici';
@@ -125,9 +124,10 @@ export function connectUpstream(options: UpstreamOptions): Upstream {
     if (isClosed) return;
     const wasUp = isUp && hasAnswered;
     unanswered = answer === null ? unanswered + 1 : 0;
-    const isBusy = wasUp && unanswered > 0 && unanswered < MOST_UNANSWERED && received() > before;
-    isUp = isBusy || answer?.status === 200;
-    if (answer?.status === 200) {
+    const answers = answer?.status === 200;
+    const isBusy = answer === null && wasUp && unanswered < MOST_UNANSWERED && received() > before;
+    isUp = answers || isBusy;
+    if (answers) {
       hasAnswered = true;
       options.answered(elapsed() - sentAt);
       if (!wasUp) options.reached();

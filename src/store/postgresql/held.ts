@@ -6,8 +6,8 @@ import type { HeldState } from '../stream/ports.ts';
 import type { StoreAddress } from './address.ts';
 import { awaitStandbys, inTransaction } from './commit.ts';
 import { connectToPrimary, disconnect, onPrimary } from './connect.ts';
-import { acquireLease, type Lease, type LeaseHolder } from './lease.ts';
-import { type LeaseClock, pauseOn } from './lease-clock.ts';
+import { acquireLease, type Lease, type LeaseHolder, NotWaiting } from './lease.ts';
+import type { LeaseClock } from './lease-clock.ts';
 import { connectToLease, type LeaseTableOptions } from './lease-table.ts';
 import { assertSchema } from './schema.ts';
 import { postgresqlTables, readMetaOf } from './tables.ts';
@@ -51,8 +51,12 @@ export async function holdDatabase(options: MoverOptions): Promise<HeldState> {
     await assertSchema(client, shown);
     // A standby that is away is named here: the lease would only wait for it.
     await movedIn(client);
-    await assertNobodyServes(options, shown);
-    const lease = await acquireMoveLease(options);
+    const lease = await acquireMoveLease(options).catch((cause) => {
+      if (!(cause instanceof NotWaiting)) throw cause;
+      throw new Error(
+        `The state in the database at ${shown} is in use by ${cause.holderName}: stop it, and every other instance, first`,
+      );
+    });
     try {
       return heldOn(client, lease, await movedIn(client));
     } catch (cause) {
@@ -71,27 +75,6 @@ async function movedIn(client: Client): Promise<string | null> {
   if (movedTo !== null) await awaitStandbys(client);
   return movedTo;
 }
-
-async function assertNobodyServes(options: MoverOptions, shown: string): Promise<void> {
-  const table = await connectToLease(options.address, options);
-  try {
-    const { isOver, lasts } = await table.look();
-    if (isOver) return;
-    // The holder may have been killed a moment ago: only one that lives renews its lease.
-    await pauseOn(options.clock, (lasts ?? options.leaseMs) + MARGIN_MS);
-    const seen = await table.look();
-    if (seen.isOver) return;
-    const holder = seen.holderName === null ? 'another process' : seen.holderName;
-    throw new Error(
-      `The state in the database at ${shown} is in use by ${holder}: stop it, and every other instance, first`,
-    );
-  } finally {
-    await table.disconnect();
-  }
-}
-
-/** What a lease is over by for certain, on the clock of the database. */
-const MARGIN_MS = 50;
 
 /** Leaves the lease as the process that served the state has left it. */
 async function endLease(lease: Lease): Promise<void> {

@@ -260,7 +260,14 @@ async function adopt(
 }
 
 /** The reason why a process does not wait for its turn. */
-class NotWaiting extends Error {}
+export class NotWaiting extends Error {
+  readonly holderName: string;
+
+  constructor(holderName: string, message: string) {
+    super(message);
+    this.holderName = holderName;
+  }
+}
 
 function assertMayWait(
   { holderName, until, configuration }: SeenLease,
@@ -268,6 +275,7 @@ function assertMayWait(
 ): void {
   if (standby === null) {
     throw new NotWaiting(
+      holderName,
       `The database is in use by another process (${holderName}), which has renewed its lease until ${until}; stop that one, or name another database by --store`,
     );
   }
@@ -278,6 +286,7 @@ function assertMayWait(
   const different = [...names].filter((name) => standby.configuration[name] !== held[name]);
   if (different.length === 0) return;
   throw new NotWaiting(
+    holderName,
     `The instance that writes (${holderName}) has other settings than this one: ${different.join(', ')}; all instances on one database need the same`,
   );
 }
