@@ -1,6 +1,7 @@
 /** Where other instances reach this one: who gets through to an edge, and what strangers can do. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
+import { createServer as createHttpServer, type ServerResponse } from 'node:http';
 import { connect as connectPlainly, createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -9,6 +10,7 @@ import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
 import { createAuthoritySigner, heldHere } from '../src/base/signer/authority-signer.ts';
 import { connectWithKey } from '../src/edge/forward/shared-key-tls.ts';
 import type { SharedKey } from '../src/edge/forward/target.ts';
+import { connectUpstream } from '../src/edge/forward/upstream.ts';
 import type { GenesisBlock } from '../src/protocol/records/genesis.ts';
 import { Refusal } from '../src/protocol/refusals.ts';
 import { openGate } from '../src/server/forward/gate.ts';
@@ -86,9 +88,9 @@ async function setUp(name: string) {
       new Promise<TLSSocket | null>((resolve) => {
         connectWithKey(gate.address, key, (_cause, socket) => resolve(socket));
       }),
-    end() {
-      gate.close();
+    async end() {
       edge.close();
+      await gate.close(0);
     },
   };
 }
@@ -106,8 +108,7 @@ test('who has the key gets through with TLS 1.3 and an ephemeral exchange, a str
   assert.equal(String((await once(socket, 'data'))[0]), 'got a request');
   assert.equal(await connect(NEW), null, 'a key that does not sign');
   assert.equal(await connect({ ...OLD, secret: NEW.secret }), null, 'the name of a key alone');
-  end();
-  await once(socket, 'close');
+  await Promise.all([end(), once(socket, 'close')]);
 });
 
 test('a connection ends when its key is not accepted any more', async () => {
@@ -121,7 +122,7 @@ test('a connection ends when its key is not accepted any more', async () => {
   const next = await connect(NEW);
   assert.ok(next !== null);
   next.destroy();
-  end();
+  await end();
 });
 
 test('strangers who keep connections open do not keep instances waiting, and only a limited number of theirs stay', async () => {
@@ -144,5 +145,32 @@ test('strangers who keep connections open do not keep instances waiting, and onl
   assert.ok(left > 0, 'they are dropped for others alone');
   for (const stranger of strangers) stranger.destroy();
   socket.destroy();
-  end();
+  await end();
+});
+
+test('an instance that stops still answers what others had sent, and they end their connections then', async () => {
+  const path = join(folder.path, 'four');
+  const seen = new EventEmitter();
+  const edge = createHttpServer(({ url }, response) => {
+    if (url === '/healthz') response.end();
+    else seen.emit('in work', response);
+  }).listen(path);
+  await once(edge, 'listening');
+  const gate = await openGate({ host: '127.0.0.1', port: 0, sockets: [path], keys: [OLD] });
+  const upstream = connectUpstream({
+    target: { term: 1, address: gate.address, keys: [OLD] },
+    reached: () => seen.emit('reached'),
+    answered: () => undefined,
+    elapsed: () => performance.now(),
+  });
+  await once(seen, 'reached');
+  const answer = upstream.read('/slow', 60_000);
+  const [response] = (await once(seen, 'in work')) as [ServerResponse];
+  const closed = gate.close(60_000);
+  upstream.close();
+  assert.equal(await upstream.read('/more', 60_000), null, 'it takes nothing more');
+  response.end('late');
+  assert.deepEqual(await answer, { status: 200, body: 'late' });
+  await closed;
+  edge.close();
 });

@@ -24,7 +24,10 @@ export interface Upstream {
   readonly lasting: Dispatcher;
   /** Null if there is no answer in time. */
   read(path: string, milliseconds: number): Promise<WholeAnswer | null>;
-  /** Ends all connections: requests in flight are lost. */
+  /**
+   * Takes nothing more. What it has taken may still be answered for a moment, because an instance that stops says of
+   * each request whether it was begun. Then all connections are ended, and what is in flight is lost.
+   */
   close(): void;
 }
 
@@ -156,7 +159,11 @@ export function connectUpstream(options: UpstreamOptions): Upstream {
       isClosed = true;
       for (const each of waiting.splice(0)) each();
       if (timer !== null) clearTimeout(timer);
-      end();
+      const late = setTimeout(end, SILENCE_MS).unref();
+      void pools.ending.close().finally(() => {
+        clearTimeout(late);
+        end();
+      });
     },
   };
 }

@@ -84,9 +84,19 @@ export async function openGate({ host, port: wanted, sockets, keys }: GateOption
       accepted = secretsOf(next);
       for (const [socket, identity] of proven) if (!accepted.has(identity)) socket.destroy();
     },
-    close(): void {
-      server.close();
-      for (const socket of [...proven.keys(), ...unproven.values()]) socket.destroy();
+    /**
+     * Accepts no more connections, and resolves once there are none: those of other instances end when they have seen
+     * that another one is active, and have the answers to all that they had sent. Those that last longer are cut.
+     */
+    async close(patienceMs: number): Promise<void> {
+      const closed = once(server.close(), 'close');
+      for (const socket of unproven.values()) socket.destroy();
+      const cut = () => {
+        for (const socket of proven.keys()) socket.destroy();
+      };
+      const late = setTimeout(cut, patienceMs);
+      await closed;
+      clearTimeout(late);
     },
   };
 }

@@ -12,12 +12,17 @@ export type GateProcedures = {
   open(options: GateOptions): Promise<string>;
   /** See `Gate.accept`. */
   accept(keys: readonly SharedKey[]): void;
+  /** See `Gate.close`. */
+  close(patienceMs: number): Promise<void> | undefined;
 };
 
 export interface GateThreadOptions extends Omit<GateOptions, 'sockets'> {
   /** The number of threads that serve; with 1, the authority's thread serves. */
   readonly threads: number;
 }
+
+/** How long other instances may take to see that another one is active. */
+const PATIENCE_MS = 1000;
 
 export type GateThread = Awaited<ReturnType<typeof openGateThread>>;
 
@@ -32,10 +37,10 @@ export async function openGateThread(
   const worker = startWorker('gate');
   const ended = endOf(worker, onFailure);
   const gate = createPeer<GateProcedures>(worker, {});
-  async function close(): Promise<void> {
-    const end = ended.expected();
+  async function end(): Promise<void> {
+    const expected = ended.expected();
     await worker.terminate();
-    await end;
+    await expected;
     await rm(folder, { recursive: true, force: true });
   }
   try {
@@ -44,10 +49,13 @@ export async function openGateThread(
       folder,
       address: await gate.call('open', { ...options, sockets }),
       accept: (keys: readonly SharedKey[]) => gate.notify('accept', keys),
-      close,
+      async close(): Promise<void> {
+        await gate.call('close', PATIENCE_MS);
+        await end();
+      },
     };
   } catch (cause) {
-    await close();
+    await end();
     throw cause;
   }
 }

@@ -14,4 +14,5 @@ createPeer(port, {
     return gate.address;
   },
   accept: (keys) => gate?.accept(keys),
+  close: (patienceMs) => gate?.close(patienceMs),
 } satisfies GateProcedures);
