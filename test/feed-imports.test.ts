@@ -3,8 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createImportedFeeds } from '../src/authority/recognition/imported-feeds.ts';
 import { createRecognitionIndex } from '../src/authority/recognition/recognition-index.ts';
+import { systemRuntime } from '../src/base/runtime.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
-import { get, outcome } from './support/requests.ts';
+import { networkFolder } from './support/folders.ts';
+import { get, newKey, outcome } from './support/requests.ts';
+import { openSimulatedNetwork } from './support/simulated-network.ts';
 import { loadAll } from './support/stored.ts';
 import { openStoreOf } from './support/test-stores.ts';
 import { importFeed, post, type Sovereign, sovereign } from './support/trust.ts';
@@ -120,6 +123,41 @@ test('an import takes effect only when it is complete, and other work proceeds m
   assert.ok(turns >= 15, `${turns} turns of others`);
   assert.equal(index.revocationCount(), 40_000);
   assert.equal(index.isRevoked('beta', 'id-039999'), true);
+});
+
+test('a treaty lends its keys to no feed once its revocation is decided', async () => {
+  await using folder = networkFolder('simulated');
+  const na = await openSimulatedNetwork(folder.path, { now: systemRuntime.now(), elapsed: 0 });
+  const key = newKey().publicKey;
+  const issued = await na.order('issueTreaty', {
+    issuer_sovereign_id: null,
+    subject_sovereign_id: 'beta',
+    subject_public_keys: [key],
+    scope: { allowed_roles: [], accepted_statuses: ['active'], claims: {} },
+    validity_hours: 1,
+    metadata: {},
+  });
+  assert.ok(issued.ok);
+  const imported = (sequence: number) =>
+    na.order('importFeed', {
+      feedId: 'f',
+      issuer: 'beta',
+      sequence,
+      revokedCount: 1,
+      rows: ['[["a",null]]'],
+      isSigned: true,
+      verifiedUnder: key,
+      issuer_public_keys: null,
+      expected_issuer_sovereign_id: null,
+    });
+  const before = await imported(1);
+  assert.ok(before.ok);
+  const { treaty_id } = JSON.parse(issued.json);
+  const revoking = na.order('revokeTreaty', { treaty_id, reason: 'stolen' });
+  const during = await imported(2);
+  assert.ok(!during.ok && during.refusal === 'missing_issuer_public_keys');
+  await revoking;
+  await na.close();
 });
 
 test('the graph documents agree while a feed is imported and treaties are read', async () => {

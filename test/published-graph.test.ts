@@ -52,8 +52,11 @@ const hostileName = fc
   })
   .map((parts) => parts.join(''));
 
-function recognized(names: readonly string[], copies = 1): RecognitionIndex {
-  const index = createRecognitionIndex();
+function recognized(
+  names: readonly string[],
+  copies = 1,
+  index = createRecognitionIndex(),
+): RecognitionIndex {
   for (let i = 0; i < names.length * copies; i += 1) {
     const [issuer = '', subject = ''] = [
       names[i % names.length],
@@ -102,6 +105,24 @@ test('a graph read in slices is that of the document, whatever its names are', (
   );
   const empty = connectome(createRecognitionIndex());
   assert.deepEqual(withoutPause(readGraph(empty.bytes)), graphOf(empty));
+});
+
+test('a graph that is restored at once is one that grew while it was read', () => {
+  fc.assert(
+    fc.property(
+      fc.array(hostileName, { minLength: 1, maxLength: 6 }),
+      fc.nat(9),
+      (names, copies) => {
+        const growing = createRecognitionIndex();
+        growing.putInOrder();
+        const [restored, grown] = [recognized(names, copies), recognized(names, copies, growing)];
+        const order = (index: RecognitionIndex) => index.edges().map(({ treatyId }) => treatyId);
+        assert.deepEqual(order(grown), order(restored));
+        assert.deepEqual(connectome(grown).bytes, connectome(restored).bytes);
+      },
+    ),
+    { numRuns: 50 },
+  );
 });
 
 test('a long graph is read in many slices, even while the document’s bytes are released', () => {

@@ -16,6 +16,7 @@ import {
 } from '../src/authority/subjects/numbering.ts';
 import { createSliceQueue, Sliced } from '../src/authority/subjects/sliced.ts';
 import { createSubjects, toSubject } from '../src/authority/subjects/subjects.ts';
+import { Refusal } from '../src/protocol/refusals.ts';
 import type { StoredLiveness, StoredSubject, SubjectWrite } from '../src/store/store.ts';
 import { inOneBatch } from './support/stored.ts';
 
@@ -117,6 +118,25 @@ test('certificates are found however many there are', () => {
   );
 });
 
+test('the ids of an imported feed are not kept, because the graph has them', () => {
+  const subjects = createSubjects(createCertificateNumbers());
+  const context = {
+    issuer: 'b',
+    feedId: 'f',
+    sequence: '1',
+    revokedAt: 0,
+    rows: ['[["id",null]]'],
+  };
+  const given: string[][] = [];
+  subjects.follow({
+    'revocation-import': { committed: (_, subject) => void given.push([...subject.context.rows]) },
+  });
+  subjects.restore('revocation-import', 'slot', { version: 1, value: 'stored', context });
+  const kept = subjects.committed('revocation-import', 'slot');
+  assert.deepEqual(kept?.context, { ...context, rows: [] });
+  assert.deepEqual(given, [context.rows]);
+});
+
 test('an index of texts finds the number that was put last, for any texts and seed', () => {
   const texts = fc.array(fc.oneof(fc.constantFrom('', 'a', 'b'), fc.string()), { size: 'large' });
   fc.assert(
@@ -197,8 +217,9 @@ function certificate(
   return { kind: 'certificate', id, version: 1, snapshot: { value, context } };
 }
 
-test('a long query that fails before its nonce is stored is an error of its caller alone', async () => {
-  const na = {
+/** An authority whose store takes three turns of the event loop to commit. */
+function slowlyCommitting(): Authority {
+  return {
     exclusive: null,
     subjects: createSubjects(createCertificateNumbers()),
     runtime: { now: () => 0 },
@@ -206,12 +227,41 @@ test('a long query that fails before its nonce is stored is an error of its call
     audit: { extend: () => [] },
     bulletin: { logged: () => undefined },
     eventTail: { add: () => undefined },
+    lastCommit: Promise.resolve(),
     store: {
       async commit() {
         for (let turn = 0; turn < 3; turn += 1) await nextTurn();
       },
     },
   } as unknown as Authority;
+}
+
+test('a refusal for what is not on disk yet is answered once it is', async () => {
+  const na = slowlyCommitting();
+  const answered: string[] = [];
+  const run = (name: string, decide: Parameters<typeof execute<null>>[1]) =>
+    Promise.resolve(execute(na, decide, null)).then(() => answered.push(name));
+  const refuse = () => {
+    throw new Refusal('certificate_revoked');
+  };
+  const revocation = run('the revocation', (_, unit) => {
+    unit.send('node-key', 'id', {
+      type: 'record',
+      record: { nodePublicKey: 'key', compromisedAt: 0 },
+    });
+    return null;
+  });
+  await Promise.all([revocation, run('the refusal', refuse)]);
+  assert.deepEqual(answered, ['the revocation', 'the refusal']);
+  assert.deepEqual(execute(na, refuse, null), {
+    ok: false,
+    refusal: 'certificate_revoked',
+    details: {},
+  });
+});
+
+test('a long query that fails before its nonce is stored is an error of its caller alone', async () => {
+  const na = slowlyCommitting();
   // biome-ignore lint/correctness/useYield: it fails at once
   function* failing(): Generator<void, null> {
     throw new Error('it fails');

@@ -157,6 +157,7 @@ export async function openAuthority(
     na.feeds.endLoading();
     na.attestations.endLoading();
     na.treaties.endLoading();
+    na.recognition.putInOrder();
     na.importedFeeds.endLoading();
     await restoreLists(na);
     await na.contactWriter.storeRange();

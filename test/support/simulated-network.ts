@@ -7,7 +7,13 @@ import { openAuthority } from '../../src/authority/open.ts';
 import { SEED_BYTES, signerFromSeed } from '../../src/base/crypto/ed25519.ts';
 import { type Runtime, systemRuntime } from '../../src/base/runtime.ts';
 import { createAuthoritySigner, heldHere } from '../../src/base/signer/authority-signer.ts';
-import type { Prepared } from '../../src/protocol/contract/calls.ts';
+import type { Answer } from '../../src/protocol/contract/answers.ts';
+import type {
+  CallInput,
+  CallOf,
+  OperatorCallName,
+  Prepared,
+} from '../../src/protocol/contract/calls.ts';
 import type { OperatorClaim } from '../../src/protocol/contract/claims.ts';
 import { createDocumentPublisher } from '../../src/protocol/contract/publications.ts';
 import { soleSigner } from '../../src/protocol/records/signed-record.ts';
@@ -115,6 +121,14 @@ export async function openSimulatedNetwork(folder: string, clock: SimulatedClock
     return JSON.parse(answer.json) as T;
   }
 
+  function order<Name extends OperatorCallName>(
+    name: Name,
+    value: CallInput<Name>,
+  ): Answer | Promise<Answer> {
+    const given = { operator: operator(), input: { ok: true, value } };
+    return authority.call(name, given as CallOf<Name>);
+  }
+
   async function readCounts(): Promise<SimulatedCounts> {
     return answered<SimulatedCounts>(authority.call('readCounts', null));
   }
@@ -135,9 +149,8 @@ export async function openSimulatedNetwork(folder: string, clock: SimulatedClock
         name: null,
         labels: null,
       };
-      const given = { operator: operator(), input: { ok: true, value } } as const;
       const { tokens } = await answered<{ tokens: { token_id: string }[] }>(
-        authority.call('createInvites', given),
+        order('createInvites', value),
       );
       return tokens.map(({ token_id }) => token_id);
     },
@@ -171,14 +184,16 @@ export async function openSimulatedNetwork(folder: string, clock: SimulatedClock
       );
     },
     async revoke({ certId }: SimulatedNode): Promise<void> {
-      const value = { cert_id: certId, node_public_key: null, reason: 'unspecified' } as const;
-      const given = { operator: operator(), input: { ok: true, value } } as const;
-      await answered(authority.call('revokeCertificate', given));
+      const reason = 'unspecified';
+      await answered(
+        order('revokeCertificate', { cert_id: certId, node_public_key: null, reason }),
+      );
     },
     async importFeed(value: Prepared['importFeed']): Promise<void> {
-      const given = { operator: operator(), input: { ok: true, value } } as const;
-      await answered(authority.call('importFeed', given));
+      await answered(order('importFeed', value));
     },
+    /** Decides at once what an operator orders. */
+    order,
     flush: authority.flush,
     sweep: authority.sweep,
     /** Sweeps until every subject was visited. */

@@ -93,6 +93,8 @@ function decide<Call>(
   } catch (cause) {
     const answer = refused(cause);
     unit.refuse();
+    // The reason may be a decision that is not on disk yet.
+    if (na.subjects.hasPending()) unit.awaitEarlierCommits();
     return answer;
   }
 }

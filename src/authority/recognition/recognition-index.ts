@@ -75,18 +75,37 @@ export function createRecognitionIndex() {
   const byTreaty = new Map<string, GrowingEdge>();
   const imported = new Map<string, IssuerRevocations>();
   let revocationCount = 0;
-  // New items are inserted in order, because sorting thousands of them takes longer than a request may.
   const byAge: Edge[] = [];
   const byParties: Edge[] = [];
   const sovereignsById: Sovereign[] = [];
   let version = 0;
+  /** False until the first reading: what was restored by then is sorted once. */
+  let isInOrder = false;
+
+  /** Later items are inserted in order, because sorting thousands of them takes longer than a request may. */
+  function place<Item>(list: Item[], item: Item, compare: (a: Item, b: Item) => number): void {
+    if (isInOrder) insertInOrder(list, item, compare);
+    else list.push(item);
+  }
+
+  function putInOrder(): void {
+    if (isInOrder) return;
+    isInOrder = true;
+    byAge.sort(compareAge);
+    byParties.sort(compareEdges);
+    sovereignsById.sort(compareIds);
+    for (const { outgoing, incoming } of sovereigns.values()) {
+      outgoing.sort(compareEdges);
+      incoming.sort(compareEdges);
+    }
+  }
 
   function sovereign(id: string): GrowingSovereign {
     const known = sovereigns.get(id);
     if (known !== undefined) return known;
     const created = { id, number: sovereigns.size, outgoing: [], incoming: [] };
     sovereigns.set(id, created);
-    insertInOrder<Sovereign>(sovereignsById, created, compareIds);
+    place<Sovereign>(sovereignsById, created, compareIds);
     return created;
   }
 
@@ -159,20 +178,37 @@ export function createRecognitionIndex() {
       const to = sovereign(treaty.subject);
       const edge = { treatyId, from, to, treaty };
       byTreaty.set(treatyId, edge);
-      insertInOrder(from.outgoing, edge, compareEdges);
-      insertInOrder(to.incoming, edge, compareEdges);
-      insertInOrder(byAge, edge, compareAge);
-      insertInOrder(byParties, edge, compareEdges);
+      place(from.outgoing, edge, compareEdges);
+      place(to.incoming, edge, compareEdges);
+      place(byAge, edge, compareAge);
+      place(byParties, edge, compareEdges);
     },
-    sovereign: (id: string): Sovereign | undefined => sovereigns.get(id),
+    /** Sorts what was restored, which the first reading would do otherwise. */
+    putInOrder,
+    sovereign(id: string): Sovereign | undefined {
+      putInOrder();
+      return sovereigns.get(id);
+    },
     /** Every sovereign that is the issuer or the subject of a treaty, sorted by id. */
-    sovereigns: (): readonly Sovereign[] => sovereignsById,
+    sovereigns(): readonly Sovereign[] {
+      putInOrder();
+      return sovereignsById;
+    },
     sovereignCount: () => sovereigns.size,
     /** Every treaty, oldest first. */
-    edges: (): readonly Edge[] => byAge,
+    edges(): readonly Edge[] {
+      putInOrder();
+      return byAge;
+    },
     /** Every treaty, sorted by issuer, subject and treaty id. */
-    edgesByParties: (): readonly Edge[] => byParties,
-    edge: (treatyId: string): Edge | undefined => byTreaty.get(treatyId),
+    edgesByParties(): readonly Edge[] {
+      putInOrder();
+      return byParties;
+    },
+    edge(treatyId: string): Edge | undefined {
+      putInOrder();
+      return byTreaty.get(treatyId);
+    },
     /** Increases with every change. */
     version: () => version,
   };

@@ -112,17 +112,24 @@ export function isTreatyRevoked(na: Authority, treatyId: string): boolean {
   return na.subjects.committed('recognition-treaty', treatyId)?.value === 'revoked';
 }
 
-/** The sovereign's keys according to treaties in force, from any issuer or from one issuer only. */
+/**
+ * The sovereign's keys according to treaties in force, from any issuer or from one issuer only. A treaty lends no keys
+ * once its revocation is decided, even if that is not on disk yet.
+ */
 export function treatyKeysOf(
-  na: Authority,
+  { recognition, subjects }: Authority,
   sovereignId: string,
   now: number,
   issuer?: string,
 ): string[] {
-  const treaties = na.recognition.sovereign(sovereignId)?.incoming ?? [];
+  const treaties = recognition.sovereign(sovereignId)?.incoming ?? [];
   return treaties
-    .filter(({ from, treaty }) => (issuer ?? from.id) === from.id && isLifecycleActive(treaty, now))
-    .flatMap(({ treaty }) => treaty.subjectKeys);
+    .filter(({ from }) => (issuer ?? from.id) === from.id)
+    .map(
+      ({ treatyId, treaty }) => subjects.current('recognition-treaty', treatyId)?.context ?? treaty,
+    )
+    .filter((treaty) => isLifecycleActive(treaty, now))
+    .flatMap(({ subjectKeys }) => subjectKeys);
 }
 
 /** The sovereign's keys according to our own treaties in force with it; null if we never had one. */

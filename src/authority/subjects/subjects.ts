@@ -24,6 +24,8 @@ export interface Subjects {
   committed<Kind extends SubjectKind>(kind: Kind, id: string): Subject<Kind> | undefined;
   allCommitted<Kind extends SubjectKind>(kind: Kind): IterableIterator<[string, Subject<Kind>]>;
   countCommitted(kind: SubjectKind): number;
+  /** Whether a decision is not on disk yet. */
+  hasPending(): boolean;
   /** The node key of the committed certificate with this number, without the rest of it; empty if there is none. */
   keyOfCertificate(number: number): string;
   /** The committed certificates that are neither revoked, expired nor superseded, as `CertificateTable.accepted`. */
@@ -52,6 +54,7 @@ export function createSubjects(numbers: CertificateNumbers): Subjects {
   const certificates = createCertificateTable(numbers);
   committed.set('certificate', certificates as SubjectTable<SubjectKind>);
   committed.set('invite', new InviteTable() as SubjectTable<SubjectKind>);
+  committed.set('revocation-import', new ImportTable() as SubjectTable<SubjectKind>);
   const pending = new Map<string, Subject | typeof REMOVED>();
   let followers: { readonly [kind: string]: Follower<SubjectKind> | undefined } = {};
 
@@ -76,6 +79,7 @@ export function createSubjects(numbers: CertificateNumbers): Subjects {
     committed: (kind, id) => ofKind(kind).get(id),
     allCommitted: (kind) => ofKind(kind).entries(),
     countCommitted: (kind) => ofKind(kind).size,
+    hasPending: () => pending.size > 0,
     keyOfCertificate: certificates.keyOf,
     acceptedCertificates: certificates.accepted,
     restore(kind, id, subject) {
@@ -147,5 +151,12 @@ class InviteTable extends Map<string, Subject<'invite'>> {
     if (this.#lists.size === MOST_LISTS) this.#lists.clear();
     this.#lists.set(text, list);
     return list;
+  }
+}
+
+/** Without the revoked ids, which may take megabytes: the recognition graph has them. */
+class ImportTable extends Map<string, Subject<'revocation-import'>> {
+  override set(id: string, subject: Subject<'revocation-import'>): this {
+    return super.set(id, { ...subject, context: { ...subject.context, rows: [] } });
   }
 }
