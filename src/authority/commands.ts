@@ -15,7 +15,9 @@ import * as horizon from './dashboard/horizon.ts';
 import type { Handlers } from './engine/admission.ts';
 import * as events from './events.ts';
 import * as invites from './invites.ts';
-import * as signedLists from './lists/signed-lists.ts';
+import * as bulletin from './lists/bulletin.ts';
+import * as crl from './lists/crl.ts';
+import * as feeds from './lists/feed.ts';
 import * as nodeDescriptions from './node-descriptions.ts';
 import * as operatorKeys from './operator-keys.ts';
 import * as policies from './policies.ts';
@@ -53,7 +55,9 @@ const EXPORTED: Handlers = {
   ...graph,
   ...health,
   ...horizon,
-  ...signedLists,
+  ...bulletin,
+  ...crl,
+  ...feeds,
   ...attestations,
   ...feedImport,
   ...recognitionPolicy,

@@ -26,9 +26,9 @@ import { execute, type Run } from './engine/execute.ts';
 import { summarizeRefusals } from './engine/refusal-audit.ts';
 import { keepHistory } from './history.ts';
 import { type HostStatus, NOTHING_KNOWN } from './host-status.ts';
-import { CRL_ID } from './lists/crl.ts';
+import { CRL_ID, refreshCrl } from './lists/crl.ts';
+import { refreshFeeds } from './lists/feed.ts';
 import type { SignedList } from './lists/signed-list.ts';
-import { RESTORE_LISTS, refreshCrl, refreshFeeds } from './lists/signed-lists.ts';
 import { publishOperatorKeys } from './operator-keys.ts';
 import { createGraphCaches, refreshGraph } from './recognition/graph.ts';
 import { endOverlaps } from './recognition/treaty-following.ts';
@@ -351,6 +351,18 @@ function keeperOfKeys(na: Authority): () => Promise<void> {
     na.log('authority_key_not_held', { public_key: staged?.publicKey ?? null });
   };
 }
+
+/** Runs after a start. Feeds come first, because they recognize a first start by the absence of a CRL. */
+const RESTORE_LISTS: readonly Run<null>[] = [
+  (na, unit) => {
+    for (const feed of na.feeds.all()) feed.restore(unit);
+    return refreshFeeds(na, unit, null);
+  },
+  (na, unit) => {
+    na.revocations.list.restore(unit);
+    return refreshCrl(na, unit, null);
+  },
+];
 
 async function restoreLists(na: Authority): Promise<void> {
   for (const restore of RESTORE_LISTS) {

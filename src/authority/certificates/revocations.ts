@@ -38,7 +38,7 @@ export const revokeCertificate: Handler<'revokeCertificate'> = (
   if (revoked.length === 0) {
     if (reason === 'key_compromise') recordCompromise(na, unit, key, certId, operator.remoteAddr);
     list.awaitShown(unit);
-    return { crl_sequence: crlSequence - 1, revoked_count: list.count(), ...others };
+    return { crl_sequence: crlSequence - 1, revoked_count: list.ids().size, ...others };
   }
   const entries = revoked.map((id) => na.revocations.entryOf(id, unit.at, reason));
   list.issue(unit, entries);
@@ -54,7 +54,7 @@ export const revokeCertificate: Handler<'revokeCertificate'> = (
   }
   return {
     crl_sequence: crlSequence,
-    revoked_count: list.count() + entries.length,
+    revoked_count: list.ids().size + entries.length,
     ...others,
   };
 };

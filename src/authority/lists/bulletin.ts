@@ -11,6 +11,7 @@ import type { DocumentPublisher } from '../../protocol/contract/publications.ts'
 import { type Bulletin, bulletinText } from '../../protocol/records/bulletin.ts';
 import { signatureOver, singleKeyOf } from '../../protocol/records/signed-record.ts';
 import { isSignerUnavailable } from '../../protocol/refusals.ts';
+import type { Handler } from '../engine/admission.ts';
 import type { Subject } from '../subjects/kinds.ts';
 import type { Revocations } from './crl.ts';
 
@@ -101,6 +102,11 @@ export function createBulletinIssuer(options: BulletinOptions) {
     },
   };
 }
+
+export const refreshBulletin: Handler<'refreshBulletin'> = (na, unit) => {
+  na.bulletin.keepCurrent(unit.at);
+  return null;
+};
 
 function isSame(before: Said, said: Said): boolean {
   const names = Object.keys({ ...before, ...said }) as (keyof Said)[];

@@ -15,7 +15,6 @@ import { canonicalJson } from '../../base/json/write.ts';
 import { withoutPause } from '../../base/slices.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import { type PublishedDocument, publishedDocument } from '../../protocol/contract/documents.ts';
-import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
 import {
   KEPT_REVISIONS,
   noteEnd,
@@ -24,14 +23,16 @@ import {
 import type { SignatureItem } from '../../protocol/records/record.ts';
 import { type Revision, revisionText } from '../../protocol/records/revocation-list-delta.ts';
 import { signatureOver, singleKeyOf } from '../../protocol/records/signed-record.ts';
+import type { Handler } from '../engine/admission.ts';
 import type { Subject } from '../subjects/kinds.ts';
 import { type CrlHead, LIST_PERIOD, type ListEntry } from './list-document.ts';
-import { createListRendering, type ListThreads } from './list-rendering.ts';
 import {
   createSignedList,
   type EntryDigest,
+  type ListServices,
   type NumberedEntry,
   type Revocable,
+  type SignedList,
 } from './signed-list.ts';
 
 export const CRL_ID = 'certificates';
@@ -41,18 +42,12 @@ export const CRL_DAMAGE = 'its revoked certificates are not those of the publish
 
 export type Revocations = ReturnType<typeof createRevocations>;
 
-interface RevocationsOptions {
-  readonly signer: RecordSigner;
+interface RevocationsOptions extends ListServices {
   readonly issuerOf: IssuerOf;
   /** The key that issues the list now, and those that may issue it next. */
   issuers(): readonly [current: string, ...others: string[]];
   /** The revoked certificate or the restored revocation with this certificate id. */
   revoked(certificateId: string): Parameters<typeof revocationIn>[1] | null;
-  readonly publisher: DocumentPublisher;
-  readonly threads: ListThreads | null;
-  uuid(): string;
-  /** Throws `signer_unavailable`. */
-  assertSigner(): void;
 }
 
 /** A revoked certificate, as stored. */
@@ -89,23 +84,24 @@ export function revocationIn(
 }
 
 export function createRevocations(options: RevocationsOptions) {
-  const { signer, issuerOf, issuers, publisher, threads, uuid, assertSigner } = options;
-  const digests = createCrlDigests({
-    issuers,
-    entryOf(id) {
-      const subject = options.revoked(id);
-      const revocation = subject && revocationIn(issuerOf, subject);
-      if (!revocation) throw new Error(`The certificate ${id} is listed, but not revoked`);
-      return revocation.entry;
-    },
-  });
+  const { signer, issuerOf, issuers, publisher, uuid } = options;
   const compromised = new Set<string>();
   const revisions = createRevisionLog(publisher.revisionEnds);
   let newestShown = { sequence: 0, digest: '' };
-  const list = createSignedList<Crl>({
+
+  function entryOf(id: string): ListEntry {
+    const subject = options.revoked(id);
+    const revocation = subject && revocationIn(issuerOf, subject);
+    if (!revocation) throw new Error(`The certificate ${id} is listed, but not revoked`);
+    return revocation.entry;
+  }
+
+  const digests = createCrlDigests({ issuers, entryOf, ids: () => list.ids() });
+  const list: SignedList = createSignedList<Crl>({
+    ...options,
+    form: 'crl',
     damage: CRL_DAMAGE,
     digest: digests,
-    rendering: (show) => createListRendering({ form: 'crl', signer, threads, show }),
     first: () => 0,
     current: (unit) => unit.current('crl', CRL_ID)?.context,
     send: (unit, event) => unit.send('crl', CRL_ID, event),
@@ -126,7 +122,6 @@ export function createRevocations(options: RevocationsOptions) {
       publisher.publish('crl_revision', revisionDocument(document, head, signer));
     },
     withdraw: () => publisher.withdraw('crl'),
-    assertSigner,
   });
 
   return {
@@ -175,34 +170,32 @@ export function crlEntry(
 
 /** Records where each version of the list ends, to serve what one version added to another [core-5-5-1]. */
 export function createRevisionLog(ends: RevisionEnds) {
-  /** Entries appended since the newest issued version. */
-  let later: NumberedEntry[] = [];
   let newest = -1;
   let end = 0;
 
-  function endWith({ text }: ListEntry): void {
-    // Canonical JSON is ASCII, and a comma precedes every entry except the first.
-    end += end === 0 ? text.length : 1 + text.length;
+  /** The versions before this one end here. */
+  function endBefore(sequence: number): void {
+    for (
+      let version = Math.max(newest + 1, sequence - KEPT_REVISIONS);
+      version < sequence;
+      version += 1
+    ) {
+      noteEnd(ends, version, end);
+    }
+    newest = Math.max(newest, sequence - 1);
   }
 
   return {
     /** Notes entries appended to the list, in its order; the versions that contain them are issued afterward. */
     appended(entries: readonly NumberedEntry[]) {
-      later.push(...entries);
+      for (const { sequence, entry } of entries) {
+        endBefore(sequence);
+        // Canonical JSON is ASCII, and a comma precedes every entry except the first.
+        end += end === 0 ? entry.text.length : 1 + entry.text.length;
+      }
     },
     /** Notes that this version is about to be published. */
-    issued(sequence: number) {
-      let next = 0;
-      const first = Math.max(newest + 1, sequence - KEPT_REVISIONS);
-      for (let version = first; version <= sequence; version += 1) {
-        for (; (later[next]?.sequence ?? Infinity) <= version; next += 1) {
-          endWith((later[next] as NumberedEntry).entry);
-        }
-        noteEnd(ends, version, end);
-      }
-      later = later.slice(next);
-      newest = sequence;
-    },
+    issued: (sequence: number) => endBefore(sequence + 1),
   };
 }
 
@@ -257,6 +250,8 @@ interface CrlDigests extends EntryDigest {
 interface CrlDigestsOptions {
   /** The key that issues the list now, and those that may issue it next. */
   issuers(): readonly [current: string, ...others: string[]];
+  /** The ids of all entries, in the order of the list. */
+  ids(): ReadonlySet<string>;
   /** The entry with this id, which was added before. */
   entryOf(id: string): ListEntry;
 }
@@ -268,17 +263,17 @@ const HASHED_AT_ONCE = 250;
  * The digest of the revocation list's entries [core-5-5-1]. It begins with the key that issues the list, so a key that
  * may take over has its own digest, which is computed in slices before it is needed.
  */
-function createCrlDigests({ issuers, entryOf }: CrlDigestsOptions): CrlDigests {
-  /** The ids of all entries, in the order of the list. */
-  const order: string[] = [];
+function createCrlDigests({ issuers, ids, entryOf }: CrlDigestsOptions): CrlDigests {
   const digests = new Map<string, EntryDigest>();
 
   /** Entries that are added meanwhile are part of it. */
   function* computed(issuer: string): Generator<void, EntryDigest> {
     const digest = createCrlDigest(issuer);
-    for (let from = 0; from < order.length; from += HASHED_AT_ONCE) {
-      if (from > 0) yield;
-      for (const id of order.slice(from, from + HASHED_AT_ONCE)) digest.add(entryOf(id));
+    let hashed = 0;
+    for (const id of ids()) {
+      if (hashed > 0 && hashed % HASHED_AT_ONCE === 0) yield;
+      digest.add(entryOf(id));
+      hashed += 1;
     }
     digests.set(issuer, digest);
     return digest;
@@ -286,9 +281,8 @@ function createCrlDigests({ issuers, entryOf }: CrlDigestsOptions): CrlDigests {
 
   return {
     add(entry) {
-      if (order.length === 0) for (const issuer of issuers()) withoutPause(computed(issuer));
+      if (ids().size === 0) for (const issuer of issuers()) withoutPause(computed(issuer));
       for (const digest of digests.values()) digest.add(entry);
-      order.push(entry.id);
     },
     value(added, issuer = issuers()[0]) {
       return (digests.get(issuer) ?? withoutPause(computed(issuer))).value(added);
@@ -300,3 +294,9 @@ function createCrlDigests({ issuers, entryOf }: CrlDigestsOptions): CrlDigests {
     },
   };
 }
+
+/** Keeps the CRL current: issues the first, empty one, and re-issues it after half of its lifetime. */
+export const refreshCrl: Handler<'refreshCrl'> = (na, unit) => {
+  na.revocations.list.renew(unit);
+  return null;
+};

@@ -9,33 +9,31 @@ import type { Resting } from '../../../machines/step.ts';
 import { sha256Hex } from '../../base/crypto/digest.ts';
 import type { RecordSigner } from '../../base/crypto/primitives.ts';
 import type { JsonObject } from '../../base/json/value.ts';
-import { canonicalJson } from '../../base/json/write.ts';
+import { canonicalJson, JsonText } from '../../base/json/write.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import { foreignFeedName } from '../../protocol/contract/documents.ts';
-import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
 import { sortedSet } from '../../protocol/records/recognition-policy.ts';
+import { instantOf } from '../../protocol/records/record.ts';
 import { labeledByKey, signRecord } from '../../protocol/records/signed-record.ts';
+import type { Authority } from '../authority.ts';
+import type { Handler } from '../engine/admission.ts';
+import type { Run } from '../engine/execute.ts';
+import { assertOwnIssuer } from '../engine/issuer.ts';
 import type { Subject } from '../subjects/kinds.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import type { ListEntry } from './list-document.ts';
-import { createListRendering, type ListThreads } from './list-rendering.ts';
 import {
   createSignedList,
   type EntryDigest,
+  type ListServices,
   type Revocable,
   type SignedList,
 } from './signed-list.ts';
 
 export type Feeds = ReturnType<typeof createFeeds>;
 
-export interface FeedsOptions {
-  readonly signer: RecordSigner;
+interface FeedsOptions extends ListServices {
   readonly ownName: string;
-  readonly publisher: DocumentPublisher;
-  readonly threads: ListThreads | null;
-  uuid(): string;
-  /** Throws `signer_unavailable`. */
-  assertSigner(): void;
 }
 
 export function createFeeds(options: FeedsOptions) {
@@ -100,16 +98,15 @@ export function feedDamage(issuer: string): string {
   return `its revoked attestations are not those of the published feed of ${issuer}`;
 }
 
-function createFeed(
-  issuer: string,
-  { signer, ownName, publisher, threads, uuid, assertSigner }: FeedsOptions,
-): SignedList {
+function createFeed(issuer: string, { ownName, ...services }: FeedsOptions): SignedList {
+  const { publisher, uuid } = services;
   const id = feedSubjectId(issuer);
   const name = issuer === ownName ? 'sovereign_revocation_feed' : foreignFeedName(issuer);
   return createSignedList<SovereignFeed>({
+    ...services,
+    form: 'feed',
     damage: feedDamage(issuer),
     digest: createSetDigest(),
-    rendering: (show) => createListRendering({ form: 'feed', signer, threads, show }),
     first: (unit) => (issuer === ownName && isFirstStart(unit) ? 0 : 1),
     current: (unit) => unit.current('sovereign-feed', id)?.context,
     send: (unit, event) => unit.send('sovereign-feed', id, event),
@@ -126,7 +123,6 @@ function createFeed(
       // Feeds under other names are renewed before each answer.
       if (issuer === ownName) publisher.withdraw('sovereign_revocation_feed');
     },
-    assertSigner,
   });
 }
 
@@ -165,12 +161,10 @@ function digestOf({ id, text }: ListEntry): bigint {
   return BigInt(`0x${sha256Hex(`${canonicalJson(id)}:${text}`)}`);
 }
 
-type Head = Pick<SovereignFeed, 'issuer' | 'sequence' | 'feedId' | 'issuedAt'>;
-
 /** A feed without its signature. */
 export function feedRecord(
   { publicKey }: Pick<RecordSigner, 'publicKey'>,
-  { issuer, sequence, feedId, issuedAt }: Head,
+  { issuer, sequence, feedId, issuedAt }: Omit<SovereignFeed, 'digest'>,
   entries: ReadonlyMap<string, string>,
 ) {
   return {
@@ -192,4 +186,41 @@ export function signFeed<T extends JsonObject>(record: T, signer: RecordSigner) 
 /** Names of sovereigns are free text, which store keys may not be. */
 export function feedSubjectId(issuer: string): string {
   return sha256Hex(issuer);
+}
+
+/** Keeps our own feed current, as `refreshCrl` does the CRL. */
+export const refreshFeed: Handler<'refreshFeed'> = (na, unit) => {
+  na.feeds.of(na.settings.networkName).renew(unit);
+  return null;
+};
+
+/** Re-issues every feed that has reached half of its lifetime. */
+export const refreshFeeds: Run<null> = (na, unit) => {
+  refreshFeed(na, unit, null);
+  for (const feed of na.feeds.all()) feed.renew(unit);
+  return null;
+};
+
+/**
+ * Keeps the feed of another issuer current. If no version of the feed exists, returns an empty feed as the answer;
+ * otherwise publishes the feed under its own name and returns null.
+ */
+export const refreshForeignFeed: Handler<'refreshForeignFeed'> = (na, unit, { issuer }) => {
+  assertOwnIssuer(na, issuer, 'feed_issuer_mismatch');
+  if (unit.current('sovereign-feed', feedSubjectId(issuer)) === undefined) {
+    return new JsonText(canonicalJson(signFeed(emptyFeed(na, issuer), na.signer)));
+  }
+  na.feeds.of(issuer).renew(unit);
+  return null;
+};
+
+/** Anyone may request a feed under any name, so it is derived from the name alone, and nothing is stored. */
+function emptyFeed(na: Authority, issuer: string): JsonObject {
+  const digest = sha256Hex(`empty-revocation-feed\n${issuer}`);
+  const feedId = digest.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-5$3-8$4-$5');
+  // The same before and after a succession, because a sequence never names two contents.
+  const { network_authority } = na.authorityKeys.chain().first ?? na.settings.genesis;
+  const issuedAt = instantOf(network_authority.valid_from);
+  const head = { issuer, sequence: 0, feedId, issuedAt };
+  return feedRecord({ publicKey: network_authority.public_key }, head, new Map());
 }

@@ -4,6 +4,8 @@
  * cost of a revocation.
  */
 
+import type { Crl } from '../../../machines/crl.ts';
+import type { SovereignFeed } from '../../../machines/sovereign-feed.ts';
 import { sha256Hex } from '../../base/crypto/digest.ts';
 import type { RecordSigner } from '../../base/crypto/primitives.ts';
 import { canonicalJson, compareCodePoints } from '../../base/json/write.ts';
@@ -16,26 +18,9 @@ import { labeledByKey, signaturesOver } from '../../protocol/records/signed-reco
 /** How long a list is valid; it is re-issued after half of this time. */
 export const LIST_PERIOD = 24 * 3_600_000;
 
-/** Instants are in milliseconds since the epoch. */
-export interface CrlHead {
-  readonly form: 'crl';
-  readonly sequence: number;
-  readonly crlId: string;
-  readonly issuedAt: number;
-  readonly nextUpdate: number;
-  /** The digest of all entries. */
-  readonly digest: string;
-}
-
-export interface FeedHead {
-  readonly form: 'feed';
-  readonly sequence: number;
-  readonly feedId: string;
-  readonly issuedAt: number;
-  /** The sovereign whose attestations were revoked. */
-  readonly issuer: string;
-}
-
+export type CrlHead = { readonly form: 'crl' } & Crl;
+/** Of a feed, the document has no digest. */
+export type FeedHead = { readonly form: 'feed' } & Omit<SovereignFeed, 'digest'>;
 export type ListHead = CrlHead | FeedHead;
 export type ListForm = ListHead['form'];
 

@@ -9,12 +9,14 @@
  */
 import type { SequenceEvent, SequenceVersion } from '../../../machines/signed-sequence.ts';
 import type { Emitted } from '../../../machines/step.ts';
+import type { RecordSigner } from '../../base/crypto/primitives.ts';
 import { compareCodePoints } from '../../base/json/write.ts';
 import { withoutPause } from '../../base/slices.ts';
 import type { PublishedDocument } from '../../protocol/contract/documents.ts';
+import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
-import type { ListEntry, ListHead } from './list-document.ts';
-import type { ListRendering, ShowVersion } from './list-rendering.ts';
+import type { ListEntry, ListForm, ListHead } from './list-document.ts';
+import { createListRendering, type ListThreads } from './list-rendering.ts';
 
 /** An entry, and the first version that contains it; 0 if the order of entries does not matter. */
 export interface NumberedEntry {
@@ -32,13 +34,25 @@ export interface EntryDigest {
   value(added: readonly ListEntry[], issuer?: string): string;
 }
 
+/** What all lists use. */
+export interface ListServices {
+  readonly signer: RecordSigner;
+  readonly publisher: DocumentPublisher;
+  readonly threads: ListThreads | null;
+  uuid(): string;
+  /**
+   * Throws `signer_unavailable`. A version is signed only once it is on disk, when it is too late to refuse it, so this
+   * is checked first.
+   */
+  assertSigner(): void;
+}
+
 /** The differences between lists. */
-export interface SignedListOptions<Version extends SequenceVersion> {
+export interface SignedListOptions<Version extends SequenceVersion> extends ListServices {
+  readonly form: ListForm;
   /** The error text if the entries are not the ones that were signed. */
   readonly damage: string;
   readonly digest: EntryDigest;
-  /** Creates the rendering of the list's documents, which passes each one to `show`. */
-  rendering(show: ShowVersion): ListRendering;
   /** The sequence number of the first version. */
   first(unit: UnitOfWork): number;
   current(unit: UnitOfWork): Version | undefined;
@@ -51,74 +65,46 @@ export interface SignedListOptions<Version extends SequenceVersion> {
   publish(document: PublishedDocument, head: ListHead): void;
   /** Marks the published document as outdated. */
   withdraw(): void;
-  /**
-   * Throws `signer_unavailable`. A version is signed only once it is on disk, when it is too late to refuse it, so this
-   * is checked first.
-   */
-  assertSigner(): void;
 }
 
-export interface SignedList {
-  /** Notes an entry that was decided or read from the store; the next version includes it. */
-  decided(numbered: NumberedEntry): void;
-  /** Notes that the entry with this id is on disk. */
-  committed(id: string): void;
-  /** The number of entries decided so far. */
-  count(): number;
-  has(id: string): boolean;
-  /**
-   * Adds the entries read from the store so far to the list, in slices. May be called repeatedly, each time after a
-   * revision was read completely.
-   */
-  takeLoaded(): Generator<void, void>;
-  /** Adds the last entries that were read. Call before anything is decided. */
-  endLoading(): void;
-  /** The sequence number of the next version. */
-  nextNumber(unit: UnitOfWork): number;
-  /**
-   * Decides the next version; `added` are the entries decided in the same unit, sorted by id. `issuer` is the key that
-   * takes over in this unit.
-   */
-  issue(unit: UnitOfWork, added?: readonly ListEntry[], issuer?: string): void;
-  /** Issues the list if there is none yet, and re-issues it after half of its lifetime. */
-  renew(unit: UnitOfWork): void;
-  /** Delays the answer until the newest decided version is published. */
-  awaitShown(unit: UnitOfWork): void;
-  /** The clock was set. A published version that is dated ahead of it is outdated: the next renewal replaces it. */
-  clockSet(now: number): void;
-  /** Publishes the stored version again after a restart. */
-  restore(unit: UnitOfWork): void;
-  ready(): Promise<void>;
-  settled(): Promise<void>;
-}
+export type SignedList = ReturnType<typeof createSignedList>;
 
 /** The number of entries that one slice adds to the list, which takes a millisecond or two. */
 const TAKEN_AT_ONCE = 1000;
 
 export function createSignedList<Version extends SequenceVersion>(
   options: SignedListOptions<Version>,
-): SignedList {
-  const { digest } = options;
-  const rendering = options.rendering(show);
+) {
+  const { form, signer, threads, digest } = options;
+  const rendering = createListRendering({ form, signer, threads, show });
+  /** Of the entries decided so far, in the order of the list. */
   const ids = new Set<string>();
-  /** Entries read from the store that are not part of the list yet; null once loading is done. */
-  let loaded: NumberedEntry[] | null = [];
+  /** Entries read from the store that are not part of the list yet, by id; null once loading is done. */
+  let loaded: Map<string, NumberedEntry> | null = new Map();
   /** Decided entries that are not on disk yet. */
   const pending = new Map<string, NumberedEntry>();
   let shownSequence = -1;
   let shownIssuedAt = 0;
   let waiting: { readonly sequence: number; readonly resolve: () => void }[] = [];
 
+  function has(id: string): boolean {
+    return ids.has(id) || loaded?.has(id) === true;
+  }
+
   function decided(numbered: NumberedEntry): void {
     const { entry } = numbered;
-    if (ids.has(entry.id)) return;
-    ids.add(entry.id);
+    if (has(entry.id)) return;
     if (loaded !== null) {
-      loaded.push(numbered);
+      loaded.set(entry.id, numbered);
     } else {
-      digest.add(entry);
+      include(entry);
       pending.set(entry.id, numbered);
     }
+  }
+
+  function include(entry: ListEntry): void {
+    digest.add(entry);
+    ids.add(entry.id);
   }
 
   function committed(id: string): void {
@@ -135,12 +121,14 @@ export function createSignedList<Version extends SequenceVersion>(
 
   /** Entries that are read later have later sequences, so they can be appended to those already added. */
   function* takeLoaded(): Generator<void, void> {
-    const numbered = (loaded ?? []).sort(inListOrder);
-    loaded = [];
+    const numbered = [...(loaded?.values() ?? [])].sort(inListOrder);
     for (let from = 0; from === 0 || from < numbered.length; from += TAKEN_AT_ONCE) {
       if (from > 0) yield;
       const slice = numbered.slice(from, from + TAKEN_AT_ONCE);
-      for (const { entry } of slice) digest.add(entry);
+      for (const { entry } of slice) {
+        loaded?.delete(entry.id);
+        include(entry);
+      }
       append(slice);
     }
   }
@@ -198,22 +186,39 @@ export function createSignedList<Version extends SequenceVersion>(
   }
 
   return {
+    /** Notes an entry that was decided or read from the store; the next version includes it. */
     decided,
+    /** Notes that the entry with this id is on disk. */
     committed,
-    count: () => ids.size,
-    has: (id) => ids.has(id),
+    /** The ids of the entries decided so far, in the order of the list. */
+    ids: (): ReadonlySet<string> => ids,
+    has,
+    /**
+     * Adds the entries read from the store so far to the list, in slices. May be called repeatedly, each time after a
+     * revision was read completely.
+     */
     takeLoaded,
+    /** Adds the last entries that were read. Call before anything is decided. */
     endLoading() {
       withoutPause(takeLoaded());
       loaded = null;
     },
+    /** The sequence number of the next version. */
     nextNumber,
+    /**
+     * Decides the next version; `added` are the entries decided in the same unit, sorted by id. `issuer` is the key that
+     * takes over in this unit.
+     */
     issue,
+    /** Issues the list if there is none yet, and re-issues it after half of its lifetime. */
     renew,
+    /** Delays the answer until the newest decided version is published. */
     awaitShown,
-    clockSet(now) {
+    /** The clock was set. A published version that is dated ahead of it is outdated: the next renewal replaces it. */
+    clockSet(now: number) {
       if (shownIssuedAt > now) options.withdraw();
     },
+    /** Publishes the stored version again after a restart. */
     restore,
     ready: rendering.ready,
     settled: rendering.settled,
