@@ -94,3 +94,41 @@ export function sequenceMachine<Version extends SequenceVersion>(
     },
   });
 }
+
+/**
+ * The certificate revocation list: its entries are the revoked certificates [core-4-8], [core-4-15],
+ * [core-5-5].
+ */
+export interface Crl extends SequenceVersion {
+  readonly crlId: string;
+  readonly nextUpdate: number;
+}
+
+export const crlMachine = sequenceMachine<Crl>({
+  id: 'crl',
+  none: { sequence: -1, crlId: '', issuedAt: 0, nextUpdate: 0, digest: '' },
+  firsts: [0],
+  published: 'current',
+  halfOver: ({ issuedAt, nextUpdate }) => (issuedAt + nextUpdate) / 2,
+});
+
+/**
+ * A revocation feed signed by this authority [core-4-14], [core-g24]: its entries are the attestations of one issuer
+ * that were revoked here.
+ */
+export interface SovereignFeed extends SequenceVersion {
+  readonly issuer: string;
+  readonly feedId: string;
+}
+
+/** Gateways refuse a feed that is older than a day. */
+const HALF_DAY = 12 * 3_600_000;
+
+export const sovereignFeedMachine = sequenceMachine<SovereignFeed>({
+  id: 'sovereign-feed',
+  none: { issuer: '', sequence: -1, feedId: '', issuedAt: 0, digest: '' },
+  // Our own feed starts empty, at 0; a feed for another issuer starts with the first revoked attestation.
+  firsts: [0, 1],
+  published: 'published',
+  halfOver: ({ issuedAt }) => issuedAt + HALF_DAY,
+});

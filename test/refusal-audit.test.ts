@@ -1,7 +1,7 @@
 /** The audit entries of refused unauthenticated requests. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createRefusalAudit } from '../src/authority/audit/refusal-counter.ts';
+import { createRefusalAudit } from '../src/authority/engine/refusal-audit.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE, SECOND } from './support/clock.ts';
 import {

@@ -16,8 +16,6 @@ import { refusalIn, type Subject } from './subjects/kinds.ts';
 import { SortedTexts } from './subjects/sorted-texts.ts';
 import type { UnitOfWork } from './subjects/unit-of-work.ts';
 
-export type AgentIndex = ReturnType<typeof createAgentIndex>;
-
 interface RegisteredAgent {
   readonly key: string;
   readonly registration: AgentRegistration;

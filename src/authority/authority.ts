@@ -1,6 +1,4 @@
 /** The settings, state and services available to every command. */
-import type { Attestation } from '../../machines/attestation.ts';
-import type { Treaty } from '../../machines/recognition-treaty.ts';
 import type { Resting } from '../../machines/step.ts';
 import type { JsonObject } from '../base/json/value.ts';
 import type { Runtime } from '../base/runtime.ts';
@@ -9,39 +7,23 @@ import type { DocumentPublisher } from '../protocol/contract/publications.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import type { PolicyManifest } from '../protocol/records/policy-manifest.ts';
 import type { Store } from '../store/store.ts';
-import type { AgentIndex } from './agents.ts';
 import type { AuditChain } from './audit/audit.ts';
-import type { EventTail, RecentAudit } from './audit/audit-tail.ts';
-import type { RefusalAudit, RefusalEvent, SingleRefusals } from './audit/refusal-counter.ts';
-import type { AuthorityKeys } from './authority-keys.ts';
+import type { EventTail } from './audit/audit-tail.ts';
 import type { Census } from './census.ts';
 import type { HeartbeatInterval } from './certificates/beat-advice.ts';
-import type { CertificateIndex } from './certificates/certificate-index.ts';
 import type { ContactWriter } from './certificates/contact-writer.ts';
 import type { KnownChains } from './certificates/known-chains.ts';
-import type { Liveness } from './certificates/last-contact.ts';
 import type { Rosters } from './certificates/roster.ts';
-import type { Counts, FailureWindow } from './counts.ts';
+import type { FailureWindow } from './counts.ts';
 import type { DashboardPace } from './dashboard/dashboard.ts';
 import type { DashboardTreaties } from './dashboard/dashboard-treaties.ts';
 import type { CountedFacts } from './dashboard/posture.ts';
+import type { RefusalAudit, RefusalEvent, SingleRefusals } from './engine/refusal-audit.ts';
 import type { KeptHistory } from './history.ts';
 import type { HostStatus } from './host-status.ts';
-import type { InviteBatches } from './invites.ts';
-import type { BulletinIssuer } from './lists/bulletin.ts';
-import type { Revocations } from './lists/crl.ts';
-import type { Feeds } from './lists/feed.ts';
-import type { ListThreads } from './lists/list-rendering.ts';
-import type { OperatorRegistry } from './operator-keys.ts';
-import type { PolicyIndex } from './policies.ts';
 import type { GraphCaches } from './recognition/graph.ts';
-import type { ImportedFeeds } from './recognition/imported-feeds.ts';
-import type { RecognitionIndex } from './recognition/recognition-index.ts';
-import type { RecordLists } from './recognition/record-lists.ts';
-import type { Replay } from './replay/replay.ts';
+import type { AuthorityState } from './state.ts';
 import type { SliceQueue } from './subjects/sliced.ts';
-import type { SortedTexts } from './subjects/sorted-texts.ts';
-import type { Subjects } from './subjects/subjects.ts';
 
 /** Durations are in milliseconds. */
 export interface AuthoritySettings {
@@ -63,30 +45,7 @@ export interface AuthoritySettings {
 }
 
 /** The stored state in memory; it can also follow the writes of another process. */
-export interface HeldState {
-  readonly subjects: Subjects;
-  readonly revocations: Revocations;
-  readonly feeds: Feeds;
-  readonly bulletin: BulletinIssuer;
-  /** Null if lists of any length are rendered on this thread. */
-  readonly listThreads: ListThreads | null;
-  readonly certificates: CertificateIndex;
-  readonly certificateIds: Pick<SortedTexts, 'after'>;
-  readonly inviteIds: Pick<SortedTexts, 'after'>;
-  readonly inviteBatches: InviteBatches;
-  readonly operatorRegistry: OperatorRegistry;
-  readonly policies: PolicyIndex;
-  readonly authorityKeys: AuthorityKeys;
-  readonly agents: AgentIndex;
-  readonly attestations: RecordLists<Attestation>;
-  readonly treaties: RecordLists<Treaty>;
-  readonly recognition: RecognitionIndex;
-  readonly importedFeeds: ImportedFeeds;
-  readonly recentAudit: RecentAudit;
-  readonly counts: Counts;
-  readonly replay: Replay;
-  readonly liveness: Liveness;
-}
+export type HeldState = AuthorityState['held'];
 
 export interface Authority extends HeldState {
   readonly settings: AuthoritySettings;

@@ -233,18 +233,13 @@ export function quantile(
   return bounds.at(-1) ?? null;
 }
 
-export interface KeptHistory {
-  /** Adds what an instance counted in one minute, unless it was added before; resolves when it is stored. */
-  add(part: HistoryPart): Promise<void>;
-  /** `run` runs a long query in slices. */
-  read(question: HistoryQuestion, run: SliceQueue['run']): Promise<Writable>;
-}
+export type KeptHistory = ReturnType<typeof keepHistory>;
 
 /** Answers stay the same until something is added, so that many readers cost as much as one. */
 const MOST_ANSWERS = 64;
 
 /** The rows are read when they are first needed, because a change of the active instance must not wait for them. */
-export function keepHistory(store: Pick<Store, 'history' | 'putHistory'>): KeptHistory {
+export function keepHistory(store: Pick<Store, 'history' | 'putHistory'>) {
   const ring = createHistoryRing();
   const answers = new Map<string, Promise<Writable>>();
   let loading: Promise<void> | null = null;
@@ -264,13 +259,15 @@ export function keepHistory(store: Pick<Store, 'history' | 'putHistory'>): KeptH
   }
 
   return {
-    async add(part) {
+    /** Adds what an instance counted in one minute, unless it was added before; resolves when it is stored. */
+    async add(part: HistoryPart): Promise<void> {
       await loaded();
       const rows = ring.add(part);
       answers.clear();
       if (rows.length > 0) await store.putHistory(rows);
     },
-    async read(question, run) {
+    /** `run` runs a long query in slices. */
+    async read(question: HistoryQuestion, run: SliceQueue['run']): Promise<Writable> {
       await loaded();
       const key = JSON.stringify(question);
       const known = answers.get(key);

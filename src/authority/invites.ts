@@ -213,27 +213,20 @@ function rowOf({ id, context, status }: Listed): InviteRow {
   };
 }
 
-/**
- * The invites of each batch, and which of them are unused, including decisions that are not committed yet. The cost of
- * reading or withdrawing a batch does not depend on other invites, and used invites do not slow down a withdrawal.
- */
-export type InviteBatches = ReturnType<typeof createInviteBatches>;
-
 /** Sorted ids. Read them before anything else is decided. */
-export interface InviteBatch {
-  readonly ids: Pick<SortedTexts, 'after' | 'size'>;
-  readonly unused: Pick<SortedTexts, 'after' | 'size'>;
-}
-
-interface Held {
+interface Batch {
   readonly ids: SortedTexts;
   readonly unused: SortedTexts;
 }
 
+/**
+ * The invites of each batch, and which of them are unused, including decisions that are not committed yet. The cost of
+ * reading or withdrawing a batch does not depend on other invites, and used invites do not slow down a withdrawal.
+ */
 export function createInviteBatches() {
-  const batches = new Map<string, Held>();
+  const batches = new Map<string, Batch>();
 
-  function heldAs(batch: string): Held {
+  function heldAs(batch: string): Batch {
     const held = batches.get(batch) ?? { ids: new SortedTexts(), unused: new SortedTexts() };
     batches.set(batch, held);
     return held;
@@ -255,6 +248,6 @@ export function createInviteBatches() {
       if (held.ids.size === 0) batches.delete(batch);
     },
     /** Undefined if no invite belongs to the batch. */
-    find: (batch: string): InviteBatch | undefined => batches.get(batch),
+    find: (batch: string): Batch | undefined => batches.get(batch),
   };
 }

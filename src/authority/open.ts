@@ -9,7 +9,6 @@ import type { StatePosition, Store, StoreContents } from '../store/store.ts';
 import { evictAgents } from './agents.ts';
 import { createAuditChain } from './audit/audit.ts';
 import { createEventTail } from './audit/audit-tail.ts';
-import { createRefusalAudit } from './audit/refusal-counter.ts';
 import type { Authority } from './authority.ts';
 import { createCensus } from './census.ts';
 import { createHeartbeatInterval } from './certificates/beat-advice.ts';
@@ -23,7 +22,7 @@ import { createDashboardTreaties } from './dashboard/dashboard-treaties.ts';
 import { NOTHING_COUNTED } from './dashboard/posture.ts';
 import { admitCalls } from './engine/admission.ts';
 import { execute, type Run } from './engine/execute.ts';
-import { summarizeRefusals } from './engine/refusal-audit.ts';
+import { createRefusalAudit, summarizeRefusals } from './engine/refusal-audit.ts';
 import { keepHistory } from './history.ts';
 import { type HostStatus, NOTHING_KNOWN } from './host-status.ts';
 import { CRL_ID, refreshCrl } from './lists/crl.ts';
@@ -83,32 +82,7 @@ export interface ReadyState {
   readonly facts: OpeningFacts;
 }
 
-export interface OpenAuthority {
-  readonly call: Call;
-  /** The latest of the times that were recorded before the start; a clock before that is behind, or was ahead. */
-  readonly recordedUntil: number;
-  /** Writes liveness to the store and forgets expired nonces. */
-  flush(): Promise<void>;
-  /** Removes some subjects whose retention period has ended, in one bounded unit of work. */
-  sweep(): Promise<void>;
-  /**
-   * Call after the clock was set by this much: times recorded under the old clock must not affect decisions under the new
-   * one. Then call `renewLists`, because lists may be dated ahead.
-   */
-  clockSet(byMs: number): void;
-  /** Re-issues every signed list that has reached half of its lifetime. */
-  renewLists(): Promise<void>;
-  /** Activates a staged succession at its time, and ends an overlap at its end. */
-  keepKeys(): Promise<void>;
-  /** Checks all nodes and treaties for problems. */
-  judgePosture(): Promise<void>;
-  /** Refuses all further commands. */
-  seal(): void;
-  /** Refuses all further commands, flushes one last time and releases the store. */
-  close(): Promise<void>;
-  /** Releases the store unchanged, if nothing was served. */
-  abandon(): Promise<void>;
-}
+export type OpenAuthority = Awaited<ReturnType<typeof openAuthority>>;
 
 /** Documents without entries of their own, which say what holds at the time when they are made, and until when. */
 const OF_THE_TIME = ['bulletin', 'dashboard', ...GRAPH_DOCUMENTS] as const;
@@ -131,10 +105,7 @@ const CHANGES_ISSUER: ReadonlySet<CallName> = new Set<CallName>([
 const SHUTTING_DOWN: Answer = { ok: false, refusal: 'shutting_down', details: {} };
 
 /** Reads the state unless `ready` is given. Rejects with `OlderState` before publishing anything from the state. */
-export async function openAuthority(
-  options: AuthorityOptions,
-  ready: ReadyState | null = null,
-): Promise<OpenAuthority> {
+export async function openAuthority(options: AuthorityOptions, ready: ReadyState | null = null) {
   const calls = admitCalls(HANDLERS);
   const { state, facts } = ready ?? (await readState(options));
   try {
@@ -186,38 +157,50 @@ export async function openAuthority(
     sealed = true;
   }
 
-  return {
-    recordedUntil: na.recordedUntil,
-    call(name, given) {
+  const call: Call = (name, given) => {
+    if (sealed) return SHUTTING_DOWN;
+    const run = calls.get(name);
+    if (run === undefined) throw new Error(`There is no call ${name}`);
+    const perform = () => execute(na, run as Run<typeof given>, given);
+    // What takes long is done in slices, and a decision cannot pause, so it is done first.
+    const made = preparation(na, name);
+    if (made === null) return perform();
+    const decide = (): Answer | Promise<Answer> => {
       if (sealed) return SHUTTING_DOWN;
-      const run = calls.get(name);
-      if (run === undefined) throw new Error(`There is no call ${name}`);
-      const perform = () => execute(na, run as Run<typeof given>, given);
-      // What takes long is done in slices, and a decision cannot pause, so it is done first.
-      const made = preparation(na, name);
-      if (made === null) return perform();
-      const decide = (): Answer | Promise<Answer> => {
-        if (sealed) return SHUTTING_DOWN;
-        // Another key may have taken over since the nodes were counted.
-        const isPrepared = name !== 'finishSuccession' || isCounted(na);
-        return isPrepared ? perform() : countNodes(na).then(decide);
-      };
-      return made.then(decide);
-    },
-    flush: () => flush(false),
-    async renewLists() {
+      // Another key may have taken over since the nodes were counted.
+      const isPrepared = name !== 'finishSuccession' || isCounted(na);
+      return isPrepared ? perform() : countNodes(na).then(decide);
+    };
+    return made.then(decide);
+  };
+
+  return {
+    /** The latest of the times that were recorded before the start; a clock before that is behind, or was ahead. */
+    recordedUntil: na.recordedUntil,
+    call,
+    /** Writes liveness to the store and forgets expired nonces. */
+    flush: (): Promise<void> => flush(false),
+    /** Re-issues every signed list that has reached half of its lifetime. */
+    async renewLists(): Promise<void> {
       await execute(na, refreshCrl, null);
       await execute(na, refreshFeeds, null);
       await execute(na, endOverlaps, null);
     },
+    /** Activates a staged succession at its time, and ends an overlap at its end. */
     keepKeys: keepDueKeys,
-    async sweep() {
+    /** Removes some subjects whose retention period has ended, in one bounded unit of work. */
+    async sweep(): Promise<void> {
       await execute(na, retention.sweep, null);
     },
-    async judgePosture() {
+    /** Checks all nodes and treaties for problems. */
+    async judgePosture(): Promise<void> {
       await execute(na, refreshDashboard, null);
     },
-    clockSet(byMs) {
+    /**
+     * Call after the clock was set by this much: times recorded under the old clock must not affect decisions under the new
+     * one. Then call `renewLists`, because lists may be dated ahead.
+     */
+    clockSet(byMs: number) {
       const now = na.runtime.now();
       na.replay.clockSetBack(now);
       // A clock that was not known to be behind may have been right, and this machine paused.
@@ -226,8 +209,10 @@ export async function openAuthority(
       for (const name of OF_THE_TIME) na.publisher.withdraw(name);
       for (const list of listsOf(na)) list.clockSet(now);
     },
+    /** Refuses all further commands. */
     seal,
-    async close() {
+    /** Refuses all further commands, flushes one last time and releases the store. */
+    async close(): Promise<void> {
       // Anything acknowledged after the last flush would be lost.
       seal();
       await na.lastCommit;
@@ -238,7 +223,8 @@ export async function openAuthority(
       if (na.replay.mustStartAsCrashed()) await na.store.abandon();
       else await na.store.close();
     },
-    async abandon() {
+    /** Releases the store unchanged, if nothing was served. */
+    async abandon(): Promise<void> {
       await na.listThreads?.close();
       await na.store.abandon();
     },

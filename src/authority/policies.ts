@@ -14,8 +14,6 @@ import { refusalIn, type Subject } from './subjects/kinds.ts';
 import type { UnitOfWork } from './subjects/unit-of-work.ts';
 
 /** The active policy version, including decisions that are not committed yet. */
-export type PolicyIndex = ReturnType<typeof createPolicyIndex>;
-
 export function createPolicyIndex() {
   let active: string | null = null;
   return {

@@ -192,6 +192,7 @@ export function createAuthorityState(options: StateOptions) {
       revocations,
       feeds,
       bulletin,
+      /** Null if lists of any length are rendered on this thread. */
       listThreads,
       certificates,
       certificateIds,

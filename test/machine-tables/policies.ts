@@ -1,9 +1,9 @@
-import { licensePolicyMachine } from '../../machines/data-license-policy.ts';
-import { policyMachine } from '../../machines/policy.ts';
 import {
+  licensePolicyMachine,
   recognitionPolicyMachine,
   type StoredRecognitionPolicy,
-} from '../../machines/recognition-policy.ts';
+} from '../../machines/one-record.ts';
+import { policyMachine } from '../../machines/policy.ts';
 import { readPolicyManifest } from '../../src/protocol/records/policy-manifest.ts';
 import { NOW, testTable, testUnhandled } from '../support/state-tables.ts';
 

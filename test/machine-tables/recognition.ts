@@ -6,7 +6,7 @@ import {
   revocationFeedMachine,
   revocationImportMachine,
 } from '../../machines/revocation-feed.ts';
-import { type SovereignFeed, sovereignFeedMachine } from '../../machines/sovereign-feed.ts';
+import { type SovereignFeed, sovereignFeedMachine } from '../../machines/signed-sequence.ts';
 import { HOUR, NOW, type Row, testTable, testUnhandled } from '../support/state-tables.ts';
 
 // Membership attestation [service-states-attestation], [core-4-11], [core-g23]

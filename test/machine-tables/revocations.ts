@@ -1,6 +1,5 @@
-import { type Crl, crlMachine } from '../../machines/crl.ts';
-import { nodeKeyMachine } from '../../machines/node-key.ts';
-import { restoredRevocationMachine } from '../../machines/restored-revocation.ts';
+import { nodeKeyMachine, restoredRevocationMachine } from '../../machines/one-record.ts';
+import { type Crl, crlMachine } from '../../machines/signed-sequence.ts';
 import { HOUR, NOW, testTable, testUnhandled } from '../support/state-tables.ts';
 
 // Certificate revocation list [core-4-8], [core-4-15]

@@ -66,8 +66,6 @@ export function eventText(index: number, hash: string, text: string): string {
 }
 
 /** The parts of the audit log that the dashboard shows. */
-export type RecentAudit = ReturnType<typeof createRecentAudit>;
-
 export function createRecentAudit() {
   let changes: readonly RecentChange[] = [];
   let trustCycle: CompletedTrustCycle | null = null;

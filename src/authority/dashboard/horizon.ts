@@ -2,7 +2,7 @@
  * Upcoming expirations of counted records, the delegation, the TLS certificate and the data-license policy, and the
  * times of a succession [core-4-20].
  */
-import type { LicensePolicy } from '../../../machines/data-license-policy.ts';
+import type { LicensePolicy } from '../../../machines/one-record.ts';
 import type { Writable } from '../../base/json/write.ts';
 import type { Authority } from '../authority.ts';
 import { committedChain } from '../authority-keys.ts';

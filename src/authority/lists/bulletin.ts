@@ -18,9 +18,7 @@ import type { Revocations } from './crl.ts';
 /** The shortest time between two bulletins, in milliseconds. */
 const PERIOD = 1000;
 
-export type BulletinIssuer = ReturnType<typeof createBulletinIssuer>;
-
-export interface BulletinOptions {
+interface BulletinOptions {
   readonly networkName: string;
   readonly revocations: Pick<Revocations, 'newestShown'>;
   readonly signer: RecordSigner;

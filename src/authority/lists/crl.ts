@@ -5,8 +5,8 @@
 
 import { createHash } from 'node:crypto';
 import type { Certificate } from '../../../machines/certificate.ts';
-import type { Crl } from '../../../machines/crl.ts';
-import type { RestoredRevocation } from '../../../machines/restored-revocation.ts';
+import type { RestoredRevocation } from '../../../machines/one-record.ts';
+import type { Crl } from '../../../machines/signed-sequence.ts';
 import type { Resting } from '../../../machines/step.ts';
 import type { RecordSigner } from '../../base/crypto/primitives.ts';
 import { detached } from '../../base/detached.ts';

@@ -3,8 +3,8 @@
  * whose name we issue attestations. Each feed is a signed list of the revoked attestations.
  */
 import type { Attestation } from '../../../machines/attestation.ts';
-import type { RestoredRevocation } from '../../../machines/restored-revocation.ts';
-import type { SovereignFeed } from '../../../machines/sovereign-feed.ts';
+import type { RestoredRevocation } from '../../../machines/one-record.ts';
+import type { SovereignFeed } from '../../../machines/signed-sequence.ts';
 import type { Resting } from '../../../machines/step.ts';
 import { sha256Hex } from '../../base/crypto/digest.ts';
 import type { RecordSigner } from '../../base/crypto/primitives.ts';

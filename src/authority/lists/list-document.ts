@@ -4,8 +4,7 @@
  * cost of a revocation.
  */
 
-import type { Crl } from '../../../machines/crl.ts';
-import type { SovereignFeed } from '../../../machines/sovereign-feed.ts';
+import type { Crl, SovereignFeed } from '../../../machines/signed-sequence.ts';
 import { sha256Hex } from '../../base/crypto/digest.ts';
 import type { RecordSigner } from '../../base/crypto/primitives.ts';
 import { canonicalJson, compareCodePoints } from '../../base/json/write.ts';

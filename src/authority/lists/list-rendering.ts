@@ -82,9 +82,7 @@ export function createListThreads(threading: ListThreading): ListThreads {
 /** Called with each version once it is rendered. */
 export type ShowVersion = (document: PublishedDocument, head: ListHead) => void;
 
-export type ListRendering = ReturnType<typeof createListRendering>;
-
-export interface ListRenderingOptions {
+interface ListRenderingOptions {
   readonly form: ListForm;
   readonly signer: RecordSigner;
   /** If null, lists of any length are rendered immediately. */

@@ -2,8 +2,7 @@
  * Rebuilds the signed lists of a stored state from its subjects without opening the state, to check or restore it. If
  * the entries of a list are not the ones that were signed, the state is damaged.
  */
-import type { Crl } from '../../../machines/crl.ts';
-import type { SovereignFeed } from '../../../machines/sovereign-feed.ts';
+import type { Crl, SovereignFeed } from '../../../machines/signed-sequence.ts';
 import type { StoredSubject } from '../../store/store.ts';
 import { createAuthorityKeys } from '../authority-keys.ts';
 import type { Subject } from '../subjects/kinds.ts';

@@ -18,8 +18,6 @@ import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import type { ImportLayer, RecognitionIndex } from './recognition-index.ts';
 import { treatyKeysOf } from './treaties.ts';
 
-export type ImportedFeeds = ReturnType<typeof createImportedFeeds>;
-
 interface Slots {
   next: number;
   /** The indexing that is in progress: imports of one issuer are indexed one after another. */

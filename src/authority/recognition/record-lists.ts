@@ -19,10 +19,6 @@ interface RecordFilter {
   readonly status: string | null;
 }
 
-export type RecordLists<Context extends Attestation | Treaty> = ReturnType<
-  typeof createRecordLists<Context>
->;
-
 export function createRecordLists<Context extends Attestation | Treaty>() {
   type Listed = ListedRecord<Context>;
   const known = new Map<string, Listed>();

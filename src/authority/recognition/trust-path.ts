@@ -161,30 +161,26 @@ function noteShortestPaths({ length, reach, middle }: Meeting, view: TrustView):
   }
 }
 
-/** Distances of numbered items from the start of a search. */
-interface Distances {
-  /** Clears all distances; the numbers of items are below `count` from now on. */
-  begin(count: number): void;
-  note(thing: number, distance: number): void;
-  /** -1 if no distance is recorded. */
-  of(thing: number): number;
-}
-
-/** Reusable for consecutive searches: beginning a search does not clear the array, and usually allocates nothing. */
-function createDistances(): Distances {
+/**
+ * Distances of numbered items from the start of a search. Reusable for consecutive searches: beginning a search does not
+ * clear the array, and usually allocates nothing.
+ */
+function createDistances() {
   /** Distances are stored as `base` plus the distance; values from earlier searches are smaller than `base`. */
   let stored = new Float64Array(0);
   let base = 1;
   return {
-    begin(count) {
+    /** Clears all distances; the numbers of items are below `count` from now on. */
+    begin(count: number) {
       base += stored.length;
       if (count > stored.length) stored = new Float64Array(2 * count);
     },
-    note(thing, distance) {
-      stored[thing] = base + distance;
+    note(item: number, distance: number) {
+      stored[item] = base + distance;
     },
-    of(thing) {
-      const distance = (stored[thing] ?? 0) - base;
+    /** -1 if no distance is recorded. */
+    of(item: number): number {
+      const distance = (stored[item] ?? 0) - base;
       return distance < 0 ? -1 : distance;
     },
   };

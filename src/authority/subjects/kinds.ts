@@ -8,23 +8,24 @@ import { attestationMachine } from '../../../machines/attestation.ts';
 import { authorityKeyMachine } from '../../../machines/authority-key.ts';
 import { nullifierMachine } from '../../../machines/capability-nullifier.ts';
 import { certificateMachine } from '../../../machines/certificate.ts';
-import { crlMachine } from '../../../machines/crl.ts';
-import { licensePolicyMachine } from '../../../machines/data-license-policy.ts';
 import { inviteMachine } from '../../../machines/invite.ts';
 import { nodeDescriptionMachine } from '../../../machines/node-description.ts';
-import { nodeKeyMachine } from '../../../machines/node-key.ts';
+import {
+  licensePolicyMachine,
+  nodeKeyMachine,
+  recognitionPolicyMachine,
+  restoredRevocationMachine,
+} from '../../../machines/one-record.ts';
 import { operatorKeyMachine } from '../../../machines/operator-key.ts';
 import { policyMachine } from '../../../machines/policy.ts';
-import { recognitionPolicyMachine } from '../../../machines/recognition-policy.ts';
 import { treatyMachine } from '../../../machines/recognition-treaty.ts';
 import type { Refused } from '../../../machines/refused.ts';
 import { removalCountMachine } from '../../../machines/removal-count.ts';
-import { restoredRevocationMachine } from '../../../machines/restored-revocation.ts';
 import {
   revocationFeedMachine,
   revocationImportMachine,
 } from '../../../machines/revocation-feed.ts';
-import { sovereignFeedMachine } from '../../../machines/sovereign-feed.ts';
+import { crlMachine, sovereignFeedMachine } from '../../../machines/signed-sequence.ts';
 import {
   type ContextOf,
   type Emitted,

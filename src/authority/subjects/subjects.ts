@@ -1,6 +1,6 @@
 import type { StoredSubject, SubjectRemoval, SubjectWrite } from '../../store/store.ts';
 import { NOT_STORED } from '../../store/units.ts';
-import { type AcceptedCertificate, createCertificateTable } from './certificate-table.ts';
+import { createCertificateTable } from './certificate-table.ts';
 import { addressOf, KINDS, type Subject, type SubjectKind, type SubjectTable } from './kinds.ts';
 import type { CertificateNumbers } from './numbering.ts';
 
@@ -17,27 +17,7 @@ export interface Follower<Kind extends SubjectKind> {
 
 export type Followers = { readonly [Kind in SubjectKind]?: Follower<Kind> };
 
-export interface Subjects {
-  /** The subject including all decisions so far, whether or not they are on disk. */
-  current<Kind extends SubjectKind>(kind: Kind, id: string): Subject<Kind> | undefined;
-  /** The subject as stored on disk. */
-  committed<Kind extends SubjectKind>(kind: Kind, id: string): Subject<Kind> | undefined;
-  allCommitted<Kind extends SubjectKind>(kind: Kind): IterableIterator<[string, Subject<Kind>]>;
-  countCommitted(kind: SubjectKind): number;
-  /** Whether a decision is not on disk yet. */
-  hasPending(): boolean;
-  /** The node key of the committed certificate with this number, without the rest of it; empty if there is none. */
-  keyOfCertificate(number: number): string;
-  /** The committed certificates that are neither revoked, expired nor superseded, as `CertificateTable.accepted`. */
-  acceptedCertificates(at: number): IterableIterator<readonly AcceptedCertificate[]>;
-  /** Adds a subject from the store or from the configuration as committed. */
-  restore(kind: SubjectKind, id: string, subject: Subject): void;
-  decide(changes: SubjectChanges): void;
-  /** Marks the changes as committed. */
-  settle(changes: SubjectChanges): void;
-  /** Call once, before anything is restored or decided. */
-  follow(followers: Followers): void;
-}
+export type Subjects = ReturnType<typeof createSubjects>;
 
 /** The changes of one unit; each subject appears only once, in the writes or in the removals. */
 interface SubjectChanges {
@@ -48,7 +28,7 @@ interface SubjectChanges {
 /** Marks a subject whose removal was decided. */
 const REMOVED = null;
 
-export function createSubjects(numbers: CertificateNumbers): Subjects {
+export function createSubjects(numbers: CertificateNumbers) {
   const committed = new Map<string, SubjectTable<SubjectKind>>();
   for (const kind of KINDS) committed.set(kind, new Map());
   const certificates = createCertificateTable(numbers);
@@ -71,25 +51,31 @@ export function createSubjects(numbers: CertificateNumbers): Subjects {
   }
 
   return {
-    current<Kind extends SubjectKind>(kind: Kind, id: string) {
+    /** The subject including all decisions so far, whether or not they are on disk. */
+    current<Kind extends SubjectKind>(kind: Kind, id: string): Subject<Kind> | undefined {
       const decided = pending.size > 0 ? pending.get(addressOf(kind, id)) : undefined;
       if (decided === REMOVED) return undefined;
       return (decided as Subject<Kind> | undefined) ?? ofKind(kind).get(id);
     },
-    committed: (kind, id) => ofKind(kind).get(id),
-    allCommitted: (kind) => ofKind(kind).entries(),
-    countCommitted: (kind) => ofKind(kind).size,
+    /** The subject as stored on disk. */
+    committed: <Kind extends SubjectKind>(kind: Kind, id: string) => ofKind(kind).get(id),
+    allCommitted: <Kind extends SubjectKind>(kind: Kind) => ofKind(kind).entries(),
+    countCommitted: (kind: SubjectKind) => ofKind(kind).size,
+    /** Whether a decision is not on disk yet. */
     hasPending: () => pending.size > 0,
+    /** The node key of the committed certificate with this number, without the rest of it; empty if there is none. */
     keyOfCertificate: certificates.keyOf,
+    /** The committed certificates that are neither revoked, expired nor superseded, as `CertificateTable.accepted`. */
     acceptedCertificates: certificates.accepted,
-    restore(kind, id, subject) {
+    /** Adds a subject from the store or from the configuration as committed. */
+    restore(kind: SubjectKind, id: string, subject: Subject) {
       ofKind(kind).set(id, subject);
       const follower = followers[kind];
       follower?.decided?.(id, subject);
       follower?.committed?.(id, subject);
       follower?.added?.(id);
     },
-    decide({ writes, removals }) {
+    decide({ writes, removals }: SubjectChanges) {
       for (const write of writes) {
         const kind = kindOf(write);
         const subject = toSubject(write);
@@ -98,7 +84,8 @@ export function createSubjects(numbers: CertificateNumbers): Subjects {
       }
       for (const removal of removals) remove(removal);
     },
-    settle({ writes, removals }) {
+    /** Marks the changes as committed. */
+    settle({ writes, removals }: SubjectChanges) {
       for (const write of writes) {
         const kind = kindOf(write);
         const key = addressOf(kind, write.id);
@@ -114,7 +101,8 @@ export function createSubjects(numbers: CertificateNumbers): Subjects {
         ofKind(kind as SubjectKind).delete(id);
       }
     },
-    follow(given) {
+    /** Call once, before anything is restored or decided. */
+    follow(given: Followers) {
       followers = given as typeof followers;
     },
   };

@@ -1,6 +1,5 @@
 /** Builds a new state from a backup and the revocations that came after it [backup-6]. */
-import type { Crl } from '../../../machines/crl.ts';
-import type { SovereignFeed } from '../../../machines/sovereign-feed.ts';
+import type { Crl, SovereignFeed } from '../../../machines/signed-sequence.ts';
 import type { Resting } from '../../../machines/step.ts';
 import { type AuditDraft, createAuditChain } from '../../authority/audit/audit.ts';
 import { CRL_ID, crlEntry } from '../../authority/lists/crl.ts';

@@ -2,8 +2,7 @@
  * Keeps copies of the head of the state in other places: written before a revocation is answered, and otherwise on
  * request [backup-8]. A rolled-back state is thus detected at startup.
  */
-import type { Crl } from '../../../machines/crl.ts';
-import type { SovereignFeed } from '../../../machines/sovereign-feed.ts';
+import type { Crl, SovereignFeed } from '../../../machines/signed-sequence.ts';
 import type { RecordSigner } from '../../base/crypto/primitives.ts';
 import { canonicalJson } from '../../base/json/write.ts';
 import { formatInstant } from '../../base/timestamp.ts';
