@@ -89,6 +89,7 @@ test('a small fleet is counted at once', () => {
     ...ALL_SILENT,
     silentKnownFrom: HOUR,
     lapsed: 0,
+    since: { silent: HOUR, lapsing: null, lapsed: null },
     // The other roles have two nodes each and are sorted by name.
     roles: [
       { role: 'role:client', ...ALL_SILENT },

@@ -32,6 +32,7 @@ const FLEET: FleetFacts = {
   unwell: 0,
   lapsing: 0,
   lapsed: 0,
+  since: { silent: null, lapsing: null, lapsed: null },
   roles: [],
   more_roles: 0,
 };
@@ -56,6 +57,12 @@ const WELL: PostureFacts = {
   staleFeeds: 0,
   succession: null,
   trustCycle: { status: 'verified', freshness: 'fresh' },
+  countedSince: {
+    treaties_expired: null,
+    treaties_expiring: null,
+    feeds_stale: null,
+    trust_cycle: null,
+  },
 };
 const fleet = (changes: Partial<FleetFacts>) => ({ fleet: { ...FLEET, ...changes } });
 const backup = (changes: Partial<NonNullable<PostureFacts['backup']>>) => ({
@@ -239,6 +246,28 @@ suite('a fleet of twelve', () => {
       page,
       /<a href="\.\/dashboard#fleet-heading">Nodes that have fallen silent: 12 of 12\.<\/a> <code>mesh-na certificate list --status silent<\/code>/,
     );
+  });
+
+  test('says since when, also after a restart where the state dates it', async () => {
+    const since = async (of: TestAuthority) => {
+      const { findings } = (await get(of, '/dashboard.json')).body.posture;
+      return Object.fromEntries(
+        findings.map(({ rule, since }: { rule: string; since: string }) => [
+          rule,
+          Date.parse(since) - of.clock.now(),
+        ]),
+      );
+    };
+    const before = await since(na);
+    // The nodes reported six minutes and two seconds ago, and the window is five minutes.
+    assert.deepEqual(before, { nodes_silent: -MINUTE - 2 * SECOND, nodes_unwell: -6 * MINUTE });
+    await na.flush();
+    na = await na.restart();
+    na.clock.advance(6 * MINUTE);
+    assert.deepEqual(await since(na), {
+      nodes_silent: before.nodes_silent - 6 * MINUTE,
+      nodes_unwell: 0,
+    });
   });
 
   test('a node that is back and healthy is not counted', async () => {

@@ -77,6 +77,8 @@ export interface Authority extends HeldState {
   readonly recordedUntil: number;
   /** Facts counted during the last build of the dashboard. */
   readonly counted: { facts: CountedFacts };
+  /** When the posture first found what it finds now, by rule, in milliseconds since the epoch. */
+  readonly foundAt: Map<string, number>;
   hostStatus(): HostStatus;
   /** Publishes documents; they change only after the state they show is on disk. */
   readonly publisher: DocumentPublisher;

@@ -31,11 +31,15 @@ export interface FleetFacts extends NodeCounts {
   readonly silentKnownFrom: number;
   /** Nodes whose last certificate expired within the last thirty days. */
   readonly lapsed: number;
+  /** Since when the first of those that are so has been so; null if none is. */
+  readonly since: Readonly<Record<Trouble, number | null>>;
   /** The roles with the most nodes; a node counts in each of its roles. */
   readonly roles: readonly RoleCounts[];
   /** How many other roles there are. */
   readonly more_roles: number;
 }
+
+type Trouble = 'silent' | 'lapsing' | 'lapsed';
 
 export interface Counted {
   /** Milliseconds since the epoch. */
@@ -55,6 +59,9 @@ export interface CountedNode {
   readonly certId: string;
   readonly roles: readonly string[];
   readonly issuedAt: number;
+  /** When it becomes silent, unless it reports before; when its certificate counts as lapsing. */
+  readonly silentFrom: number;
+  readonly lapsingFrom: number;
   readonly isSilent: boolean;
   readonly isUnwell: boolean;
   readonly isLapsing: boolean;
@@ -106,14 +113,17 @@ export function createCensus(options: CensusOptions) {
     const { nodePublicKey, roles, issuedAt, expiresAt, renewedFrom } = context;
     const report = reportOf(liveness, id, renewedFrom);
     if (report === null || !certificates.isNewest(id, nodePublicKey)) return null;
-    const lapsingMs = Math.min((expiresAt - issuedAt) / 10, LONGEST_LAPSING_MS);
+    const silentFrom = liveness.lastSeen(id) + activeWindow;
+    const lapsingFrom = expiresAt - Math.min((expiresAt - issuedAt) / 10, LONGEST_LAPSING_MS);
     return {
       certId: id,
       roles,
       issuedAt,
-      isSilent: asOf - liveness.lastSeen(id) >= activeWindow,
+      silentFrom,
+      lapsingFrom,
+      isSilent: silentFrom <= asOf,
       isUnwell: !reportsHealth(report),
-      isLapsing: expiresAt - asOf < lapsingMs,
+      isLapsing: lapsingFrom < asOf,
     };
   }
 
@@ -140,7 +150,7 @@ export function createCensus(options: CensusOptions) {
       const node = expiresAt <= asOf - LAPSED_MS ? null : nodeOf(id, certificate, asOf);
       if (node === null) continue;
       if (expiresAt <= asOf) {
-        fleet.addLapsed();
+        fleet.addLapsed(expiresAt);
         continue;
       }
       fleet.add(node);
@@ -213,6 +223,11 @@ function createFleetTally(asOf: number, silentKnownFrom: number) {
   const all = newTally();
   const roles = new Map<string, Tally>();
   let lapsed = 0;
+  const since: Record<Trouble, number | null> = { silent: null, lapsing: null, lapsed: null };
+
+  function note(trouble: Trouble, from: number): void {
+    since[trouble] = Math.min(since[trouble] ?? from, from);
+  }
 
   function known({ healthy, silent, ...counts }: Tally): NodeCounts {
     const isKnown = silent === 0 || asOf >= silentKnownFrom;
@@ -222,6 +237,8 @@ function createFleetTally(asOf: number, silentKnownFrom: number) {
   return {
     add(node: CountedNode) {
       addNode(all, node);
+      if (node.isSilent) note('silent', node.silentFrom);
+      if (node.isLapsing) note('lapsing', node.lapsingFrom);
       for (const role of new Set(node.roles)) {
         const tally = roles.get(role) ?? (roles.size < MOST_ROLES ? newTally() : null);
         if (tally === null) continue;
@@ -229,8 +246,9 @@ function createFleetTally(asOf: number, silentKnownFrom: number) {
         roles.set(role, tally);
       }
     },
-    addLapsed() {
+    addLapsed(expiredAt: number) {
       lapsed += 1;
+      note('lapsed', expiredAt);
     },
     facts(): FleetFacts {
       const largest = [...roles].sort(
@@ -240,6 +258,7 @@ function createFleetTally(asOf: number, silentKnownFrom: number) {
         ...known(all),
         silentKnownFrom,
         lapsed,
+        since,
         roles: largest.slice(0, SHOWN_ROLES).map(([role, tally]) => ({ role, ...known(tally) })),
         more_roles: Math.max(0, largest.length - SHOWN_ROLES),
       };

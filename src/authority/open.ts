@@ -400,6 +400,7 @@ function authorityOn(
       options.headWrittenAt ?? 0,
     ),
     counted: { facts: NOTHING_COUNTED },
+    foundAt: new Map(),
     knownChains,
     census: createCensus({
       subjects,

@@ -141,6 +141,8 @@ export interface CompletedTrustCycle {
 const HOUR = 3_600_000;
 const FRESH_HOURS = 30;
 const WATCH_HOURS = 48;
+/** Ages are in whole hours. */
+export const CYCLE_STALE_MS = (WATCH_HOURS + 1) * HOUR;
 
 const NOT_OBSERVED: TrustCycleSummary = {
   status: 'not_observed',

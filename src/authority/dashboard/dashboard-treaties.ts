@@ -7,7 +7,7 @@ import type { Treaty } from '../../../machines/recognition-treaty.ts';
 import { JsonText } from '../../base/json/write.ts';
 import { displayTime, formatInstant } from '../../base/timestamp.ts';
 import type { DashboardTreaty, TreatySummary } from '../../protocol/rows/dashboard.ts';
-import { nextLifecycleChange } from '../recognition/lifecycle.ts';
+import { expiresSoonFrom, nextLifecycleChange } from '../recognition/lifecycle.ts';
 import { edgeRow } from '../recognition/recognition-graph.ts';
 import type { Edge } from '../recognition/recognition-index.ts';
 
@@ -16,6 +16,8 @@ export type DashboardTreaties = ReturnType<typeof createDashboardTreaties>;
 export interface ListedTreaties {
   readonly treaties: JsonText;
   readonly summary: TreatySummary;
+  /** Since when the first of those in the state has been in it, in milliseconds since the epoch; null without any. */
+  readonly since: Readonly<Record<'expired' | 'expiring_soon', number | null>>;
 }
 
 interface Row {
@@ -63,7 +65,17 @@ export function createDashboardTreaties() {
       const listed = edges.map((edge) => current(edge, now) ?? render(edge, now));
       listed.sort((a, b) => a.rank - b.rank || a.expiresAt - b.expiresAt);
       const treaties = new JsonText(`[${listed.map(({ json }) => json).join(',')}]`);
-      return { treaties, summary: summarize(listed) };
+      // Each state is sorted by when it ends.
+      const first = (state: Row['state']) => listed.find((row) => row.state === state);
+      const [expired, soon] = [first('expired'), first('expiring_soon')];
+      return {
+        treaties,
+        summary: summarize(listed),
+        since: {
+          expired: expired?.expiresAt ?? null,
+          expiring_soon: soon === undefined ? null : expiresSoonFrom(soon.expiresAt),
+        },
+      };
     },
   };
 }

@@ -15,7 +15,7 @@ import type {
   FeedSummary,
 } from '../../protocol/rows/dashboard.ts';
 import type { HorizonSummary } from '../../protocol/rows/horizon.ts';
-import { recentChangeRow, trustCycleSummary } from '../audit/recent-changes.ts';
+import { CYCLE_STALE_MS, recentChangeRow, trustCycleSummary } from '../audit/recent-changes.ts';
 import type { Authority } from '../authority.ts';
 import type { FleetFacts } from '../census.ts';
 import { horizonSummary } from '../end-tally.ts';
@@ -29,6 +29,8 @@ import { endsOf } from './horizon.ts';
 const HOUR = 3_600_000;
 const FRESH_HOURS = 24;
 const WATCH_HOURS = 72;
+/** Ages are in whole hours. */
+const STALE_MS = (WATCH_HOURS + 1) * HOUR;
 
 const LINKS = {
   dashboard_json: '/dashboard.json',
@@ -73,7 +75,7 @@ function* publishDashboard(na: Authority): Generator<void, undefined> {
 function dashboard(
   na: Authority,
   {
-    fleet: { silentKnownFrom: _, ...fleet },
+    fleet: { silentKnownFrom: _, since: __, ...fleet },
     horizon,
     behind,
   }: { fleet: FleetFacts; horizon: HorizonSummary; behind: readonly TreatyBehind[] },
@@ -81,13 +83,14 @@ function dashboard(
 ): WithText<Dashboard, 'treaties'> {
   const { recognition, counts } = na;
   const { networkName: id, networkVersion: version } = na.settings;
-  const { treaties, summary } = na.dashboardTreaties.list(recognition.edges(), now);
-  const feedRows = [...na.subjects.allCommitted('revocation-feed')]
-    .map(([, { context }]) => context)
+  const { treaties, summary, since } = na.dashboardTreaties.list(recognition.edges(), now);
+  const feeds = [...na.subjects.allCommitted('revocation-feed')].map(([, { context }]) => context);
+  const feedRows = feeds
     .toSorted((a, b) => compareCodePoints(a.issuer, b.issuer))
     .map((feed) => feedRow(feed, now));
   const feedSummary = summarizeFeeds(feedRows);
-  const trustCycle = trustCycleSummary(na.recentAudit.trustCycle(), now);
+  const lastCycle = na.recentAudit.trustCycle();
+  const trustCycle = trustCycleSummary(lastCycle, now);
   const { instances } = na.hostStatus();
   na.counted.facts = {
     treaties: summary,
@@ -97,6 +100,15 @@ function dashboard(
     },
     staleFeeds: feedSummary.stale_count,
     trustCycle,
+    countedSince: {
+      treaties_expired: since.expired,
+      treaties_expiring: since.expiring_soon,
+      feeds_stale:
+        feedSummary.stale_count === 0
+          ? null
+          : Math.min(...feeds.map(({ importedAt }) => importedAt)) + STALE_MS,
+      trust_cycle: lastCycle && lastCycle.completedAt + (lastCycle.passed ? CYCLE_STALE_MS : 0),
+    },
   };
   const posture = currentPosture(na, now);
   const succession = isUnderWay(na.census.followed(), now) ? na.census.adoption() : null;

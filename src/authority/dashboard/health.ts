@@ -2,7 +2,7 @@ import { formatInstant } from '../../base/timestamp.ts';
 import type { Readiness } from '../../protocol/answers/documents.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import { Refusal } from '../../protocol/refusals.ts';
-import type { Posture, PostureFinding } from '../../protocol/rows/posture.ts';
+import type { Posture } from '../../protocol/rows/posture.ts';
 import { COMMIT_OVERDUE } from '../../store/store.ts';
 import type { Authority } from '../authority.ts';
 import { committedChain } from '../authority-keys.ts';
@@ -18,8 +18,9 @@ export const readCounts: Handler<'readCounts'> = (na, _given, at) => {
   const { findings, unknown } = currentPosture(na, at);
   const {
     silentKnownFrom: _,
+    since: __,
     roles,
-    more_roles: __,
+    more_roles: ___,
     ...nodes
   } = na.census.latest()?.fleet ?? NOT_COUNTED;
   return {
@@ -71,6 +72,7 @@ const NOT_COUNTED = {
   healthy: null,
   silent: null,
   silentKnownFrom: 0,
+  since: null,
   unwell: null,
   lapsing: null,
   lapsed: null,
@@ -126,7 +128,24 @@ export function currentPosture(na: Authority, now: number): Posture {
     ...na.hostStatus(),
     ...na.counted.facts,
   });
-  return { status: statusOf(findings), findings, unknown };
+  for (const rule of na.foundAt.keys()) {
+    if (!findings.some((found) => found.rule === rule)) na.foundAt.delete(rule);
+  }
+  return {
+    status: findings[0]?.severity ?? 'ok',
+    findings: findings.map(({ since, ...found }) => ({
+      ...found,
+      since: formatInstant(since ?? firstFound(na, found.rule, now)),
+    })),
+    unknown,
+  };
+}
+
+/** Of what the state does not date: when this process found it first, and has found it since. */
+function firstFound({ foundAt }: Authority, rule: string, now: number): number {
+  const at = foundAt.get(rule) ?? now;
+  foundAt.set(rule, at);
+  return at;
 }
 
 /** The latest of the times that a right clock is past; the lists are dated by this process, too. */
@@ -136,10 +155,6 @@ function recordedUntil({ subjects, recordedUntil }: Authority): number {
     ...subjects.allCommitted('sovereign-feed'),
   ].map(([, { context }]) => context.issuedAt);
   return versions.reduce((latest, at) => Math.max(latest, at), recordedUntil);
-}
-
-function statusOf(findings: readonly PostureFinding[]): Posture['status'] {
-  return findings[0]?.severity ?? 'ok';
 }
 
 function operatorKeysOf({ subjects }: Authority): PostureFacts['operatorKeys'] {

@@ -44,6 +44,12 @@ export interface PostureFacts {
   /** The change of the authority key; null if there was none. */
   readonly succession: SuccessionFacts | null;
   readonly trustCycle: { readonly status: string; readonly freshness: string };
+  /** Since when what was counted has been so; null if nothing was, and by rule. */
+  readonly countedSince: {
+    readonly [Rule in 'treaties_expired' | 'treaties_expiring' | 'feeds_stale' | 'trust_cycle']:
+      | number
+      | null;
+  };
 }
 
 /** Instants are in milliseconds since the epoch. */
@@ -60,7 +66,7 @@ export interface SuccessionFacts {
 /** Facts that are counted while the dashboard is built. */
 export type CountedFacts = Pick<
   PostureFacts,
-  'treaties' | 'treatiesBehind' | 'staleFeeds' | 'trustCycle'
+  'treaties' | 'treatiesBehind' | 'staleFeeds' | 'trustCycle' | 'countedSince'
 >;
 
 /** The facts before the first build of the dashboard. */
@@ -69,9 +75,23 @@ export const NOTHING_COUNTED: CountedFacts = {
   treatiesBehind: { count: 0, acceptStolenKey: 0 },
   staleFeeds: 0,
   trustCycle: { status: 'not_observed', freshness: 'none' },
+  countedSince: {
+    treaties_expired: null,
+    treaties_expiring: null,
+    feeds_stale: null,
+    trust_cycle: null,
+  },
 };
 
-type Judged = Pick<PostureFinding, 'severity' | 'sentence'>;
+interface Judged extends Pick<PostureFinding, 'severity' | 'sentence'> {
+  /** Since when, in milliseconds since the epoch; null if the facts do not say. */
+  readonly since: number | null;
+}
+
+export interface FoundProblem extends Judged {
+  readonly rule: string;
+}
+
 type NotKnown = Omit<PostureUnknown, 'rule'>;
 
 interface Rule {
@@ -130,36 +150,43 @@ export const POSTURE_RULES: readonly Rule[] = [
       verifiedAt === null
         ? 'No scheduled backup was made so far.'
         : `Hours since the last verified backup: ${Math.floor((now - verifiedAt) / HOUR)}.`;
-    return late > 4 * patience ? action(sentence) : attention(sentence);
+    return (late > 4 * patience ? action : attention)(sentence, now - late);
   }),
   rule('webhooks', ({ webhooks, now }) => {
-    const silences = webhooks.flatMap(({ failingSince }) =>
-      failingSince === null || now - failingSince < HOUR / 4 ? [] : [now - failingSince],
+    const failing = webhooks.flatMap(({ failingSince }) =>
+      failingSince === null || now - failingSince < HOUR / 4 ? [] : [failingSince],
     );
-    if (silences.length === 0) return null;
-    const sentence = `Webhooks that have taken no event for 15 minutes: ${silences.length} of ${webhooks.length}.`;
-    return Math.max(...silences) >= DAY ? action(sentence) : attention(sentence);
+    if (failing.length === 0) return null;
+    const since = Math.min(...failing);
+    const sentence = `Webhooks that have taken no event for 15 minutes: ${failing.length} of ${webhooks.length}.`;
+    return (now - since >= DAY ? action : attention)(sentence, since);
   }),
-  fleetRule('nodes_silent', ({ expected, silent, silentKnownFrom }) => {
+  fleetRule('nodes_silent', ({ expected, silent, silentKnownFrom, since }) => {
     if (silent === null) return notKnown('Nodes that have fallen silent', silentKnownFrom);
     if (silent === 0) return null;
     const sentence = `Nodes that have fallen silent: ${silent} of ${expected}.`;
-    return silent * 2 >= expected ? action(sentence) : attention(sentence);
+    return (silent * 2 >= expected ? action : attention)(sentence, since.silent);
   }),
   fleetRule('nodes_unwell', ({ expected, unwell }) => {
     if (unwell === 0) return null;
     const sentence = `Nodes that do not report themselves healthy: ${unwell} of ${expected}.`;
     return unwell * 2 >= expected ? action(sentence) : attention(sentence);
   }),
-  fleetRule('certificates_lapsing', ({ lapsing }) =>
+  fleetRule('certificates_lapsing', ({ lapsing, since }) =>
     lapsing === 0
       ? null
-      : attention(`Nodes whose certificate expires soon and has not been renewed: ${lapsing}.`),
+      : attention(
+          `Nodes whose certificate expires soon and has not been renewed: ${lapsing}.`,
+          since.lapsing,
+        ),
   ),
-  fleetRule('certificates_lapsed', ({ lapsed }) =>
+  fleetRule('certificates_lapsed', ({ lapsed, since }) =>
     lapsed === 0
       ? null
-      : attention(`Nodes whose certificate has expired within thirty days: ${lapsed}.`),
+      : attention(
+          `Nodes whose certificate has expired within thirty days: ${lapsed}.`,
+          since.lapsed,
+        ),
   ),
   rule('delegation', ({ delegatedUntil, now }) =>
     ending(delegatedUntil, now, 14, 3, {
@@ -170,7 +197,10 @@ export const POSTURE_RULES: readonly Rule[] = [
   rule('succession_due', ({ succession, now }) =>
     succession?.state !== 'staged' || now < succession.activatesAt + ACTIVATION_PATIENCE
       ? null
-      : action('The staged authority key should have taken over, but has not.'),
+      : action(
+          'The staged authority key should have taken over, but has not.',
+          succession.activatesAt,
+        ),
   ),
   rule('succession_laggards', ({ succession, now }) => {
     if (succession?.state !== 'overlap') return null;
@@ -187,7 +217,7 @@ export const POSTURE_RULES: readonly Rule[] = [
   rule('documents_late', ({ listDueAt, now }) =>
     listDueAt > now
       ? null
-      : action('The revocation list should have been replaced by a newer one.'),
+      : action('The revocation list should have been replaced by a newer one.', listDueAt),
   ),
   rule('operator_keys', ({ operatorKeys: { usable, privileged } }) => {
     if (usable === 0) return action('No operator key is usable.');
@@ -197,11 +227,18 @@ export const POSTURE_RULES: readonly Rule[] = [
     if (operator < MANY_FAILURES.operator && node < MANY_FAILURES.node) return null;
     return attention(`Failed authentications within an hour: ${operator + node}.`);
   }),
-  rule('treaties_expired', ({ treaties: { expired } }) =>
-    expired === 0 ? null : attention(`Treaties that have expired: ${expired}.`),
+  rule('treaties_expired', ({ treaties: { expired }, countedSince }) =>
+    expired === 0
+      ? null
+      : attention(`Treaties that have expired: ${expired}.`, countedSince.treaties_expired),
   ),
-  rule('treaties_expiring', ({ treaties: { expiring_soon: soon } }) =>
-    soon === 0 ? null : attention(`Treaties that expire within three days: ${soon}.`),
+  rule('treaties_expiring', ({ treaties: { expiring_soon: soon }, countedSince }) =>
+    soon === 0
+      ? null
+      : attention(
+          `Treaties that expire within three days: ${soon}.`,
+          countedSince.treaties_expiring,
+        ),
   ),
   rule('treaties_behind', ({ treatiesBehind: { count, acceptStolenKey } }) => {
     if (acceptStolenKey > 0) {
@@ -211,22 +248,26 @@ export const POSTURE_RULES: readonly Rule[] = [
       ? null
       : attention(`Treaties that have not followed their subject to its new key: ${count}.`);
   }),
-  rule('feeds_stale', ({ staleFeeds }) =>
+  rule('feeds_stale', ({ staleFeeds, countedSince }) =>
     staleFeeds === 0
       ? null
-      : attention(`Imported revocation feeds older than three days: ${staleFeeds}.`),
+      : attention(
+          `Imported revocation feeds older than three days: ${staleFeeds}.`,
+          countedSince.feeds_stale,
+        ),
   ),
-  rule('trust_cycle', ({ trustCycle: { status, freshness } }) => {
-    if (status === 'failed') return action('The last trust cycle failed.');
+  rule('trust_cycle', ({ trustCycle: { status, freshness }, countedSince }) => {
+    const since = countedSince.trust_cycle;
+    if (status === 'failed') return action('The last trust cycle failed.', since);
     return freshness === 'stale'
-      ? attention('The last trust cycle is more than two days old.')
+      ? attention('The last trust cycle is more than two days old.', since)
       : null;
   }),
 ];
 
 /** The findings, most serious first, and the rules that cannot be evaluated yet. */
 export function judgePosture(facts: PostureFacts) {
-  const findings: PostureFinding[] = [];
+  const findings: FoundProblem[] = [];
   const unknown: PostureUnknown[] = [];
   for (const { name, judge } of POSTURE_RULES) {
     const found = judge(facts);
@@ -237,7 +278,7 @@ export function judgePosture(facts: PostureFacts) {
   return { findings: findings.toSorted((a, b) => gravity(b) - gravity(a)), unknown };
 }
 
-function gravity({ severity }: PostureFinding): number {
+function gravity({ severity }: FoundProblem): number {
   return severity === 'action' ? 1 : 0;
 }
 
@@ -259,7 +300,7 @@ function notKnown(what: string, from: number): NotKnown {
 
 /** The overlap of two authority keys ends within `days`. */
 function laggards(
-  { nodes, knownFrom }: SuccessionFacts,
+  { nodes, knownFrom, overlapUntil }: SuccessionFacts,
   days: number,
   judge: typeof attention | typeof action,
 ): Judged | NotKnown | null {
@@ -271,15 +312,16 @@ function laggards(
   const within = days === 1 ? 'a day' : `${days} days`;
   return judge(
     `The old authority key stops signing within ${within}, and nodes that have not followed the new one: ${nodes.laggards} of ${nodes.active}.`,
+    overlapUntil - 3 * DAY,
   );
 }
 
-function attention(sentence: string) {
-  return { severity: 'attention', sentence } as const;
+function attention(sentence: string, since: number | null = null): Judged {
+  return { severity: 'attention', sentence, since };
 }
 
-function action(sentence: string) {
-  return { severity: 'action', sentence } as const;
+function action(sentence: string, since: number | null = null): Judged {
+  return { severity: 'action', sentence, since };
 }
 
 interface Ending {
@@ -297,8 +339,9 @@ function ending(
 ) {
   if (at === null) return null;
   const leftMs = at - now;
-  if (leftMs <= 0) return action(words.ended);
-  if (leftMs < actionDays * DAY) return action(words.within(`${actionDays} days`));
-  if (leftMs < attentionDays * DAY) return attention(words.within(`${attentionDays} days`));
+  const since = at - attentionDays * DAY;
+  if (leftMs <= 0) return action(words.ended, since);
+  if (leftMs < actionDays * DAY) return action(words.within(`${actionDays} days`), since);
+  if (leftMs < attentionDays * DAY) return attention(words.within(`${attentionDays} days`), since);
   return null;
 }

@@ -38,11 +38,20 @@ export function isLifecycleActive(treaty: TreatyFacts, now: number): boolean {
 /** When the lifecycle next changes merely because time passes; infinity if never. */
 export function nextLifecycleChange(treaty: TreatyFacts, now: number): number {
   if (treaty.revokedAt !== null) return Number.POSITIVE_INFINITY;
-  const changes = [MEDIUM_RISK_SECONDS, HIGH_RISK_SECONDS, 0].map(
-    // Seconds are truncated, so the bound is reached 1 ms after exactly one second more than the bound is left.
-    (bound) => treaty.expiresAt - (bound + 1) * 1000 + 1,
+  const changes = [MEDIUM_RISK_SECONDS, HIGH_RISK_SECONDS, 0].map((bound) =>
+    whenLeft(bound, treaty.expiresAt),
   );
   return changes.find((change) => change > now) ?? Number.POSITIVE_INFINITY;
+}
+
+/** Since when a treaty that ends then expires soon. */
+export function expiresSoonFrom(expiresAt: number): number {
+  return whenLeft(MEDIUM_RISK_SECONDS, expiresAt);
+}
+
+/** Seconds are truncated, so the bound is reached 1 ms after exactly one second more than the bound is left. */
+function whenLeft(seconds: number, expiresAt: number): number {
+  return expiresAt - (seconds + 1) * 1000 + 1;
 }
 
 /** Full seconds, with the fraction truncated. */

@@ -325,9 +325,10 @@ function checkPosture(calls: Calls): Promise<Finding> {
     const commands = findings.flatMap(({ rule }) => FINDING_CURES[rule]?.[1] ?? []);
     const cure =
       commands.length === 0 ? 'Run mesh-na status' : `Run mesh-na ${commands.join(', mesh-na ')}`;
-    const found = [...findings, ...open]
-      .map(({ sentence }) => sentence.replace(/\.$/, ''))
-      .join('; ');
+    const dated = findings.map(({ sentence, since }) =>
+      since === undefined ? sentence : `${withoutPeriod(sentence)} (since ${since})`,
+    );
+    const found = [...dated, ...open.map(({ sentence }) => sentence)].map(withoutPeriod).join('; ');
     if (posture.status === 'ok') {
       return open.length === 0
         ? fine('posture', 'It reports that all is well')
@@ -337,6 +338,10 @@ function checkPosture(calls: Calls): Promise<Finding> {
       ? wrong('posture', found, cure)
       : warning('posture', found, cure);
   });
+}
+
+function withoutPeriod(sentence: string): string {
+  return sentence.replace(/\.$/, '');
 }
 
 const BUILD = /^mesh_na_build_info\{version="([^"]*)"\} 1$/m;

@@ -40,18 +40,16 @@ export function addStatusCommand(program: Command): void {
 async function runStatus(options: OperatorOptions & TableOptions): Promise<void> {
   const [reader, operator] = [publicClient(options), operatorClient(options)];
   const dashboard = await reader.readDashboard();
-  const [{ lapsing }, changes, silentSince, verified, { verdictOf, FINDING_CURES }] =
-    await Promise.all([
-      operator.readHorizon(),
-      lastChanges(reader, operator),
-      sinceSilent(reader),
-      metricOf(options, 'mesh_na_backup_verified_timestamp_seconds'),
-      import('../../pages/dashboard/posture-section.ts'),
-    ]);
+  const [{ lapsing }, changes, verified, { verdictOf, FINDING_CURES }] = await Promise.all([
+    operator.readHorizon(),
+    lastChanges(reader, operator),
+    metricOf(options, 'mesh_na_backup_verified_timestamp_seconds'),
+    import('../../pages/dashboard/posture-section.ts'),
+  ]);
   const { posture, fleet, sovereign } = dashboard;
   const findings = posture.findings.map((finding) => ({
     ...finding,
-    since: finding.rule === 'nodes_silent' ? silentSince : null,
+    since: finding.since ?? null,
     command: FINDING_CURES[finding.rule]?.[1] ?? null,
   }));
   const { word, tone } = verdictOf(posture);
@@ -137,14 +135,4 @@ async function lastChanges(reader: PublicClient, operator: OperatorClient): Prom
     if (changes.length > CHANGES) changes.pop();
   }
   return changes;
-}
-
-/** Since when nodes have been silent without a break, of the last day; null if none is, or if nothing was recorded. */
-async function sinceSilent(reader: PublicClient): Promise<string | null> {
-  const { from, step_seconds, series } = await reader.readHistory({ series: 'silent_nodes' });
-  const levels = series[0]?.mean ?? [];
-  const last = levels.lastIndexOf(0);
-  const first = levels.findIndex((level, index) => index > last && level !== null);
-  if (first < 0) return null;
-  return new Date(Date.parse(from) + first * step_seconds * 1000).toISOString();
 }

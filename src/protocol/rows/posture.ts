@@ -7,6 +7,8 @@ export const PostureFinding = Type.Object({
   rule: Type.String(),
   severity: Type.Enum(['attention', 'action']),
   sentence: Type.String(),
+  /** Since when the rule has found something; authorities before this release do not say. */
+  since: Type.Optional(Datetime),
 });
 
 /** A rule that cannot be evaluated yet: no finding does not mean that all is well. */
