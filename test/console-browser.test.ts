@@ -60,7 +60,7 @@ test('an operator opens the console, finds a node and revokes it using only the 
   await using console = await startTestConsole(na);
   await using visit = await browser.visit(console.url, { isApart: true });
   const { page } = visit;
-  await page.waitForURL(/\/nodes$/);
+  await page.waitForURL(/\/overview$/);
   await assertSound(visit);
 
   await page.keyboard.press('?');
@@ -122,7 +122,7 @@ test('an operator revokes a stolen key, withdraws an invite, and rolls back the 
   await using console = await startTestConsole(na);
   await using visit = await browser.visit(console.url, { isApart: true });
   const { page } = visit;
-  await page.waitForURL(/\/nodes$/);
+  await page.waitForURL(/\/overview$/);
   const open = (path: string) => page.goto(new URL(path, page.url()).href);
   await open('./nodes?q=stolen-1');
   await page.keyboard.press('j');
@@ -177,7 +177,7 @@ test('every page is accessible and free of errors', async () => {
   await using console = await startTestConsole(na);
   await using visit = await browser.visit(console.url, { isApart: true });
   const { page } = visit;
-  await page.waitForURL(/\/nodes$/);
+  await page.waitForURL(/\/overview$/);
   for (const { path, isInNavigation } of PAGES) {
     if (!isInNavigation) continue;
     await page.goto(new URL(`.${path}`, page.url()).href);
@@ -206,7 +206,7 @@ test('last contacts of a large network are accessible in bins of any kind', asyn
   await using console = await startTestConsole(na);
   await using visit = await browser.visit(console.url, { isApart: true });
   const { page } = visit;
-  await page.waitForURL(/\/nodes$/);
+  await page.waitForURL(/\/overview$/);
   for (const label of [null, 'rack']) {
     const bins = createContactBins(label, 0);
     for (let i = 0; i < 2400; i += 1) {
@@ -238,7 +238,7 @@ test('works without scripts, and switches the theme', async () => {
   const { page } = visit;
   await page.fill('#token', new URL(console.url).hash.slice(1));
   await page.click('button:has-text("Open")');
-  await page.waitForURL(/\/nodes$/);
+  await page.waitForURL(/\/overview$/);
   await page.fill('#q', 'plain-1');
   await page.click('button:has-text("Find")');
   await page.click('tbody a');
@@ -258,8 +258,8 @@ test('a page stays current while it is open, and what was typed and opened stays
   await using console = await startTestConsole(na);
   await using visit = await browser.visit(console.url, { isApart: true });
   const { page } = visit;
-  await page.waitForURL(/\/nodes$/);
-  await page.goto(`${page.url()}?q=live-`);
+  await page.waitForURL(/\/overview$/);
+  await page.goto(new URL('./nodes?q=live-', page.url()).href);
   await page.locator('[data-live-status="live"]').waitFor();
   await page.locator('summary').click();
   await page.fill('#role', 'half of a role');
@@ -280,7 +280,7 @@ test('what a page fetches by itself does not keep the console running', async ()
   await using console = await startTestConsole(na, { now: () => now });
   await using visit = await browser.visit(console.url, { isApart: true });
   const { page } = visit;
-  await page.waitForURL(/\/nodes$/);
+  await page.waitForURL(/\/overview$/);
   now += 8 * HOUR;
   await page.evaluate("fetch('./nodes').then((answer) => answer.text())");
   assert.equal(await console.stopIfIdle(), true);

@@ -34,7 +34,7 @@ test('every page and a revocation work through the active instance and a standby
     await using console = await startTestConsole(na);
     await using visit = await browser.visit(console.url, { isApart: true });
     const { page } = visit;
-    await page.waitForURL(/\/nodes$/);
+    await page.waitForURL(/\/overview$/);
     for (const path of pathsFor(describedNode)) {
       const answer = await page.goto(new URL(`.${path}`, page.url()).href);
       assert.equal(answer?.status(), 200, path);
@@ -58,7 +58,7 @@ test('every page and a revocation work through the active instance and a standby
   await using console = await startTestConsole(second.na);
   await using visit = await browser.visit(console.url, { isApart: true });
   const { page } = visit;
-  await page.waitForURL(/\/nodes$/);
+  await page.waitForURL(/\/overview$/);
   const stopped = await joinedNode(third.na);
   await propose(page, stopped);
   await first.end('SIGTERM');
@@ -73,7 +73,7 @@ test('every page and a revocation work through the active instance and a standby
   const standby = left[roles.findIndex(({ role }) => role === 'standby')] as ChildServer;
   await using other = await startTestConsole(standby.na);
   await using later = await browser.visit(other.url, { isApart: true });
-  await later.page.waitForURL(/\/nodes$/);
+  await later.page.waitForURL(/\/overview$/);
   const killed = await joinedNode(standby.na);
   await propose(later.page, killed);
   await active.end('SIGKILL');

@@ -89,7 +89,7 @@ suite('access', () => {
     assert.equal((await console.ask('GET', page, { cookie: pair })).status, 200);
     assert.equal((await console.ask('GET', '/nodes', { cookie: pair })).status, 403);
     assert.equal((await console.ask('GET', page, { cookie: pair, origin: 'null' })).status, 403);
-    const change = page.replace('nodes', 'confirm');
+    const change = page.replace('overview', 'confirm');
     assert.equal((await console.ask('POST', change, { cookie: pair }, 'id=1')).status, 403);
     assert.equal((await console.ask('DELETE', page, { ...form, cookie: pair })).status, 405);
   });

@@ -4,6 +4,7 @@ import { AuthorityError } from '../client/authority-error.ts';
 import type { OperatorClient, OperatorTier } from '../client/operator-client.ts';
 import type { SigningOptions } from '../client/options.ts';
 import type { PublicClient } from '../client/public-client.ts';
+import type { Posture } from '../protocol/rows/posture.ts';
 
 /** What one look at the authority from this machine has found. */
 export interface Check {
@@ -39,6 +40,8 @@ export interface Context extends Connection {
   readonly networkName: string;
   /** The tier of the operator's key; null until the authority has answered. */
   readonly tier: OperatorTier | null;
+  /** What the authority says of itself, as every page shows it; null without an answer. */
+  readonly posture: Posture | null;
   readonly isReadOnly: boolean;
   now(): number;
   /** Like `sentenceOf`, but also recognizes that another authority answers at the address. */
@@ -85,12 +88,19 @@ export function contextSource(
 
   return async () => {
     // The page asks the authority too, and shows why there is no answer.
-    await learn().catch(() => undefined);
+    const [posture] = await Promise.all([
+      publicClient.readDashboard().then(
+        (dashboard) => dashboard.posture,
+        () => null,
+      ),
+      learn().catch(() => undefined),
+    ]);
     return {
       ...connection,
       client,
       networkName: networkName ?? new URL(url).host,
       tier,
+      posture,
       isReadOnly,
       now,
       problemOf,

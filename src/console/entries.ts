@@ -52,13 +52,30 @@ export async function recentEntriesOf(
   return found.slice(-MOST_FOUND).reverse();
 }
 
-/** When each operator last caused an entry, among the last of the log. */
+/** When each operator last changed something, among the last of the log. */
 export async function lastActs(context: Context): Promise<ReadonlyMap<string, string>> {
   const acts = new Map<string, string>();
-  for await (const { entry } of lastEntries(context)) {
-    if (entry.actor_key_id !== undefined) acts.set(entry.actor_key_id, entry.created_at);
+  for await (const { entry } of changesOf(context)) {
+    acts.set(entry.actor_key_id ?? '', entry.created_at);
   }
   return acts;
+}
+
+/** The newest changes by operators, newest first, among the last of the log. */
+export async function lastChanges(context: Context, most: number): Promise<LoggedEvent[]> {
+  const found: LoggedEvent[] = [];
+  for await (const event of changesOf(context)) found.push(event);
+  return found.slice(-most).reverse();
+}
+
+const REFUSED = /_(rejected|failed|denied)$/;
+
+/** What operators changed, and not what they were refused. */
+async function* changesOf(context: Context): AsyncGenerator<LoggedEvent, void> {
+  for await (const event of lastEntries(context)) {
+    const { actor_key_id: actor, event_type: type } = event.entry;
+    if (actor !== undefined && !REFUSED.test(type)) yield event;
+  }
 }
 
 async function* lastEntries(context: Context): AsyncGenerator<LoggedEvent, void> {

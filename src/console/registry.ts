@@ -10,11 +10,13 @@ import { INVITES } from './pages/invites.ts';
 import { NODE } from './pages/node.ts';
 import { NODES } from './pages/nodes.ts';
 import { OPERATORS } from './pages/operators.ts';
+import { OVERVIEW } from './pages/overview.ts';
 import { POLICY } from './pages/policy.ts';
 import { SUCCESSION } from './pages/succession.ts';
 import { TREATIES } from './pages/treaties.ts';
 
 export const PAGES: readonly Page[] = [
+  OVERVIEW,
   NODES,
   NODE,
   CONTACTS,

@@ -10,7 +10,7 @@ import { actionForm } from './form-view.ts';
 import type { Page, Stream } from './page.ts';
 import { ACTIONS, PAGES } from './registry.ts';
 import { formIn, page, plain, type Reply, seeOther } from './requests.ts';
-import { consolePage, livePage, problemLine, type ShellParts, type Theme } from './shell.ts';
+import { consolePage, EVERY_EVENT, problemLine, type ShellParts, type Theme } from './shell.ts';
 
 export interface Asked {
   readonly request: IncomingMessage;
@@ -48,7 +48,7 @@ export function createRooms(
     const { title, path } = found;
     try {
       const content = await found.show(context, asked.query);
-      return shown(200, livePage({ title, path }, content), context, asked);
+      return shown(200, { title, path, news: EVERY_EVENT, ...content }, context, asked);
     } catch (error) {
       const again = html`<p class="actions"><a class="button" href="${addressOf(asked)}">Try again</a></p>`;
       return shown(...(await failed(error, { title, path }, context, again)), context, asked);
@@ -154,7 +154,7 @@ export function createRooms(
     const { request, path, query } = asked;
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     if (!isRead && request.method !== 'POST') return plain(405, 'Only GET, HEAD and POST.');
-    if (path === '/') return seeOther('./nodes');
+    if (path === '/') return seeOther('./overview');
     if (path === '/theme' && !isRead) return switchTheme(asked);
     const repeated = [...query.keys()].find((name) => query.getAll(name).length > 1);
     if (repeated !== undefined) return plain(400, `The address has ${repeated} twice.`);

@@ -82,7 +82,7 @@ export async function startConsole(settings: ConsoleSettings): Promise<RunningCo
   async function session(request: IncomingMessage): Promise<Reply> {
     const form = await formIn(request);
     const cookie = admission.exchange(form?.get('token') ?? '');
-    if (cookie !== null) return seeOther(`${admission.root}nodes`, { 'set-cookie': cookie });
+    if (cookie !== null) return seeOther(`${admission.root}overview`, { 'set-cookie': cookie });
     return page(
       403,
       loginPage('The token is wrong or was used before. Stop mesh-na console and start it again.'),

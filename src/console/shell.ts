@@ -1,10 +1,11 @@
 /** The frame of the pages of the console, which is that of the public pages with links, style and script of its own. */
 
+import { verdictLine } from '../pages/dashboard/posture-section.ts';
 import { type FramedParts, framed, type Site } from '../pages/ui/frame.ts';
 import { type Html, html, NO_HTML } from '../pages/ui/html.ts';
 import { LIVE_STATUS, liveRegion } from '../pages/ui/live-region.ts';
 import type { Context } from './context.ts';
-import type { Page, PageContent } from './page.ts';
+import type { Page } from './page.ts';
 
 export type Theme = 'light' | 'dark';
 
@@ -15,16 +16,17 @@ export interface Look {
   readonly here: string;
 }
 
-export interface ShellParts
-  extends Pick<FramedParts, 'title' | 'heading' | 'lede' | 'status' | 'body'> {
+export interface ShellParts extends Pick<FramedParts, 'title' | 'heading' | 'lede' | 'body'> {
   /** The path of the page; empty if there is none. */
   readonly path: string;
+  /** The events after which it fetches itself again; without any, nothing of it changes while it is open. */
+  readonly news?: string | null;
 }
 
 export function consolePage(
-  parts: ShellParts,
+  { news = null, ...parts }: ShellParts,
   pages: readonly Page[],
-  { networkName, keyId, tier, isReadOnly, url }: Context,
+  { networkName, keyId, tier, isReadOnly, url, posture }: Context,
   look: Look,
 ): string {
   const shown = pages.filter((page) => page.isInNavigation);
@@ -40,25 +42,24 @@ export function consolePage(
     footer: `${keyId} (${may}) at ${url}. This page comes from your own machine; the key stays with the program that serves it.`,
     theme: look.theme,
   };
-  return framed({ ...parts, path, networkName, end: KEYS }, site).text;
+  // The first page has it in full.
+  const verdict =
+    posture === null || path === '/overview' ? NO_HTML : verdictLine(posture, './overview');
+  const body = html`${verdict}${parts.body}`;
+  const framedParts = { ...parts, path, networkName, end: KEYS, body };
+  if (news === null) return framed(framedParts, site).text;
+  const spreadMs = news === EVERY_EVENT ? SPREAD_MS : 0;
+  const region = { source: news, version: '', spreadMs, everyMs: EVERY_MS };
+  const live = { status: LIVE_STATUS, body: liveRegion(region, body) };
+  return framed({ ...framedParts, ...live }, site).text;
 }
 
 /** What is not logged, such as contacts, is fetched this often. */
 const EVERY_MS = 30_000;
 /** A busy network logs much, and a page may take the authority 100 ms. */
 const SPREAD_MS = 5000;
-const EVERY_EVENT = './audit-news';
-
-/** A page that stays current while it is open, unless nothing of it changes. */
-export function livePage(
-  page: Pick<ShellParts, 'title' | 'path'>,
-  { news = EVERY_EVENT, body, ...own }: PageContent,
-): ShellParts {
-  if (news === null) return { ...page, ...own, body };
-  const spreadMs = news === EVERY_EVENT ? SPREAD_MS : 0;
-  const region = { source: news, version: '', spreadMs, everyMs: EVERY_MS };
-  return { ...page, ...own, status: LIVE_STATUS, body: liveRegion(region, body) };
-}
+/** The events of whatever is logged from now on. */
+export const EVERY_EVENT = './audit-news';
 
 /** The page for a browser without the cookie. */
 export function loginPage(problem: string | null): string {

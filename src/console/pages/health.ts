@@ -1,4 +1,4 @@
-/** *Health*: what is wrong with the authority, as it says itself and as it looks from this machine. */
+/** *Health*: how the authority looks from this machine, its instances, and its last day. */
 import { formatInstant } from '../../base/timestamp.ts';
 import {
   DRAWN_SERIES,
@@ -6,12 +6,10 @@ import {
   HISTORY_RANGES,
 } from '../../pages/dashboard/history-section.ts';
 import { instancesSection } from '../../pages/dashboard/instances-table.ts';
-import { verdictOf } from '../../pages/dashboard/posture-section.ts';
-import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
-import { badge, emptyState, section } from '../../pages/ui/parts.ts';
+import { type Html, html } from '../../pages/ui/html.ts';
+import { badge, section } from '../../pages/ui/parts.ts';
 import { table } from '../../pages/ui/table.ts';
 import { capital, withTimes } from '../../pages/ui/values.ts';
-import type { Dashboard } from '../../protocol/rows/dashboard.ts';
 import { type History, MOST_SERIES, type SeriesName } from '../../protocol/rows/history.ts';
 import type { Check, Context } from '../context.ts';
 import { definePage } from '../page.ts';
@@ -29,7 +27,7 @@ export const HEALTH = definePage({
   },
   render({ found, dashboard, history }, { url }) {
     return {
-      body: html`${section('posture', 'What the authority says', posture(dashboard))}${section(
+      body: html`${section(
         'checks',
         'What this machine sees',
         checksTable(found),
@@ -52,16 +50,6 @@ async function historyOfDay({ publicClient, now }: Context): Promise<History> {
   return { ...history, series: [...history.series, ...rest.series] };
 }
 
-function posture(dashboard: Dashboard | null): Html {
-  if (dashboard === null) return emptyState('The posture cannot be read at the moment.');
-  const { findings, unknown } = dashboard.posture;
-  const sentences = [...findings, ...unknown].map(
-    ({ sentence }) => html`<li>${withTimes(sentence)}</li>`,
-  );
-  return html`<p>${badge(verdictOf(dashboard.posture))}</p>
-${sentences.length === 0 ? NO_HTML : html`<ul class="effects">\n${sentences}</ul>\n`}`;
-}
-
 const TONES: Readonly<Record<Check['outcome'], string>> = {
   ok: 'ok',
   warning: 'warn',
@@ -76,7 +64,7 @@ const NAMES: Readonly<Record<string, string>> = {
 const WORST_FIRST = ['wrong', 'warning', 'unknown', 'ok'];
 
 function checksTable(found: readonly Check[]): Html {
-  // The posture is above in full.
+  // The overview has the posture in full.
   const rows = found.filter(({ check }) => check !== 'posture');
   return table({
     id: 'checks',

@@ -14,7 +14,7 @@ export const HORIZON = definePage({
   render({ as_of, lapsing }) {
     if (lapsing.length === 0) return { body: emptyState('Nothing lapses.') };
     return {
-      body: html`${section('kinds', 'What lapses', kinds(lapsing))}${section('weeks', 'By week', weeks(lapsing))}<p class="small muted">Counted at ${exactTime(as_of)}.</p>`,
+      body: html`${section('kinds', 'What lapses', kindsTable(lapsing))}${section('weeks', 'By week', weeks(lapsing))}<p class="small muted">Counted at ${exactTime(as_of)}.</p>`,
     };
   },
 });
@@ -35,7 +35,14 @@ const KINDS: Readonly<Record<LapsingKind, readonly [name: string, cure: string, 
   policy: ['Data-license policies', 'Publish a new one', 'Policies'],
 };
 
-function kinds(lapsing: readonly Lapsing[]): Html {
+/** What lapses before then unless a person does something. */
+export function needingPerson(lapsing: readonly Lapsing[], before: number): Lapsing[] {
+  return lapsing.filter(
+    ({ kind, soonest }) => !KINDS[kind][1].startsWith('Nothing') && Date.parse(soonest) < before,
+  );
+}
+
+export function kindsTable(lapsing: readonly Lapsing[]): Html {
   return table({
     id: 'kinds',
     caption: 'Soonest first',

@@ -150,7 +150,7 @@ function filterForm(query: NodeQuery): Html {
   const { role, health, label, silent, lapsing } = query;
   const isNarrowed = [role, health, label, silent, lapsing].some((text) => text !== '');
   return html`<form class="ask" method="get" action="./nodes" role="search">
-<p class="field"><label for="q">Name, id, key, address, label or role</label><input type="search" id="q" name="q" value="${query.search}" autocomplete="off" spellcheck="false"></p>
+${searchField(query.search)}
 <p class="field"><label for="status">Status</label><select id="status" name="status">${filterOptions(CERTIFICATE_STATUS_FILTERS, query.status ?? '', 'any')}</select></p>
 ${
   query.sort === null
@@ -160,6 +160,10 @@ ${
 <details class="wide"${isNarrowed ? html` open` : NO_HTML}><summary>More filters</summary><div class="ask">
 ${textFilter('role', 'Roles', role)}${textFilter('health', 'Health, such as unwell', health)}${textFilter('label', 'Labels, such as env=prod rack=r3', label)}${textFilter('silent', 'Silent for, such as 7d', silent)}${textFilter('lapsing', 'Expires within, such as 7d', lapsing)}</div></details>
 </form>`;
+}
+
+export function searchField(searched: string): Html {
+  return html`<p class="field"><label for="q">Name, id, key, address, label or role</label><input type="search" id="q" name="q" value="${searched}" autocomplete="off" spellcheck="false"></p>`;
 }
 
 function textFilter(name: string, label: string, value: string): Html {

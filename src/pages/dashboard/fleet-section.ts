@@ -34,12 +34,12 @@ export function fleetLine(fleet: Fleet | null): Html {
   return html`<p><strong>${counted(expected, 'node')}:</strong> ${parts.join(', ')}. <a href="./dashboard">Dashboard</a></p>`;
 }
 
-function fleetBar(fleet: Fleet | null): Html {
-  const { expected = 0, healthy, unwell = 0 } = fleet ?? {};
-  if (expected === 0 || healthy === null || healthy === undefined) return NO_HTML;
+export function fleetBar(fleet: Fleet | null): Html {
+  const { expected = 0, healthy = null, silent = null } = fleet ?? {};
+  if (expected === 0 || healthy === null || silent === null) return NO_HTML;
   const ok = Math.round((100 * healthy) / expected);
-  const bad = Math.round((100 * unwell) / expected);
-  // Nodes that are unwell and silent are drawn as unwell.
+  // Nodes that are unwell and silent are drawn as silent; the parts cannot be wider than what is left.
+  const bad = Math.min(100 - ok, Math.round((100 * (expected - healthy - silent)) / expected));
   return bar([
     ['ok', 0, ok],
     ['danger', ok, bad],

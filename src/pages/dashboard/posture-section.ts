@@ -1,8 +1,9 @@
 /** The verdict on this authority: its posture in words, and for each finding what shows it and the command about it. */
 import type { Posture } from '../../protocol/rows/posture.ts';
+import { counted } from '../ui/counts.ts';
 import { type Html, html, NO_HTML } from '../ui/html.ts';
 import { WHEN_LOST } from '../ui/live-region.ts';
-import { withTimes } from '../ui/values.ts';
+import { timeText, withTimes } from '../ui/values.ts';
 
 const VERDICTS = {
   ok: { tone: 'ok', word: 'All is well' },
@@ -48,7 +49,12 @@ export function verdictOf({ status, unknown }: Posture) {
   return status === 'ok' && unknown.length > 0 ? SO_FAR : VERDICTS[status];
 }
 
-export function postureSection(posture: Posture, below = NO_HTML): Html {
+/** `pageOf` leads to what shows more of a finding. */
+export function postureSection(
+  posture: Posture,
+  below = NO_HTML,
+  pageOf = (rule: string) => FINDING_CURES[rule]?.[0],
+): Html {
   const { findings, unknown } = posture;
   const { tone, word } = verdictOf(posture);
   return html`<section class="posture ${tone}" id="posture" aria-labelledby="posture-word">
@@ -57,15 +63,29 @@ ${below}${
   findings.length + unknown.length === 0
     ? NO_HTML
     : html`<ul id="warnings">
-${findings.map(finding)}${unknown.map(
+${findings.map((found) => finding(found, pageOf(found.rule)))}${unknown.map(
   ({ sentence }) => html`<li>${withTimes(sentence)}</li>`,
 )}</ul>`
 }</section>`;
 }
 
-function finding({ rule, sentence }: Posture['findings'][number]): Html {
-  const cure = FINDING_CURES[rule];
-  if (cure === undefined) return html`<li>${withTimes(sentence)}</li>`;
-  const [href, command] = cure;
-  return html`<li><a href="${href}">${withTimes(sentence)}</a> <code>mesh-na ${command}</code></li>`;
+function finding(
+  { rule, sentence, since }: Posture['findings'][number],
+  href: string | undefined,
+): Html {
+  const command = FINDING_CURES[rule]?.[1];
+  const what = withTimes(sentence);
+  return html`<li>${href === undefined ? what : html`<a href="${href}">${what}</a>`}${
+    command === undefined ? NO_HTML : html` <code>mesh-na ${command}</code>`
+  }${since === undefined ? NO_HTML : html` <span class="small muted">since ${timeText(since)}</span>`}</li>`;
+}
+
+/** The verdict in one line, with the gravest of its findings. */
+export function verdictLine(posture: Posture, href: string): Html {
+  const { tone, word } = verdictOf(posture);
+  const [gravest, ...others] = posture.findings;
+  const more = others.length === 0 ? '' : ` And ${counted(others.length, 'other finding')}.`;
+  return html`<p class="verdict ${tone}"><a href="${href}">${word}</a>${
+    gravest === undefined ? NO_HTML : html` <span>${withTimes(gravest.sentence)}${more}</span>`
+  }</p>`;
 }

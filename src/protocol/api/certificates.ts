@@ -35,7 +35,9 @@ const filters = {
     'invalid_hostname',
     (given) => isHostName(given.replaceAll('*', '-')),
   ),
-  health: text('Only those with this node_status; unwell for all that are not healthy'),
+  health: text(
+    'Only those with this node_status; well for all that are healthy, unwell for the others',
+  ),
   remote_addr: text('Only those whose last contact came from an address that begins with this'),
   silent_since: instant(
     'invalid_silent_since',

@@ -11,7 +11,8 @@ export function reportsHealth(status: string): boolean {
   return WELL.has(/^\s*([a-z]*)/i.exec(status)?.[1]?.toLowerCase() ?? '');
 }
 
-/** Whether the report is the wanted one; `unwell` stands for every report that is not healthy. */
+/** Whether the report is the wanted one; `well` stands for every report that is healthy, `unwell` for the others. */
 export function isInHealth(status: string, wanted: string): boolean {
+  if (wanted === 'well') return reportsHealth(status);
   return wanted === 'unwell' ? !reportsHealth(status) : status === wanted;
 }
