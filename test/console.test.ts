@@ -315,6 +315,34 @@ suite('nodes', () => {
     assert.deepEqual(asked, [{ hostname: '*webserver*', limit: 50, cursor: 'c' }]);
   });
 
+  test('are listed worst first, with what a page costs bounded, whatever the size of the network', async () => {
+    const asked: Record<string, unknown>[] = [];
+    const STATES = ['silent', 'active unwell', 'active well'];
+    const client = {
+      async listCertificates(filters: Record<string, unknown>) {
+        asked.push(filters);
+        const state = STATES.indexOf([filters.status, filters.health ?? []].flat().join(' '));
+        const named = (name: string) => ({ name: `${state}-${name}`, node_public_key: name });
+        // Of silent nodes there are two, of unwell ones none, and of the others very many.
+        const certificates =
+          state === 2
+            ? Array.from({ length: Number(filters.limit) }, (_, n) => named(`${n}`))
+            : [named('10'), named('9')].slice(0, state === 0 ? 2 : 0);
+        return { certificates, ...(state === 2 && { next_cursor: 'c' }) };
+      },
+    };
+    const context = { client, now: () => 0 } as unknown as Context;
+    const { rows, nextCursor } = await findNodes(context, nodeQuery(new URLSearchParams()));
+    assert.deepEqual(
+      rows.slice(0, 4).map(({ name }) => name),
+      ['0-9', '0-10', '2-0', '2-1'],
+    );
+    assert.deepEqual([rows.length, nextCursor, asked.length], [50, '2.c', 3]);
+    asked.length = 0;
+    await findNodes(context, nodeQuery(new URLSearchParams({ cursor: nextCursor ?? '' })));
+    assert.deepEqual(asked, [{ status: 'active', health: 'well', limit: 50, cursor: 'c' }]);
+  });
+
   test('a page without rows says why', async () => {
     for (const [query, further, text] of [
       ['', {}, /No node is in use\. Invite one .*mesh-na invite create/],

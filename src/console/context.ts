@@ -4,7 +4,7 @@ import { AuthorityError } from '../client/authority-error.ts';
 import type { OperatorClient, OperatorTier } from '../client/operator-client.ts';
 import type { SigningOptions } from '../client/options.ts';
 import type { PublicClient } from '../client/public-client.ts';
-import type { Posture } from '../protocol/rows/posture.ts';
+import type { Fleet, Posture } from '../protocol/rows/posture.ts';
 
 /** What one look at the authority from this machine has found. */
 export interface Check {
@@ -42,6 +42,8 @@ export interface Context extends Connection {
   readonly tier: OperatorTier | null;
   /** What the authority says of itself, as every page shows it; null without an answer. */
   readonly posture: Posture | null;
+  /** How many nodes are how; null without an answer. */
+  readonly fleet: Fleet | null;
   readonly isReadOnly: boolean;
   now(): number;
   /** Like `sentenceOf`, but also recognizes that another authority answers at the address. */
@@ -88,11 +90,8 @@ export function contextSource(
 
   return async () => {
     // The page asks the authority too, and shows why there is no answer.
-    const [posture] = await Promise.all([
-      publicClient.readDashboard().then(
-        (dashboard) => dashboard.posture,
-        () => null,
-      ),
+    const [dashboard] = await Promise.all([
+      publicClient.readDashboard().catch(() => null),
       learn().catch(() => undefined),
     ]);
     return {
@@ -100,7 +99,8 @@ export function contextSource(
       client,
       networkName: networkName ?? new URL(url).host,
       tier,
-      posture,
+      posture: dashboard?.posture ?? null,
+      fleet: dashboard?.fleet ?? null,
       isReadOnly,
       now,
       problemOf,

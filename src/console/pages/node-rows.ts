@@ -3,10 +3,9 @@ import { type CertificateFilters, certificatePages } from '../../client/certific
 import { type Html, html } from '../../pages/ui/html.ts';
 import { nameInCell } from '../../pages/ui/names.ts';
 import { badge } from '../../pages/ui/parts.ts';
-import type { Column } from '../../pages/ui/table.ts';
-import { idText, timeText } from '../../pages/ui/values.ts';
 import type { CertificateRow } from '../../protocol/rows/certificate.ts';
-import { twoLines } from '../cells.ts';
+import { labelTexts } from '../../protocol/rows/node-description.ts';
+import { reportsHealth } from '../../protocol/rows/node-health.ts';
 import type { Context } from '../context.ts';
 import { filtersFor, type NodeQuery } from './node-filter.ts';
 
@@ -42,25 +41,69 @@ export async function findNodes(context: Context, query: NodeQuery): Promise<Fou
   }
 }
 
+/**
+ * One page of the ranges, worst first. Each is read by cursor, so that a page costs the same wherever it is; a node
+ * whose state changes between two pages can be on both, or on neither.
+ */
 async function pageOf(
   { client }: Context,
   filters: CertificateFilters,
   cursor: string,
 ): Promise<Found> {
+  const ranges = worstFirst(filters);
+  const rows: CertificateRow[] = [];
+  let [range, next] = placeIn(cursor, ranges.length);
+  for (; range < ranges.length && rows.length < ROWS_OF_PAGE; range += 1) {
+    const found = await rangeFrom(client, ranges[range] ?? {}, next, ROWS_OF_PAGE - rows.length);
+    rows.push(...(ranges.length === 1 ? found.rows : byName(found.rows)));
+    next = found.next;
+    if (next !== '') break;
+  }
+  const isEnd = range >= ranges.length;
+  const place = ranges.length === 1 ? next : `${range}.${next}`;
+  return { rows, nextCursor: isEnd ? null : place, isUnsorted: false };
+}
+
+/** Nodes in use, in the states that follow each other; anything else is one range, by id. */
+export function worstFirst(filters: CertificateFilters): readonly CertificateFilters[] {
+  if (filters.status !== 'in_use' || filters.health !== undefined) return [filters];
+  return [
+    { ...filters, status: 'silent' },
+    { ...filters, status: 'active', health: 'unwell' },
+    { ...filters, status: 'active', health: 'well' },
+  ];
+}
+
+/** A cursor of several ranges begins with the number of one. */
+function placeIn(cursor: string, ranges: number): [range: number, cursor: string] {
+  const [, range, rest] = /^(\d)\.(.*)$/.exec(cursor) ?? [];
+  return ranges === 1 || range === undefined ? [0, cursor] : [Number(range), rest ?? ''];
+}
+
+/** `next` is empty at the end of the range. */
+async function rangeFrom(
+  client: Context['client'],
+  filters: CertificateFilters,
+  cursor: string,
+  most: number,
+): Promise<{ readonly rows: readonly CertificateRow[]; readonly next: string }> {
   const rows: CertificateRow[] = [];
   let next = cursor;
   for (let searches = 0; searches < MOST_SEARCHES; searches += 1) {
-    const limit = ROWS_OF_PAGE - rows.length;
     const page = await client.listCertificates({
       ...filters,
-      limit,
+      limit: most - rows.length,
       ...(next !== '' && { cursor: next }),
     });
     rows.push(...page.certificates);
     next = page.next_cursor ?? '';
-    if (next === '' || rows.length === ROWS_OF_PAGE) break;
+    if (next === '' || rows.length === most) break;
   }
-  return { rows, nextCursor: next === '' ? null : next, isUnsorted: false };
+  return { rows, next };
+}
+
+function byName(rows: readonly CertificateRow[]): CertificateRow[] {
+  return rows.toSorted((a, b) => COLLATOR.compare(VALUES.name(a), VALUES.name(b)));
 }
 
 async function sortedRows(
@@ -148,20 +191,19 @@ export function statusBadge({ status }: CertificateRow): Html {
   return badge({ tone: TONES[status], word: status });
 }
 
-/** The health that it reported last; it is worth a look if it is not the usual one. */
-function statusAndHealth(row: CertificateRow): Html {
-  const { node_status: health } = row;
-  const isUsual = health === 'healthy' || health === 'joined';
-  return twoLines(
-    statusBadge(row),
-    isUsual ? nameInCell(health) : html`<strong>${nameInCell(health)}</strong>`,
-  );
+/** The worst that is known of the node in one word, and what it said last if that was not good. */
+export function worstState(row: CertificateRow): Html {
+  const { status, node_status: said } = row;
+  if (reportsHealth(said)) return statusBadge(row);
+  const isActive = status === 'active';
+  const word = isActive ? badge({ tone: 'danger', word: 'unwell' }) : statusBadge(row);
+  return html`<span class="in-line">${word}<span>${isActive ? '' : 'last said: '}${nameInCell(said)}</span></span>`;
 }
 
-export const CERTIFICATE_COLUMNS: readonly Column<CertificateRow>[] = [
-  { head: 'Certificate', cell: (row) => idText(row.cert_id), kind: 'id' },
-  { head: 'Status', kind: 'state', cell: statusAndHealth },
-  { head: 'Last contact', cell: (row) => timeText(row.last_contact) },
-  { head: 'Address', cell: (row) => row.remote_addr },
-  { head: 'Expires', cell: (row) => timeText(row.expires_at) },
-];
+/** Each label leads to the nodes that have it. */
+export function labelChips({ labels = {} }: CertificateRow): Html {
+  return html`<span class="in-line">${labelTexts(labels).map(
+    (label) =>
+      html`<a class="chip" href="./nodes?${new URLSearchParams({ label }).toString()}">${nameInCell(label)}</a>`,
+  )}</span>`;
+}

@@ -4,13 +4,11 @@ import { csvLine } from '../../pages/ui/csv.ts';
 import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
 import { emptyState } from '../../pages/ui/parts.ts';
 import { type Column, table } from '../../pages/ui/table.ts';
-import {
-  CERTIFICATE_STATUS_FILTERS,
-  type CertificateRow,
-} from '../../protocol/rows/certificate.ts';
+import { idText, timeText } from '../../pages/ui/values.ts';
+import { CERTIFICATE_STATUSES, type CertificateRow } from '../../protocol/rows/certificate.ts';
 import { labelTexts } from '../../protocol/rows/node-description.ts';
 import { FormProblem, isOffered } from '../action.ts';
-import { filterOptions, twoLines } from '../cells.ts';
+import { filterOptions } from '../cells.ts';
 import type { Context } from '../context.ts';
 import { actionLink } from '../form-view.ts';
 import { definePage } from '../page.ts';
@@ -19,12 +17,13 @@ import { problemLine } from '../shell.ts';
 import { CREATE_INVITES } from './invite-actions.ts';
 import { type NodeQuery, nodeQuery, parametersOf } from './node-filter.ts';
 import {
-  CERTIFICATE_COLUMNS,
   eachFound,
   type FoundNodes,
   findNodes,
+  labelChips,
   MOST_SORTED,
   nodeLink,
+  worstState,
 } from './node-rows.ts';
 import { REVOKE_MATCHING } from './revoke-matching.ts';
 
@@ -41,14 +40,14 @@ export const NODES = definePage({
   },
   render({ query, found }, context) {
     if (found instanceof FormProblem) {
-      return { body: html`${problemLine(found.message)}${filterForm(query)}` };
+      return { body: html`${problemLine(found.message)}${filterForm(query, context)}` };
     }
     const filter = parametersOf(query, { meaning: 0, cursor: '', sort: null });
     const bulk =
       filter.size > 0 && found.rows.length > 0 && isOffered(REVOKE_MATCHING, context)
         ? html`<div class="actions">${actionLink(REVOKE_MATCHING, Object.fromEntries(filter))}</div>`
         : NO_HTML;
-    return { body: html`${filterForm(query)}${listing(query, found, context)}${bulk}` };
+    return { body: html`${filterForm(query, context)}${listing(query, found, context)}${bulk}` };
   },
   actions: [REVOKE_MATCHING],
   streams: [
@@ -94,10 +93,17 @@ function listing(query: NodeQuery, found: FoundNodes, context: Context): Html {
   })}</div>`;
 }
 
-function captionOf({ cursor, sort }: NodeQuery, { rows, nextCursor, isUnsorted }: FoundNodes) {
-  const count = counted(rows.length, 'certificate');
-  if (cursor === '' && nextCursor === null) return count;
-  return `${count} on this page${sort === null || isUnsorted ? ', sorted by id' : ''}`;
+function captionOf(query: NodeQuery, { rows, nextCursor, isUnsorted }: FoundNodes) {
+  const nodes = new Set(rows.map(({ node_public_key: key }) => key)).size;
+  const count =
+    query.status === 'in_use' ? counted(nodes, 'node') : counted(rows.length, 'certificate');
+  const isWhole = query.cursor === '' && nextCursor === null;
+  return `${count}${isWhole ? '' : ' on this page'}${isUnsorted ? ', sorted by id' : orderOf(query)}`;
+}
+
+function orderOf({ sort, status, health }: NodeQuery): string {
+  if (sort !== null) return '';
+  return status === 'in_use' && health === '' ? ', worst first' : ', sorted by id';
 }
 
 function nothing(query: NodeQuery, nextCursor: string | null, context: Context): Html {
@@ -130,35 +136,40 @@ function columns(query: NodeQuery): Column<CertificateRow>[] {
     } as const,
   });
   return [
-    {
-      ...sortable('name', 'Node'),
-      isHead: true,
-      kind: 'name first',
-      cell: (row) => twoLines(nodeLink(row), labelTexts(row.labels ?? {}).join(', ')),
-    },
+    { ...sortable('name', 'Node'), isHead: true, kind: 'name first', cell: nodeLink },
+    { head: 'State', kind: 'state', cell: worstState },
+    { head: 'Labels', cell: labelChips },
     { head: 'Roles', kind: 'words', cell: ({ roles }) => roles.join(', ') },
-    ...CERTIFICATE_COLUMNS.map((column) => {
-      if (column.head === 'Last contact') return { ...column, ...sortable('contact', column.head) };
-      return column.head === 'Expires'
-        ? { ...column, ...sortable('expires', column.head) }
-        : column;
-    }),
+    // Of nodes in use, each has one.
+    ...(query.status === 'in_use'
+      ? []
+      : [{ head: 'Certificate', kind: 'id', cell: (row: CertificateRow) => idText(row.cert_id) }]),
+    {
+      ...sortable('contact', 'Last contact'),
+      kind: 'brief',
+      cell: (row) => timeText(row.last_contact),
+    },
+    { ...sortable('expires', 'Expires'), kind: 'brief', cell: (row) => timeText(row.expires_at) },
   ];
 }
 
-function filterForm(query: NodeQuery): Html {
+/** What a filter proposes; it takes other texts, too. */
+const DURATIONS = ['15m', '1h', '1d', '7d', '30d'];
+
+function filterForm(query: NodeQuery, { fleet }: Context): Html {
+  const roles = fleet?.roles.map((row) => row.role) ?? [];
   const { role, health, label, silent, lapsing } = query;
   const isNarrowed = [role, health, label, silent, lapsing].some((text) => text !== '');
   return html`<form class="ask" method="get" action="./nodes" role="search">
 ${searchField(query.search)}
-<p class="field"><label for="status">Status</label><select id="status" name="status">${filterOptions(CERTIFICATE_STATUS_FILTERS, query.status ?? '', 'any')}</select></p>
+<p class="field"><label for="status">Status</label><select id="status" name="status">${filterOptions(['in_use', ...CERTIFICATE_STATUSES], query.status ?? '', 'any')}</select></p>
 ${
   query.sort === null
     ? NO_HTML
     : html`<input type="hidden" name="sort" value="${parametersOf(query).get('sort') ?? ''}">`
 }<p class="field"><button type="submit">Find</button> <a href="./nodes">Clear</a></p>
 <details class="wide"${isNarrowed ? html` open` : NO_HTML}><summary>More filters</summary><div class="ask">
-${textFilter('role', 'Roles', role)}${textFilter('health', 'Health, such as unwell', health)}${textFilter('label', 'Labels, such as env=prod rack=r3', label)}${textFilter('silent', 'Silent for, such as 7d', silent)}${textFilter('lapsing', 'Expires within, such as 7d', lapsing)}</div></details>
+${textFilter('role', 'Roles', role, roles)}${textFilter('health', 'Health', health, ['well', 'unwell'])}${textFilter('label', 'Labels, such as env=prod rack=r3', label)}${textFilter('silent', 'Silent for', silent, DURATIONS)}${textFilter('lapsing', 'Expires within', lapsing, DURATIONS)}</div></details>
 </form>`;
 }
 
@@ -166,8 +177,18 @@ export function searchField(searched: string): Html {
   return html`<p class="field"><label for="q">Name, id, key, address, label or role</label><input type="search" id="q" name="q" value="${searched}" autocomplete="off" spellcheck="false"></p>`;
 }
 
-function textFilter(name: string, label: string, value: string): Html {
-  return html`<p class="field"><label for="${name}">${label}</label><input type="text" id="${name}" name="${name}" value="${value}" autocomplete="off" spellcheck="false"></p>`;
+function textFilter(
+  name: string,
+  label: string,
+  value: string,
+  proposed: readonly string[] = [],
+): Html {
+  const list = proposed.length === 0 ? NO_HTML : html` list="${name}-choices"`;
+  return html`<p class="field"><label for="${name}">${label}</label><input type="text" id="${name}" name="${name}" value="${value}" autocomplete="off" spellcheck="false"${list}>${
+    proposed.length === 0
+      ? NO_HTML
+      : html`<datalist id="${name}-choices">${proposed.map((choice) => html`<option value="${choice}"></option>`)}</datalist>`
+  }</p>`;
 }
 
 function address(query: NodeQuery, changed: Partial<NodeQuery>): string {

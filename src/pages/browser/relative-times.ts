@@ -24,7 +24,9 @@ export function relateTimes(root: ParentNode): void {
   const now = Date.now();
   for (const time of root.querySelectorAll('time')) {
     const seconds = (Date.parse(time.dateTime) - now) / 1000;
-    if (Number.isFinite(seconds)) time.dataset.relative = inWords(seconds);
+    if (!Number.isFinite(seconds)) continue;
+    time.dataset.relative = inWords(seconds);
+    time.title = time.dateTime;
   }
 }
 
