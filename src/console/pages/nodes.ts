@@ -21,7 +21,6 @@ import {
   type FoundNodes,
   findNodes,
   labelChips,
-  MOST_SORTED,
   nodeLink,
   worstState,
 } from './node-rows.ts';
@@ -72,7 +71,7 @@ export const NODES = definePage({
 function listing(query: NodeQuery, found: FoundNodes, context: Context): Html {
   const { rows, nextCursor, isUnsorted, meaning } = found;
   const note = isUnsorted
-    ? html`<p class="notice">More than ${MOST_SORTED} certificates match, too many to sort, so they are sorted by id. Narrow the filter to sort them otherwise.</p>`
+    ? html`<p class="notice">There are too many certificates to sort, so they are sorted by id. Narrow the filter, such as by the status, to sort them otherwise.</p>`
     : NO_HTML;
   const shown =
     rows.length === 0
