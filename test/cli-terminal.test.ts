@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import stringWidth from 'string-width';
-import { isColored } from '../src/cli/kernel/output.ts';
+import { isColored, wrapped } from '../src/cli/kernel/output.ts';
 import { runProgram } from './support/child-server.ts';
 import { runCommand } from './support/commands.ts';
 import { type HostileAuthority, startHostileAuthority } from './support/hostile-authority.ts';
@@ -30,6 +30,27 @@ for (const [what, isTTY, environment, expected] of [
 ] as const) {
   test(`${what} gets ${expected ? 'colors' : 'no colors'}`, () => {
     assert.equal(isColored({ isTTY }, environment), expected);
+  });
+}
+
+for (const [text, columns, expected] of [
+  ['wrong    one two three', 18, ['wrong    one two', '         three']],
+  ['wrong    one two three', 22, ['wrong    one two three']],
+  [
+    'wrong    https://na.example/long two',
+    20,
+    ['wrong', '         https://na.example/long', '         two'],
+  ],
+  ['wrong    one two', 12, ['wrong    one two']],
+  [
+    'wrong    \u{6f22}\u{5b57}\u{6f22} two',
+    18,
+    ['wrong    \u{6f22}\u{5b57}\u{6f22}', '         two'],
+  ],
+] as const) {
+  test(`"${text}" on ${columns} columns ends its lines between words`, () => {
+    assert.deepEqual(wrapped(text, { isTTY: true, columns }, 9), expected);
+    assert.deepEqual(wrapped(text, { columns }, 9), [text]);
   });
 }
 

@@ -636,10 +636,10 @@ function altered(
 }
 
 suite('the command', () => {
-  test('prints a line for each check while the folder is served, and exits with 4 if something is wrong', async () => {
+  test('prints problems first while the folder is served, each check on request, and exits with 4 if something is wrong', async () => {
     await using na = await startTestAuthority({ clock: REAL_TIME });
     const args = ['doctor', '--data-dir', na.dataDir, '--deep'];
-    const served = await runCommand(args);
+    const served = await runCommand([...args, '--all']);
     assert.equal(served.code, 0, served.stdout + served.stderr);
     assert.match(served.stdout, /^ok {7}holder {10}Process \d+ on \S+ writes the state$/m);
     assert.match(served.stdout, /^ok {7}rows /m);
@@ -649,6 +649,12 @@ suite('the command', () => {
     );
     assert.match(served.stdout, /^warning {2}head {12}No head file is configured/m);
     assert.match(served.stdout, /\nChecks: \d+, wrong: 0, warnings: 2, unknown: 1\.\n$/);
+    const inShort = await runCommand(args);
+    const fine = '(\\w+, )*holder, (\\w+, )*rows(, \\w+)* \\(--all shows what was found\\)';
+    assert.match(
+      inShort.stdout,
+      new RegExp(`^(warning .+\\n){2}unknown .+\\nok {7}${fine}\\nChecks: .+\\n$`),
+    );
     chmodSync(join(na.dataDir, 'keys', 'na.key'), 0o604);
     const exposed = await runCommand([...args, '--json']);
     assert.equal(exposed.code, 4);
@@ -658,6 +664,16 @@ suite('the command', () => {
     const [found] = checks.filter(({ outcome }: Finding) => outcome === 'wrong');
     assert.deepEqual(Object.keys(found), ['check', 'outcome', 'found', 'why', 'cure']);
     assert.equal(found.why, CHECKS.key_modes);
+  });
+
+  test('says once for each check why it matters', async () => {
+    const { data } = patient();
+    const { stdout } = await runCommand(['doctor', '--data-dir', data], {
+      PORT: 'b',
+      MESH_THREADS: 'c',
+    });
+    assert.equal(stdout.match(/^wrong {4}configuration /gm)?.length, 2, stdout);
+    assert.equal(stdout.split(CHECKS.configuration).length, 2, stdout);
   });
 
   test('loads no native code for an authority elsewhere', async () => {

@@ -53,7 +53,8 @@ test('the service keeps its state in the database that --store names, through st
   assert.equal(lease.term, 3);
   assert.ok(rows.audit > 0 && revision >= held.json.revision, 'nothing acknowledged is lost');
   assert.equal(outcome(await operate(third.na, '/admin/invite')), '200');
-  const doctor = await runProgram(['doctor', '--data-dir', folder, '--store', url, '--deep']);
+  const place = ['--data-dir', folder, '--store', url];
+  const doctor = await runProgram(['doctor', ...place, '--deep', '--all']);
   assert.equal(doctor.code, 0, doctor.stdout + doctor.stderr);
   for (const line of [
     /^ok {7}holder +pid \d+ on \S+ writes the state$/m,

@@ -32,10 +32,10 @@ function entriesOf(command: Command, above: string): CommandEntry[] {
   return [entry];
 }
 
-/** The subcommands, without the `help` that the library adds. */
+/** The subcommands, without `help`. */
 export function listedBelow(command: Command): Command[] {
   const visible = command.createHelp().visibleCommands(command);
-  return visible.filter((below) => command.commands.includes(below));
+  return visible.filter((below) => below.name() !== 'help');
 }
 
 function argumentTerms(command: Command): Term[] {

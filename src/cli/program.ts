@@ -11,9 +11,9 @@ import { addCallCommands } from './connection/call.ts';
 import { addConnectCommand, addProfileCommands } from './connection/connect.ts';
 import { addDoctorCommand } from './doctor/commands.ts';
 import { examples } from './kernel/command.ts';
-import { EXIT_CODE_HELP } from './kernel/errors.ts';
+import { EXIT_CODE_HELP, rememberUsed } from './kernel/errors.ts';
 import { ignoreEmptyVariables, refuseRepeated } from './kernel/options.ts';
-import { reportFailure } from './kernel/output.ts';
+import { printLines, reportFailure } from './kernel/output.ts';
 import { addAgentCommands } from './node/agent.ts';
 import { addNodeCommands } from './node/commands.ts';
 import { addCertificateVerification } from './node/verify.ts';
@@ -57,10 +57,27 @@ export function newProgram(name: string): Command {
 
 /** The program with all its commands, and the rules that hold for each of them. */
 export function finished(program: Command): Command {
-  program.commandsGroup('Help:').helpCommand(true);
+  program.commandsGroup('Help:').helpCommand(false);
+  program
+    .command('help [command...]')
+    .description('display help for a command')
+    .action((path: string[]) => helpOf(program, path));
+  program.command('version', { hidden: true }).action(() => printLines([program.version() ?? '']));
   ignoreEmptyVariables(program);
   refuseRepeated(program);
+  rememberUsed(program);
   return program;
+}
+
+/** Shows the help of the command at this path. */
+function helpOf(program: Command, path: readonly string[]): never {
+  let command = program;
+  for (const name of path) {
+    const below = command.commands.find((each) => [each.name(), ...each.aliases()].includes(name));
+    if (below === undefined) return command.error(`unknown command '${name}'`);
+    command = below;
+  }
+  return command.help();
 }
 
 export function buildProgram(): Command {

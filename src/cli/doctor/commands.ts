@@ -18,12 +18,13 @@ import {
   printable,
   printResult,
   type Style,
+  wrapped,
 } from '../kernel/output.ts';
 import { whileWaiting } from '../kernel/terminal.ts';
 import { SIGNER, STATE_IN_DATABASE } from '../state/backup.ts';
 import { environment, storeOption } from '../state/place.ts';
 import { packageVersion } from '../version.ts';
-import { CHECKS, type Finding, OUTCOMES, type Outcome } from './finding.ts';
+import { CHECKS, type CheckName, type Finding, OUTCOMES, type Outcome } from './finding.ts';
 
 const DOCTOR = [
   DATA_DIR,
@@ -40,6 +41,7 @@ const DOCTOR = [
   }),
   CA_OPTION,
   option('--deep', 'read every row of the state and of the newest backup'),
+  option('--all', 'also show each check that found nothing wrong'),
 ] as const;
 
 type DoctorOptions = OptionsIn<typeof DOCTOR> & OutputOptions;
@@ -66,7 +68,7 @@ async function run(options: DoctorOptions, command: Command): Promise<void> {
           remoteFindings({ ...options, url }, local?.genesis),
         );
   const findings = [...(local?.findings ?? []), ...remote];
-  printResult(options, asResult(findings), [...findings.map(lineOf), summaryOf(findings)]);
+  printResult(options, asResult(findings), linesOf(findings, options));
   if (countOf(findings, 'wrong') > 0) throw failure(EXIT.refused, 'something_is_wrong', '');
 }
 
@@ -143,16 +145,39 @@ const STYLES: { readonly [Name in Outcome]: Style } = {
   wrong: 'red',
   unknown: 'bold',
 };
+/** What needs attention comes first, the worst of it first. */
+const ORDER = ['wrong', 'warning', 'unknown', 'ok'] as const satisfies readonly Outcome[];
 const WIDTHS = {
   outcome: Math.max(...OUTCOMES.map(({ length }) => length)),
   check: Math.max(...Object.keys(CHECKS).map(({ length }) => length)),
 };
 
-/** Shows the finding and, unless it is ok, why it matters and what to do. */
-function lineOf({ check, outcome, found, cure }: Finding): Line {
-  const text = cure === null ? found : `${found}. ${CHECKS[check]}. ${cure}.`;
-  const word = painted(STYLES[outcome], outcome.padEnd(WIDTHS.outcome), process.stdout);
-  return { styled: `${word}  ${check.padEnd(WIDTHS.check)}  ${printable(text)}` };
+function linesOf(findings: readonly Finding[], { all = false }: DoctorOptions): Line[] {
+  const explained = new Set<CheckName>();
+  const shown = ORDER.filter((outcome) => all || outcome !== 'ok');
+  const lines = shown
+    .flatMap((wanted) => findings.filter(({ outcome }) => outcome === wanted))
+    .map((finding) => lineOf(finding, explained));
+  const fine = findings.filter(({ outcome }) => outcome === 'ok').map(({ check }) => check);
+  const folded = `${[...new Set(fine)].join(', ')} (--all shows what was found)`;
+  if (!all && fine.length > 0) lines.push(labeled('ok', folded));
+  return [...lines, summaryOf(findings)];
+}
+
+/** The finding and, unless it is ok, why it matters, which is said once for each check, and what to do. */
+function lineOf({ check, outcome, found, cure }: Finding, explained: Set<CheckName>): Line {
+  const name = check.padEnd(WIDTHS.check);
+  if (cure === null) return labeled(outcome, `${name}  ${found}`);
+  const why = explained.has(check) ? '' : ` ${CHECKS[check]}.`;
+  explained.add(check);
+  return labeled(outcome, `${name}  ${found}.${why} ${cure}.`);
+}
+
+function labeled(outcome: Outcome, text: string): Line {
+  const label = outcome.padEnd(WIDTHS.outcome + 2);
+  const [first = '', ...others] = wrapped(printable(label + text), process.stdout, label.length);
+  const painting = painted(STYLES[outcome], outcome, process.stdout);
+  return { styled: [painting + first.slice(outcome.length), ...others].join('\n') };
 }
 
 function summaryOf(findings: readonly Finding[]): string {

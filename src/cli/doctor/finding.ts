@@ -4,7 +4,7 @@
 export const CHECKS = {
   node_version: 'The native modules exist only for these versions',
   glibc: 'The native modules do not load with an older version',
-  data_folder: 'Anyone who can write there can become the authority',
+  data_folder: 'It has the genesis, the keys and the state of the authority',
   configuration: 'The next start would fail, or use unintended settings',
   genesis: 'It defines the network, and nodes pin its root key',
   root_signature: 'Nodes reject a genesis that the root key did not sign',

@@ -82,7 +82,7 @@ function checkFolder(dataDir: string): Finding {
     return wrong('data_folder', `This user cannot read and write ${dataDir}`, own);
   }
   if ((found.mode & WRITABLE_BY_OTHERS) !== 0) {
-    const found = `Other users may write to ${dataDir}`;
+    const found = `Other users may write to ${dataDir}, and so become the authority`;
     return warning('data_folder', found, `Run chmod go-w ${dataDir}`);
   }
   return fine('data_folder', dataDir);

@@ -132,6 +132,7 @@ export function define<
 >(group: Command, name: string, form: Form<Own, Asks> & { readonly run: Run<Own, Asks> }): Command {
   const { about, asks = NOBODY, args = [], options = [], out, notes, examples: lines, run } = form;
   const command = group.command(name).description(about);
+  if (name === 'list') command.alias('ls');
   for (const each of args)
     command.addArgument(each instanceof Argument ? each : new Argument(...each));
   for (const each of options) command.addOption(each);

@@ -1,7 +1,7 @@
 /** Exit codes of commands, the code and one-sentence message of an error, and what to do about it. */
 
 import { join } from 'node:path';
-import { CommanderError } from 'commander';
+import { type Command, CommanderError } from 'commander';
 import { inWords } from '../../base/duration.ts';
 import { messageOf } from '../../base/error-message.ts';
 import type { JsonObject } from '../../base/json/value.ts';
@@ -78,10 +78,30 @@ export function outcomeOf(error: unknown): Outcome {
   return { exit: EXIT.failed, code: 'unexpected', message: messageOf(error) };
 }
 
-function commanderOutcome({ code, exitCode, message }: CommanderError): Outcome {
+function commanderOutcome({ code, exitCode, message, used }: Misuse): Outcome {
   if (exitCode === 0) return { exit: EXIT.done, code, message: '' };
-  const said = code === 'commander.help' ? '' : message.replace(/^error: /, '');
-  return { exit: EXIT.usage, code: 'usage', message: said };
+  const said = code === 'commander.help' ? '' : withoutFarGuess(message.replace(/^error: /, ''));
+  const json = /'(-o|--output)'/.test(said) ? 'For JSON, use --json. ' : '';
+  const cure = used === undefined ? null : `${json}See ${used} --help.`;
+  return { exit: EXIT.usage, code: 'usage', message: said, cure };
+}
+
+/** The library also guesses options that share only some letters in the middle. */
+function withoutFarGuess(message: string): string {
+  return message.replace(/('--(..)[^']*')\n\(Did you mean --(?!\2).*\?\)$/, '$1');
+}
+
+/** A wrong use, and the command that says more with `--help`. */
+interface Misuse extends CommanderError {
+  readonly used?: string;
+}
+
+/** Makes each wrong use say which command was used. */
+export function rememberUsed(command: Command, path = command.name()): void {
+  command.exitOverride((error) => {
+    throw Object.assign(error, { used: path });
+  });
+  for (const each of command.commands) rememberUsed(each, `${path} ${each.name()}`);
 }
 
 function authorityOutcome(error: AuthorityError): Outcome {

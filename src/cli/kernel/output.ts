@@ -1,6 +1,7 @@
 /** Output of commands: text for people by default, exactly one JSON object with `--json`. */
 
 import { styleText } from 'node:util';
+import stringWidth from 'string-width';
 import type { JsonObject } from '../../base/json/value.ts';
 import { jsonText } from '../../base/json/write.ts';
 import { EXIT, type ExitCode, failure, outcomeOf } from './errors.ts';
@@ -87,9 +88,14 @@ export function asJson(answer: object): JsonObject {
   return answer as JsonObject;
 }
 
+const NAME = 'mesh-na: ';
+/** Of the lines below the first. */
+const INDENT = 2;
+
 /** Prints a warning on stderr. */
 export function printNotice(message: string): void {
-  writeLine(process.stderr, `mesh-na: ${printable(message)}`);
+  const lines = wrapped(printable(`${NAME}${message}`), process.stderr, INDENT);
+  for (const line of lines) writeLine(process.stderr, line);
 }
 
 /** Prints a note on stderr, because stdout may be a record. */
@@ -106,9 +112,10 @@ export function reportFailure(error: unknown, { json }: OutputOptions): ExitCode
     const said = { code, message, ...(cure !== null && { cure }) };
     writeLine(process.stderr, printableJson({ error: said }));
   } else {
-    const name = painted('red', 'mesh-na:', process.stderr);
-    writeLine(process.stderr, `${name} ${printable(message)}`);
-    if (cure) writeLine(process.stderr, `  ${printable(cure)}`);
+    const text = wrapped(printable(`${NAME}${message}`), process.stderr, INDENT);
+    if (cure) text.push(...wrapped(' '.repeat(INDENT) + printable(cure), process.stderr, INDENT));
+    const name = painted('red', NAME.trimEnd(), process.stderr);
+    writeLine(process.stderr, text.join('\n').replace(NAME.trimEnd(), name));
   }
   return exit;
 }
@@ -151,6 +158,25 @@ export type Style = 'bold' | 'green' | 'red' | 'yellow';
 
 interface Output {
   readonly isTTY?: boolean;
+  readonly columns?: number;
+}
+
+/** Lines of printable text that end between words where a terminal would end them within one. */
+export function wrapped(
+  text: string,
+  { isTTY = false, columns = 0 }: Output,
+  indent: number,
+): string[] {
+  if (!isTTY || columns < 2 * indent) return [text];
+  const lines: string[] = [];
+  let line = '';
+  for (const part of text.match(/\s*\S+/g) ?? []) {
+    if (line !== '' && stringWidth(line + part) > columns) {
+      lines.push(line);
+      line = ' '.repeat(indent) + part.trimStart();
+    } else line += part;
+  }
+  return [...lines, line];
 }
 
 /** Uses the rules of Node.js: `FORCE_COLOR` overrides `NO_COLOR`. */
