@@ -5,8 +5,9 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { startTestAuthority } from './support/authority.ts';
-import { REAL_TIME } from './support/clock.ts';
+import { MINUTE, REAL_TIME, SECOND, testClock } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
+import { joinedNode, nodeRequest } from './support/requests.ts';
 
 const na = await startTestAuthority({ clock: REAL_TIME });
 after(() => na.stop());
@@ -112,12 +113,76 @@ test('nodes get names from their invites, are renamed, and are found', async () 
   }
   assert.equal((await answer(...set, '--no-name')).name, undefined);
   const entries = await answer('audit', 'show', '--type', 'node_described', '--subject', 'db 1');
-  assert.equal(entries.entries.length, 1);
+  assert.equal(entries.entries.length, 2, 'also that the name was removed');
 
   const doomed = ['certificate', 'revoke', '--name', 'web-*', '--label', 'env=prod'];
   assert.equal((await answer(...doomed, '--dry-run')).count, 1);
   assert.equal((await answer(...doomed, '--yes-revoke', '1')).count, 1);
   assert.deepEqual(await rows('--status', 'revoked'), [first]);
+});
+
+test('a node is shown, named, revoked and asked about by its name', async () => {
+  const token = (await answer('invite', 'create', '--name', 'db-7')).token_id;
+  const key = await joined('seven', token);
+  const shown = await run('node', 'show', 'db-7');
+  assert.ok(shown.stdout.startsWith(`key           ${key}\nname          db-7\n`), shown.stdout);
+  assert.match(shown.stdout, /\nstatus {8}joined\nlast contact {2}\S+ from \S+: joined\n/);
+  const { certificates, status } = await answer('node', 'show', key.slice(0, 8));
+  assert.deepEqual([certificates.length, status], [1, 'active']);
+
+  const again = await run('invite', 'create', '--name', 'db-7');
+  assert.match(again.stderr, /^mesh-na: This name belongs to other nodes, too: db-7;/m);
+  const other = await joined('eight', (await answer('invite', 'create')).token_id);
+  const named = await run('node', 'set', other, '--name', 'db-7');
+  assert.match(named.stderr, /This name belongs to other nodes, too: db-7;/);
+  for (const command of ['show', 'revoke']) {
+    const { code, stderr } = await run('node', command, 'db-7');
+    assert.equal(code, 4);
+    assert.match(stderr, /db-7 is ambiguous, so nothing was done: it matches /);
+  }
+  const renamed = await run('node', 'set', other, '--name', 'db-8');
+  assert.equal(renamed.stderr, '');
+
+  const revoke = ['node', 'revoke', 'db-8'];
+  assert.match((await run(...revoke, '--dry-run')).stdout, /would be revoked: 1\./);
+  const revoked = await run(...revoke, '--reason', 'superseded');
+  assert.match(revoked.stdout, /^Revoked certificates of the key \S+: 1\.\n/);
+  const types = (log: { event_type?: string; entry?: { event_type: string } }[]) =>
+    log.map(({ event_type, entry }) => event_type ?? entry?.event_type);
+  const happened = ['certificate_issued', 'node_described', 'node_described', 'certificate_revoked'];
+  for (const subject of ['db-8', other]) {
+    const { entries } = await answer('audit', 'show', '--subject', subject);
+    assert.deepEqual(types(entries), happened);
+    const { events } = await answer('events', '--subject', subject);
+    assert.deepEqual(types(events), happened);
+  }
+});
+
+test('nodes are listed the worst first, with what they said last, and --active without the silent', async () => {
+  // The commands sign with the time of this machine.
+  const clock = testClock(Date.now() - 10 * MINUTE);
+  await using na = await startTestAuthority({ clock });
+  const nodes = [];
+  for (const name of ['silent-2', 'silent-1', 'well-10', 'well-2', 'unwell']) {
+    nodes.push(await joinedNode(na, { name }));
+    na.clock.advance(SECOND);
+  }
+  na.clock.advance(10 * MINUTE);
+  for (const [index, node] of nodes.entries()) {
+    const body = { cert_id: node.certId, status: index === 4 ? 'degraded: disk' : 'healthy' };
+    if (index > 1) await nodeRequest(na, '/heartbeat', node.key, body);
+  }
+  const place = ['--data-dir', na.dataDir, '--url', na.url];
+  const listed = async (...args: string[]) => {
+    const { stdout } = await runCommand(['node', 'list', ...args, ...place, '--json']);
+    return (JSON.parse(stdout).nodes as { name: string }[]).map(({ name }) => name);
+  };
+  const active = ['unwell', 'well-2', 'well-10'];
+  assert.deepEqual(await listed(), ['silent-2', 'silent-1', ...active]);
+  assert.deepEqual(await listed('--active'), active);
+  assert.deepEqual(await listed('--limit', '1'), ['silent-2']);
+  const { stdout } = await runCommand(['node', 'list', ...place]);
+  assert.match(stdout, / silent-2 .* silent .* joined\n.* unwell .* degraded: disk .*Z\n/s);
 });
 
 for (const [args, message] of [

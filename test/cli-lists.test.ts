@@ -96,7 +96,7 @@ test('nodes, certificates and invites are listed in the requested order and numb
   const invites = await answer('invite', 'list', ...reverse);
   assert.deepEqual([invites.count, namesOf(invites.invites)], [2, ['web-10', 'web-2']]);
   const nodes = await answer('node', 'list', ...reverse);
-  assert.deepEqual([nodes.count, namesOf(Object.values(nodes.nodes))], [2, ['web-10', 'web-2']]);
+  assert.deepEqual([nodes.count, namesOf(nodes.nodes)], [2, ['web-10', 'web-2']]);
   assert.equal((await answer('node', 'list', '--limit', '1')).count, 1);
   assert.equal((await answer('node', 'list', '--expires-before', '1h')).count, 0);
   const { code, stderr } = await runCommand(['node', 'list', ...place, '--sort', 'size']);

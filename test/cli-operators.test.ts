@@ -249,8 +249,8 @@ test('nodes are listed by role, by health, and by how long they have been silent
     printed('node', 'list', ...role, '--silent-since', '1h'),
   ]);
   const all = await printed('node', 'list');
-  const row = (all.nodes as JsonObject)[node.certId];
-  assert.deepEqual(roster, { count: 1, nodes: { [node.certId]: row } });
+  const row = (all.nodes as JsonObject[]).find(({ cert_id }) => cert_id === node.certId);
+  assert.deepEqual(roster, { count: 1, nodes: [row] });
   assert.deepEqual(unwell, roster);
   assert.deepEqual([healthy.count, silent.count], [0, 0]);
 });

@@ -6,6 +6,7 @@
 import type { JsonObject } from '../../base/json/value.ts';
 import { parseRequestTimestamp } from '../../base/timestamp.ts';
 import { option, WIDE } from './command.ts';
+import { usageFailure } from './errors.ts';
 import { wholeNumber } from './options.ts';
 import { asJson, type OutputOptions, printJsonList, printText } from './output.ts';
 import { type Column, openTable, type TableOptions } from './table.ts';
@@ -37,6 +38,7 @@ export async function printList<Row extends object>(
   pages: AsyncIterable<readonly Row[]>,
   { member, columns, none }: Listing<Row>,
 ): Promise<void> {
+  if (options.reverse && options.sort === undefined) throw usageFailure('--reverse needs --sort');
   const isShown = process.stdout.isTTY && !options.json && options.sort === undefined;
   const counted = isShown ? pages : countedParts('Rows read:', pages);
   const read = ordered(counted, columns, options);
@@ -111,7 +113,7 @@ function keyOf({ title }: Pick<Column<never>, 'title'>): string {
 }
 
 /** Numbers in names count as numbers: web-2 comes before web-10. */
-const COLLATOR = new Intl.Collator('en', { numeric: true });
+export const COLLATOR = new Intl.Collator('en', { numeric: true });
 
 function sortedBy<Row>(rows: readonly Row[], { cell, holds }: Column<Row>, reverse: boolean) {
   const valued = rows.map((row) => {

@@ -129,20 +129,29 @@ const REVOKED: Many<CertificateRow> = {
   columns: CERTIFICATE_COLUMNS,
 };
 
+const REASON = option('--reason <reason>', 'reason for the revocation', {
+  choices: REVOCATION_REASONS,
+});
+
+const DRY_RUN = option('--dry-run', 'show what would be revoked without changing anything');
+
+/** Of the command that revokes what it is given a name or key of. */
+export const REVOKE_NODE = [REASON, DRY_RUN, WIDE] as const;
+
 const REVOKE = [
   option(
     '--key <node>',
     'instead, revoke all certificates of this node: its key or name, or a unique prefix',
     { parse: nodeOrKey },
   ),
-  option('--reason <reason>', 'reason for the revocation', { choices: REVOCATION_REASONS }),
+  REASON,
   option('--status <status>', 'only those with this status', {
     choices: ['active', 'silent', 'renewed', 'in_use'],
   }),
 ] as const;
 
 const CONFIRMED = [
-  option('--dry-run', 'show what would be revoked without changing anything'),
+  DRY_RUN,
   option(
     '--yes-revoke <n>',
     'revoke the matching certificates if there are exactly this many; otherwise you are asked for the number',
@@ -185,7 +194,15 @@ async function runRevoke(
   if (ways.filter(Boolean).length !== 1) {
     throw usageFailure('Give one certificate, a node key with --key, or filters');
   }
-  if (hasFilters) return revokeMatching(filters, options);
+  return hasFilters ? revokeMatching(filters, options) : revokeNamed(options, given);
+}
+
+/** Revokes one certificate, or all of the node that `key` names. */
+export async function revokeNamed(
+  options: OptionsIn<typeof REVOKE_NODE> & OperatorOptions & Pick<RevokeOptions, 'key'>,
+  given?: string,
+): Promise<void> {
+  const { key } = options;
   const client = operatorClient(options);
   const target =
     given === undefined
@@ -203,7 +220,7 @@ type Target = { readonly cert_id: string } | { readonly node_public_key: string 
 async function revokeOne(
   client: OperatorClient,
   target: Target,
-  options: RevokeOptions,
+  options: OptionsIn<typeof REVOKE_NODE> & OperatorOptions,
 ): Promise<void> {
   const revoked = await client.revokeCertificate({ ...target, reason: options.reason });
   const { revoked_cert_ids: ids = [], live_certificates_of_key: live } = revoked;
@@ -221,7 +238,8 @@ async function revokeOne(
 }
 
 function listSentence({ crl_sequence, revoked_count }: Revocation): string {
-  return `The revocation list has sequence ${crl_sequence} and ${revoked_count} entries.`;
+  const entries = revoked_count === 1 ? '1 entry' : `${revoked_count} entries`;
+  return `The revocation list has sequence ${crl_sequence} and ${entries}.`;
 }
 
 /** Returns the certificates that a request for one certificate or key would revoke. */
@@ -239,7 +257,8 @@ async function endedBy(
 
 async function revokeMatching(filters: CertificateFilters, options: RevokeOptions): Promise<void> {
   const { dryRun, reason } = options;
-  const client = operatorClient(options);
+  // Operators may send fewer requests a minute than certificates match.
+  const client = operatorClient({ ...options, wait: true });
   const rows = (await allIn(client, filters)).filter(({ status }) => isAccepted(status));
   if (dryRun) return printDryRun(REVOKED, rows, options);
   await assertMeant(REVOKED, rows, options.yesRevoke, options);

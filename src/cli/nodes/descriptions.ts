@@ -1,5 +1,7 @@
 /** Names, labels and host names of nodes in options and lists. */
 import { InvalidArgumentError, Option } from 'commander';
+import { certificatePages } from '../../client/certificate-search.ts';
+import type { OperatorClient } from '../../client/operator-client.ts';
 import type { CertificateRow } from '../../protocol/rows/certificate.ts';
 import { labelsOf } from '../../protocol/rows/description-filter.ts';
 import {
@@ -9,7 +11,7 @@ import {
   type NodeLabels,
 } from '../../protocol/rows/node-description.ts';
 import { collectAll, collectAs, repeatable } from '../kernel/options.ts';
-import type { Line } from '../kernel/output.ts';
+import { type Line, printNotice } from '../kernel/output.ts';
 import { type Column, column } from '../kernel/table.ts';
 
 /** The members that are set. */
@@ -28,6 +30,25 @@ export function labelFilter(): Option {
     'only nodes with this label, and all others given: a key, or key=value (repeatable)',
   ).argParser(collectAll(labels));
 }
+
+/** Says which names other nodes have already: a name is to find one node. */
+export async function noticeTaken(
+  client: OperatorClient,
+  pattern: string,
+  isOther: (row: CertificateRow) => boolean,
+): Promise<void> {
+  const pages = certificatePages(client, { name: pattern, status: 'in_use' });
+  const taken = new Set<string>();
+  for await (const rows of pages) {
+    for (const row of rows.filter(isOther)) taken.add(row.name ?? '');
+  }
+  if (taken.size === 0) return;
+  const list = [...taken].slice(0, MOST_NAMED).join(', ');
+  const verb = taken.size === 1 ? 'This name belongs' : 'These names belong';
+  printNotice(`${verb} to other nodes, too: ${list}; commands then need a key or certificate id`);
+}
+
+const MOST_NAMED = 10;
 
 export function nodeName(text: string): string {
   if (isNodeName(text)) return text;

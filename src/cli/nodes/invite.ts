@@ -35,6 +35,7 @@ import {
   labelOption,
   nameFilter,
   nodeName,
+  noticeTaken,
 } from './descriptions.ts';
 
 const WITHDRAW = [
@@ -97,7 +98,8 @@ export function addInviteCommands(program: Command): void {
       'mesh-na invite create --count 500 --batch field-team-7 --out tokens',
       "mesh-na invite create --count 20 --name 'web-{n}' --label env=prod --out tokens",
     ],
-    show: (invite, _, options) => deliverTokens(options, invite),
+    show: (invite, { name }, options) =>
+      deliverTokens(options, invite, name?.replace('{n}', '*') ?? null),
   });
 
   listCommand(invite, 'list', 'listInvites', {
@@ -192,6 +194,8 @@ function batchLabel(text: string): string {
 async function deliverTokens(
   options: OperatorOptions & RecordOptions,
   invite: Invite,
+  /** Of the names that the tokens give. */
+  pattern: string | null,
 ): Promise<void> {
   const { tokens = [invite], expires_at } = invite;
   const lines = tokens.map(({ token_id }) => token_id);
@@ -209,6 +213,10 @@ async function deliverTokens(
   const [first, last] = [tokens[0]?.name, tokens.at(-1)?.name];
   if (first !== undefined && first !== last) {
     printNote(`In this order, they name their nodes ${first} to ${last}.`);
+  }
+  if (pattern !== null) {
+    const names = new Set(tokens.map(({ name }) => name));
+    await noticeTaken(operatorClient(options), pattern, ({ name }) => names.has(name));
   }
   const file = isSaved && tokens.length === 1 ? options.out : '<file with the token>';
   const { url, rootKey } = await introduction(options);

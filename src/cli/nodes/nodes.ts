@@ -1,24 +1,39 @@
-/** `mesh-na node list` and `mesh-na node set`: what operators see of nodes, and how they name them. */
+/** `mesh-na node list`, `show`, `set` and `revoke`: what operators see of nodes and do with them. */
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type CertificateFilters, certificatePages } from '../../client/certificate-search.ts';
 import type { OperatorClient } from '../../client/operator-client.ts';
-import type { NodeCount } from '../../protocol/answers/operators.ts';
+import { type CertificateRow, isInUse } from '../../protocol/rows/certificate.ts';
 import { isLabel, type NodeLabels } from '../../protocol/rows/node-description.ts';
+import { reportsHealth } from '../../protocol/rows/node-health.ts';
 import { OPERATOR, type OperatorOptions, operatorClient } from '../connection/operator.ts';
-import { routeCommand } from '../connection/route-command.ts';
-import { define, option } from '../kernel/command.ts';
-import { usageFailure } from '../kernel/errors.ts';
-import { type ListOptions, listOptions, ordered, orderedRows, rowsOf } from '../kernel/list.ts';
+import { resolveId, routeCommand } from '../connection/route-command.ts';
+import { define, type OptionsIn, option, WIDE } from '../kernel/command.ts';
+import { EXIT, failure, usageFailure } from '../kernel/errors.ts';
+import { idArgument } from '../kernel/ids.ts';
+import { COLLATOR, type ListOptions, listOptions, printList, rowsOf } from '../kernel/list.ts';
 import { asJson, printResult } from '../kernel/output.ts';
-import { type Column, column, idColumn, tableOf, timeColumn } from '../kernel/table.ts';
-import { certificateFilters } from './certificate.ts';
+import {
+  type Column,
+  column,
+  idColumn,
+  type TableOptions,
+  tableOf,
+  timeColumn,
+} from '../kernel/table.ts';
+import {
+  CERTIFICATE_COLUMNS,
+  certificateFilters,
+  REVOKE_NODE,
+  revokeNamed,
+} from './certificate.ts';
 import {
   descriptionColumns,
   descriptionIn,
   descriptionLines,
   labelOption,
   nodeName,
+  noticeTaken,
 } from './descriptions.ts';
 
 const SET: readonly Option[] = [
@@ -26,6 +41,8 @@ const SET: readonly Option[] = [
   labelOption('label to set (repeatable)'),
   option('--remove-label <key>', 'label to remove (repeatable)', { parse: labelKey, many: true }),
 ];
+
+const LIST = [option('--active', 'only nodes that have reported lately')] as const;
 
 interface SetOptions extends OperatorOptions {
   /** False removes it. */
@@ -38,15 +55,37 @@ interface SetOptions extends OperatorOptions {
 export function addNodeViews(node: Command): void {
   const filters = certificateFilters();
   define(node, 'list', {
-    about: 'list the active nodes, or with --silent-since the silent ones (standard)',
+    about:
+      'list the nodes, the worst first: silent ones, those that report a problem, others (standard)',
     asks: OPERATOR,
-    options: [...filters.options, ...listOptions(COLUMNS)],
+    options: [...LIST, ...filters.options, ...listOptions(COLUMNS)],
     examples: [
       'mesh-na node list --role role:anchor --health unwell',
       'mesh-na node list --silent-since 2h --sort last-heartbeat',
       'mesh-na node list --json | jq .count',
     ],
     run: (_, __, command) => listNodes(filters.sentIn(command), command.opts()),
+  });
+
+  define(node, 'show', {
+    about: 'show one node: what it said last and when, and its certificates (standard)',
+    asks: OPERATOR,
+    args: [idArgument('node key')],
+    options: [WIDE],
+    examples: ['mesh-na node show web-1'],
+    run: (options, [given = '']) => showNode(options, given),
+  });
+
+  define(node, 'revoke', {
+    about: 'revoke all certificates of a node, and publish a new revocation list (privileged)',
+    asks: OPERATOR,
+    args: [idArgument('node key')],
+    options: REVOKE_NODE,
+    examples: [
+      'mesh-na node revoke web-1 --reason key_compromise',
+      'mesh-na node revoke web-1 --dry-run',
+    ],
+    run: (options, [given = '']) => revokeNamed({ ...options, key: given }),
   });
 
   routeCommand(node, 'set', 'describeNode', {
@@ -72,7 +111,14 @@ export function addNodeViews(node: Command): void {
         labels,
       };
     },
-    text: (node) => [`key           ${node.node_public_key}`, ...descriptionLines(node)],
+    async show(node, { name }, options) {
+      if (name) {
+        const isOther = (row: CertificateRow) => row.node_public_key !== node.node_public_key;
+        await noticeTaken(operatorClient(options), name, isOther);
+      }
+      const text = [`key           ${node.node_public_key}`, ...descriptionLines(node)];
+      printResult(options, asJson(node), text);
+    },
   });
 }
 
@@ -81,59 +127,86 @@ function labelKey(text: string): string {
   throw new InvalidArgumentError('The key of a label is 1 to 63 of a-z 0-9 . _ / -');
 }
 
-async function listNodes(
-  filters: CertificateFilters,
-  options: OperatorOptions & ListOptions,
-): Promise<void> {
-  const client = operatorClient(options);
-  const isPartial = Object.keys(filters).length > 0 || options.limit !== undefined;
-  const { nodes = {} } = isPartial
-    ? await filteredRoster(client, filters, options)
-    : await client.countNodes();
-  const none = isPartial ? 'No node matches.' : 'No node is active.';
-  const rows = orderedRows(Object.entries(nodes), COLUMNS, options);
-  const shown = { count: rows.length, nodes: Object.fromEntries(rows) };
-  printResult(options, asJson(shown), rows.length === 0 ? [none] : tableOf(COLUMNS, rows, options));
-}
-
-type Nodes = NonNullable<NodeCount['nodes']>;
-
-/** Filters the list of certificates, because the roster has only active nodes. */
-async function filteredRoster(
+/** The certificate in use of each node: of a key with several, the one that reported last. */
+async function nodesIn(
   client: OperatorClient,
   filters: CertificateFilters,
-  { sort, limit }: ListOptions,
-): Promise<NodeCount> {
-  const pages = certificatePages(client, {
-    ...filters,
-    ...(filters.silent_since === undefined && { status: 'active' }),
-  });
-  // A list that is not sorted is read only as far as needed.
-  const most = sort === undefined && limit !== undefined ? { limit } : {};
-  const rows = await rowsOf('Certificates', ordered(pages, [], most));
-  const nodes: Nodes = Object.fromEntries(
-    rows.map((row) => [
-      row.cert_id,
-      {
-        node_public_key: row.node_public_key,
-        ...descriptionIn(row),
-        roles: row.roles,
-        status: row.node_status,
-        last_heartbeat: row.last_contact,
-        remote_addr: row.remote_addr,
-        expires_at: row.expires_at,
-      },
-    ]),
-  );
-  return { count: Object.keys(nodes).length, nodes };
+): Promise<CertificateRow[]> {
+  const nodes = new Map<string, CertificateRow>();
+  for (const row of await rowsOf('Certificates', certificatePages(client, filters))) {
+    const other = nodes.get(row.node_public_key);
+    if (other === undefined || Date.parse(row.last_contact) > Date.parse(other.last_contact)) {
+      nodes.set(row.node_public_key, row);
+    }
+  }
+  return [...nodes.values()];
 }
 
-const COLUMNS: readonly Column<[string, Nodes[string]]>[] = [
-  idColumn('CERTIFICATE', ([certId]) => certId),
-  ...descriptionColumns<[string, Nodes[string]]>(([, node]) => node),
-  idColumn('KEY', ([, node]) => node.node_public_key, 1),
-  column('ROLES', ([, node]) => node.roles.join(','), 3),
-  column('STATUS', ([, node]) => node.status, 4),
-  timeColumn('LAST HEARTBEAT', ([, node]) => node.last_heartbeat, 5),
-  timeColumn('EXPIRES', ([, node]) => node.expires_at, 2),
+async function listNodes(
+  filters: CertificateFilters,
+  options: OperatorOptions & ListOptions & OptionsIn<typeof LIST>,
+): Promise<void> {
+  const client = operatorClient(options);
+  const status = options.active ? 'active' : 'in_use';
+  async function* worstFirst() {
+    yield (await nodesIn(client, { ...filters, status })).sort(byHealth);
+  }
+  await printList(options, worstFirst(), {
+    member: 'nodes',
+    columns: COLUMNS,
+    none: Object.keys(filters).length > 0 ? 'No node matches.' : 'There is no node.',
+  });
+}
+
+/** The longest silent first, then who reports a problem, then the others by name. */
+function byHealth(a: CertificateRow, b: CertificateRow): number {
+  const [rankA, rankB] = [rankOf(a), rankOf(b)];
+  if (rankA !== rankB) return rankA - rankB;
+  const bySilence = rankA === 0 ? Date.parse(a.last_contact) - Date.parse(b.last_contact) : 0;
+  return bySilence || COLLATOR.compare(a.name ?? a.cert_id, b.name ?? b.cert_id);
+}
+
+function rankOf({ status, node_status }: CertificateRow): number {
+  if (status === 'silent') return 0;
+  return reportsHealth(node_status) ? 2 : 1;
+}
+
+/** What a silent node said last is not how it is. */
+function stateOf({ status, node_status }: CertificateRow): string {
+  return status === 'silent' ? status : node_status;
+}
+
+const COLUMNS: readonly Column<CertificateRow>[] = [
+  idColumn('CERTIFICATE', (row) => row.cert_id),
+  ...descriptionColumns<CertificateRow>((row) => row),
+  idColumn('KEY', (row) => row.node_public_key, 1),
+  column('ROLES', (row) => row.roles.join(','), 3),
+  column('STATUS', stateOf, 8),
+  timeColumn('LAST HEARTBEAT', (row) => row.last_contact, 6),
+  timeColumn('EXPIRES', (row) => row.expires_at, 2),
+  column('SAID', (row) => (row.status === 'silent' ? row.node_status : ''), 4),
 ];
+
+async function showNode(options: OperatorOptions & TableOptions, given: string): Promise<void> {
+  const client = operatorClient(options);
+  const key = await resolveId(options, 'node key', given);
+  const certificates = await rowsOf('Certificates', certificatePages(client, { key }));
+  const row = certificates.find(({ status }) => isInUse(status)) ?? certificates[0];
+  if (row === undefined) {
+    throw failure(EXIT.refused, 'not_found', `No node has the key ${given}, or had it lately`);
+  }
+  const text = [
+    `key           ${key}`,
+    ...descriptionLines(row),
+    `roles         ${row.roles.join(', ') || 'none'}`,
+    `status        ${isInUse(row.status) ? stateOf(row) : row.status}`,
+    `last contact  ${row.last_contact} from ${row.remote_addr}: ${row.node_status}`,
+    '',
+    ...tableOf(CERTIFICATE_COLUMNS, certificates, options),
+    `mesh-na events --subject ${key} shows what happened to it.`,
+  ];
+  const node = { node_public_key: key, ...descriptionIn(row), roles: row.roles };
+  const { status, last_contact, node_status, remote_addr } = row;
+  const result = { ...node, status, last_contact, node_status, remote_addr };
+  printResult(options, asJson({ ...result, certificates }), text);
+}

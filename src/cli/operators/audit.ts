@@ -21,7 +21,7 @@ import {
 } from '../kernel/output.ts';
 import { counted } from '../kernel/terminal.ts';
 import { databaseOf, onState, PLACE, type StatePlace } from '../state/place.ts';
-import { EVENT_FILTERS, eventLine, isWanted } from './events.ts';
+import { EVENT_FILTERS, eventLine, eventTest, keyNamed } from './events.ts';
 
 type AuditOptions = OutputOptions & StatePlace;
 
@@ -132,10 +132,11 @@ async function runShow(options: ShowOptions): Promise<void> {
   const isHeld = json || last !== null;
   let read = 0;
   let matching = 0;
+  const isWanted = eventTest(options, await keysOfNode(options));
   const { entries } = await openLog(options);
   for await (const entry of entries) {
     read += 1;
-    if (!isWanted(entry, options)) continue;
+    if (!isWanted(entry)) continue;
     matching += 1;
     if (isHeld) kept.push(entry);
     else printText([eventLine(entry, options)]);
@@ -149,6 +150,14 @@ async function runShow(options: ShowOptions): Promise<void> {
   else if (last !== null && options.last === undefined && matching > last) {
     printNote(`Showing the last ${last} of ${matching} entries; use --last to show more.`);
   }
+}
+
+/** The keys of the nodes that had the name; it may be given after what it is asked about. */
+async function keysOfNode({ subject, ...place }: ShowOptions): Promise<string[]> {
+  const keys: string[] = [];
+  if (subject === undefined) return keys;
+  for await (const entry of (await openLog(place)).entries) keys.push(...keyNamed(entry, subject));
+  return keys;
 }
 
 /** How many entries fit on the terminal, with the prompt and a note below them; null to show all. */

@@ -5,13 +5,17 @@ import { fromNow, inWords } from '../../base/duration.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import { parseRequestTimestamp } from '../../base/timestamp.ts';
+import { certificatePages } from '../../client/certificate-search.ts';
 import { EventChainError } from '../../client/event-chain.ts';
+import type { OperatorClient } from '../../client/operator-client.ts';
 import { AUDIT_EVENTS, type AuditEvent } from '../../protocol/rows/audit-event.ts';
+import { isNodeName } from '../../protocol/rows/node-description.ts';
 import { OPERATOR, type OperatorOptions, operatorClient } from '../connection/operator.ts';
 import { publicClient } from '../connection/server.ts';
 import { define, type OptionsIn, option, WIDE } from '../kernel/command.ts';
 import { EXIT, failure } from '../kernel/errors.ts';
 import { isNamedBy, shortForms } from '../kernel/ids.ts';
+import { rowsOf } from '../kernel/list.ts';
 import { timeAgo } from '../kernel/options.ts';
 import {
   asJson,
@@ -32,7 +36,7 @@ export const EVENT_FILTERS = [
   eventTypes(),
   option(
     '--subject <id>',
-    'only events that name this certificate, key, treaty, node or other id (a prefix is enough)',
+    'only events about this certificate, key, treaty or other id (a prefix is enough), or about the node of this name',
   ),
   option('--since <time>', 'only events since this time, or within a duration such as 7d', {
     parse: instant,
@@ -84,7 +88,9 @@ async function showEvents(options: EventsOptions): Promise<void> {
   const { follow = false, json = false } = options;
   const shown: JsonObject[] = [];
   const signal = stopSignal();
-  const events = operatorClient(options).events({
+  const client = operatorClient(options);
+  const isWanted = eventTest(options, await keysOfNode(client, options.subject));
+  const events = client.events({
     follow,
     after: await firstIndex(options),
     signal,
@@ -94,7 +100,7 @@ async function showEvents(options: EventsOptions): Promise<void> {
   try {
     for await (const event of events) {
       const entry = { ...event.entry, details: asJson(event.entry.details) };
-      if (!isWanted(entry, options)) continue;
+      if (!isWanted(entry)) continue;
       // Print a single object, unless the list never ends.
       if (json && !follow) shown.push(asJson(event));
       else printResult({ json }, asJson(event), [eventLine(entry, options, `${event.index}  `)]);
@@ -104,6 +110,13 @@ async function showEvents(options: EventsOptions): Promise<void> {
     throw failure(EXIT.refused, error.problem, error.message);
   }
   if (json && !follow) printResult(options, { events: shown }, []);
+}
+
+/** The keys of the nodes with this name. */
+async function keysOfNode(client: OperatorClient, name: string | undefined): Promise<string[]> {
+  if (name === undefined || !isNodeName(name)) return [];
+  const rows = await rowsOf('Certificates', certificatePages(client, { name }));
+  return rows.flatMap(({ cert_id, node_public_key }) => [node_public_key, cert_id]);
 }
 
 /** With `--follow`, start with new events. */
@@ -130,20 +143,49 @@ export interface Entry {
 /** Absent members match everything; times are milliseconds since the epoch. */
 type EventFilter = OptionsIn<typeof EVENT_FILTERS>;
 
-export function isWanted(entry: Entry, { actor, type, subject, since }: EventFilter): boolean {
-  return (
-    (actor === undefined || entry.actor_key_id === actor) &&
-    (type === undefined || type.some((name) => name === entry.event_type)) &&
-    (since === undefined || Date.parse(entry.created_at) >= since) &&
-    (subject === undefined || names(entry.details, subject))
-  );
+/** Tests entries in their order; `keys` are those of the nodes that the subject may name. */
+export function eventTest(
+  { actor, type, subject, since }: EventFilter,
+  keys: Iterable<string> = [],
+): (entry: Entry) => boolean {
+  const isSubject = subject === undefined ? null : subjectTest(subject, new Set(keys));
+  return (entry) => {
+    const isAbout = isSubject?.(entry.details) ?? true;
+    return (
+      isAbout &&
+      (actor === undefined || entry.actor_key_id === actor) &&
+      (type === undefined || type.some((name) => name === entry.event_type)) &&
+      (since === undefined || Date.parse(entry.created_at) >= since)
+    );
+  };
 }
 
-/** Whether the subject appears as a string anywhere in the value. */
-function names(value: JsonValue, subject: string): boolean {
-  if (typeof value === 'string') return isNamedBy(value, subject);
-  if (Array.isArray(value)) return value.some((item: JsonValue) => names(item, subject));
-  return isJsonObject(value) && Object.values(value).some((member) => names(member, subject));
+/**
+ * Whether details are about the subject. A revocation names only a certificate, so what earlier entries say of the node
+ * with this name or key leads to it.
+ */
+function subjectTest(subject: string, ids: Set<string>): (details: JsonObject) => boolean {
+  return (details) => {
+    const { name, node_public_key: key, cert_id, new_cert_id } = details;
+    const isOfNode = typeof key === 'string' && (ids.has(key) || isNamedBy(key, subject));
+    if (name === subject || isOfNode) {
+      for (const id of [key, cert_id, new_cert_id]) if (typeof id === 'string') ids.add(id);
+    }
+    return names(details, (text) => ids.has(text) || isNamedBy(text, subject));
+  };
+}
+
+/** The key of a node that the entry gives this name. */
+export function keyNamed({ details }: Entry, name: string | undefined): readonly string[] {
+  const { name: given, node_public_key: key } = details;
+  return given === name && typeof key === 'string' ? [key] : [];
+}
+
+/** Whether such a text appears anywhere in the value. */
+function names(value: JsonValue, isSuch: (text: string) => boolean): boolean {
+  if (typeof value === 'string') return isSuch(value);
+  if (Array.isArray(value)) return value.some((item: JsonValue) => names(item, isSuch));
+  return isJsonObject(value) && Object.values(value).some((member) => names(member, isSuch));
 }
 
 function instant(text: string): number {
