@@ -52,7 +52,7 @@ export function jsonText(value: unknown): string {
 
 /** What npm needs to know about a package whose dependencies are in it. */
 function bundledManifest(manifest: Manifest, loaded: readonly string[]): object {
-  const { devDependencies, scripts, overrides, files, dependencies = {}, ...kept } = manifest;
+  const { devDependencies, scripts, overrides, dependencies = {}, ...kept } = manifest;
   return {
     ...kept,
     man: ['man/mesh-na.1'],

@@ -1,4 +1,4 @@
-/** The package as `npm pack` creates it, installed into an empty folder: compiled, with a command and a client. */
+/** The npm package of the release, installed into an empty folder: compiled, with a command and a client. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import {
@@ -16,12 +16,15 @@ import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { packageVersion } from '../src/cli/version.ts';
 import { startChildServer } from './support/child-server.ts';
-import { installPacked } from './support/packed.ts';
 import { PROJECT_PATH } from './support/project.ts';
+import { releaseFolder } from './support/released.ts';
 import { get, heartbeat, joinedNode, operate } from './support/requests.ts';
 
-const folder = installPacked();
+const folder = mkdtempSync(join(tmpdir(), 'mesh-na-installed-'));
 after(() => rmSync(folder, { recursive: true }));
+const tarball = join(releaseFolder(), `mesh-network-authority-${packageVersion()}.tgz`);
+const install = ['install', '--silent', '--offline', '--prefix', folder, tarball];
+execFileSync('npm', install, { cwd: folder });
 
 const packed = join(folder, 'node_modules', 'mesh-network-authority');
 const program = join(packed, 'dist', 'src', 'main.js');
@@ -40,7 +43,8 @@ test('the installed command runs from any folder', () => {
 
 test('the package contains compiled code and nothing that has to be compiled', () => {
   const files = readdirSync(packed, { recursive: true, encoding: 'utf8' });
-  const sources = files.filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts'));
+  const own = files.filter((name) => !name.startsWith('node_modules'));
+  const sources = own.filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts'));
   assert.deepEqual(sources, []);
   assert.ok(files.includes('LICENSE') && files.includes('README.md'));
 });
@@ -101,9 +105,9 @@ test('npm run prune-binaries leaves the one binary of uWebSockets.js that is loa
   const original = dirname(createRequire(import.meta.url).resolve('uWebSockets.js'));
   const own = `uws_${process.platform}_${process.arch}_${process.versions.modules}.node`;
   mkdirSync(join(place, 'src', 'build'), { recursive: true });
-  cpSync(join(packed, 'package.json'), join(place, 'package.json'));
-  const script = join('src', 'build', 'prune-binaries.js');
-  cpSync(join(packed, script), join(place, script));
+  for (const file of ['package.json', 'src/build/prune-binaries.js']) {
+    cpSync(join(PROJECT_PATH, file), join(place, file));
+  }
   mkdirSync(library, { recursive: true });
   for (const name of ['package.json', 'uws.js']) cpSync(join(original, name), join(library, name));
   const prune = () =>

@@ -1,4 +1,4 @@
-/** The contents of both packages. `build.deep` and `client-package.deep` pack, install and use them. */
+/** The contents of both packages. `build.deep` and `client-package.deep` install and use them. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -23,13 +23,13 @@ import { type CleanRoot, unpackRoot } from './support/debian-root.ts';
 import { ownPort } from './support/own-port.ts';
 import { childrenOf } from './support/processes.ts';
 import { PROJECT_PATH } from './support/project.ts';
-import { makeRelease } from './support/released.ts';
+import { makeRelease, releaseFolder } from './support/released.ts';
 import { signerDropIn, startSystemd } from './support/systemd.ts';
 
 const run = promisify(execFile);
 const version = packageVersion();
-const { MESH_TEST_RELEASE: made, MESH_TEST_RELEASE_TWICE: twice } = process.env;
-const release = made ?? makeRelease();
+const { MESH_TEST_RELEASE_TWICE: twice } = process.env;
+const release = releaseFolder();
 const machine = debianRoot(PROJECT_PATH, 'machine');
 const node24 = imageNode(PROJECT_PATH);
 const NODE = ['/usr/bin/node', '--no-allocation-site-pretenuring'];

@@ -19,6 +19,7 @@ import { spec } from 'node:test/reporters';
 import { parseArgs } from 'node:util';
 import { shareCluster } from './support/empty-stores.ts';
 import { IMPORTS_FILE, type Imports } from './support/imports.ts';
+import { makeRelease } from './support/released.ts';
 import { sourcePlace, withSourcePlaces } from './support/source-places.ts';
 
 /** Far longer than any file or group takes; it ends those that hang. */
@@ -35,6 +36,7 @@ const BUILD = resolve(TESTS, '..');
 const PROJECT = resolve(BUILD, '..');
 const BROWSER = 'test/support/browser.ts';
 const PROCESSES = 'test/support/processes.ts';
+const RELEASED = 'test/support/released.ts';
 
 /** How many files share a process: loading the modules and warming them up takes half of a process's time. */
 const GROUP_FILES = 12;
@@ -169,6 +171,9 @@ chmodSync(scratch, 0o711);
 process.env.TMPDIR = scratch;
 process.once('exit', () => rmSync(scratch, { recursive: true, force: true }));
 if (MESH_TEST_STORE === 'postgresql') await shareCluster();
+if (files.some((file) => modulesOf(file).has(RELEASED))) {
+  process.env.MESH_TEST_RELEASE = makeRelease();
+}
 const stop = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
 

@@ -1,10 +1,11 @@
-/** The client package as users get it: built, packed by npm, and installed into an empty folder. */
+/** The client package as users get it: of the release, and installed into an empty folder. */
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { packagesOf } from '../../release/fetched.ts';
 import { PROJECT_PATH } from './project.ts';
+import { releaseFolder } from './released.ts';
 
 export const CLIENT_NAME = 'mesh-network-authority-client';
 
@@ -16,12 +17,8 @@ export interface InstalledClient {
 
 export function installClient(): InstalledClient {
   const folder = mkdtempSync(join(tmpdir(), 'mesh-na-client-'));
-  const built = join(folder, 'built');
-  const build = join(PROJECT_PATH, 'src/build/build-client.js');
-  execFileSync(process.execPath, [build, built], { stdio: 'pipe' });
-  npm(built, ['pack', '--pack-destination', folder]);
-  const { version, dependencies } = readJson(join(built, 'package.json'));
-  const tarball = join(folder, `${CLIENT_NAME}-${version}.tgz`);
+  const { version, dependencies } = readJson(join(PROJECT_PATH, 'src/client/package/package.json'));
+  const tarball = join(releaseFolder(), `${CLIENT_NAME}-${version}.tgz`);
   const { packages } = readJson(join(PROJECT_PATH, 'package-lock.json'));
   const packed = { [CLIENT_NAME]: `file:${tarball}` };
   const needed = Object.keys(dependencies).map((name) => `node_modules/${name}`);

@@ -20,7 +20,12 @@ const RELEASED_FROM = [
   'src',
 ];
 
-/** The folder of the release; each call creates one. */
+/** The folder of the release, which `run.ts` makes once for all files of its run. */
+export function releaseFolder(): string {
+  return process.env.MESH_TEST_RELEASE ?? makeRelease();
+}
+
+/** Each call creates one. */
 export function makeRelease(): string {
   const copy = join(scratchFolder('mesh-na-release-').path, 'checkout');
   mkdirSync(copy);
