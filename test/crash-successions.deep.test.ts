@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { after, suite, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { verifyAuditChain } from '../src/authority/audit/audit.ts';
@@ -81,43 +81,51 @@ interface Ledger {
 const cluster = await startCluster();
 after(() => cluster[Symbol.asyncDispose]());
 
-for (const [store, address] of [
+const STORES = [
   ['LMDB', async () => null],
   ['PostgreSQL', () => migratedDatabase(cluster)],
-] as const) {
-  test(`successions survive ${KILLS} kills with the state in ${store}`, async (t) => {
-    const { folder, made } = makeNetworkFolder();
-    t.after(() => rmSync(folder, { recursive: true, force: true }));
-    const url = await address();
-    // On a busy machine, a database takes longer to answer than a start with the usual lease waits for it.
-    const database = { MESH_STORE: url ?? '', MESH_LEASE_MS: '6000' };
-    const environment = { ...NO_LIMITS, ...(url !== null && database) };
-    const ledger: Ledger = {
-      possible: [
-        { current: made.na_public_key, previous: null, staged: null, isRolledBack: false },
-      ],
-      nodes: [],
-      revoked: new Set(),
-      lists: new Map(),
-      highest: 0,
-      surprises: [],
-      usual: new Map(),
-      counts: new Map(),
-    };
-    for (let kill = 0; kill < KILLS; kill += 1) {
-      await using server = await startChildServer(folder, { environment });
-      const na = await asNow(server.na);
-      const keys = await checkAll(na, ledger);
-      while (ledger.nodes.length < 5) ledger.nodes.push(await certifiedNode(na));
-      await killDuring(server, { na, ledger, attempt: await attemptOn(na, keys) });
-      assert.deepEqual(ledger.surprises, [], `kill ${kill}`);
-    }
+] as const;
+
+// Each start on PostgreSQL first waits for the lease of the server that was killed.
+suite(`successions survive ${KILLS} kills`, { concurrency: true }, () => {
+  for (const [store, address] of STORES) {
+    test(`with the state in ${store}`, (t) => killRepeatedly(t, address));
+  }
+});
+
+async function killRepeatedly(
+  t: TestContext,
+  address: () => Promise<string | null>,
+): Promise<void> {
+  const { folder, made } = makeNetworkFolder();
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const url = await address();
+  // On a busy machine, a database takes longer to answer than a start with the usual lease waits for it.
+  const database = { MESH_STORE: url ?? '', MESH_LEASE_MS: '3000' };
+  const environment = { ...NO_LIMITS, ...(url !== null && database) };
+  const ledger: Ledger = {
+    possible: [{ current: made.na_public_key, previous: null, staged: null, isRolledBack: false }],
+    nodes: [],
+    revoked: new Set(),
+    lists: new Map(),
+    highest: 0,
+    surprises: [],
+    usual: new Map(),
+    counts: new Map(),
+  };
+  for (let kill = 0; kill < KILLS; kill += 1) {
     await using server = await startChildServer(folder, { environment });
-    await checkAll(await asNow(server.na), ledger);
-    assert.equal((await server.end('SIGTERM')).code, 0);
-    await checkAudit(await auditLog(folder, url));
-    t.diagnostic(JSON.stringify(Object.fromEntries([...ledger.counts].sort())));
-  });
+    const na = await asNow(server.na);
+    const keys = await checkAll(na, ledger);
+    while (ledger.nodes.length < 5) ledger.nodes.push(await certifiedNode(na));
+    await killDuring(server, { na, ledger, attempt: await attemptOn(na, keys) });
+    assert.deepEqual(ledger.surprises, [], `kill ${kill}`);
+  }
+  await using server = await startChildServer(folder, { environment });
+  await checkAll(await asNow(server.na), ledger);
+  assert.equal((await server.end('SIGTERM')).code, 0);
+  await checkAudit(await auditLog(folder, url));
+  t.diagnostic(JSON.stringify(Object.fromEntries([...ledger.counts].sort())));
 }
 
 async function auditLog(folder: string, url: string | null): Promise<AuditEntry[]> {
