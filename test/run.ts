@@ -177,8 +177,11 @@ if (files.some((file) => modulesOf(file).has(RELEASED))) {
 const stop = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
 
-/** More than there are cores, because files spend a third of their time waiting for processes, pages and disks. */
-const concurrency = availableParallelism() + 2;
+/**
+ * More than there are cores, because files spend a third of their time waiting for processes, pages and disks, and deep
+ * ones two thirds.
+ */
+const concurrency = values.deep ? 3 * availableParallelism() : availableParallelism() + 2;
 const took = new Map<string, number>();
 const browsing = shared.filter(usesBrowser);
 const longest = groupsOf(browsing, BROWSER_GROUP_FILES);
