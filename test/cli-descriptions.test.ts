@@ -149,7 +149,12 @@ test('a node is shown, named, revoked and asked about by its name', async () => 
   assert.match(revoked.stdout, /^Revoked certificates of the key \S+: 1\.\n/);
   const types = (log: { event_type?: string; entry?: { event_type: string } }[]) =>
     log.map(({ event_type, entry }) => event_type ?? entry?.event_type);
-  const happened = ['certificate_issued', 'node_described', 'node_described', 'certificate_revoked'];
+  const happened = [
+    'certificate_issued',
+    'node_described',
+    'node_described',
+    'certificate_revoked',
+  ];
   for (const subject of ['db-8', other]) {
     const { entries } = await answer('audit', 'show', '--subject', subject);
     assert.deepEqual(types(entries), happened);
