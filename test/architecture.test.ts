@@ -122,7 +122,7 @@ for (const [name, owners] of [
   ['@noble/hashes/hmac.js', ['src/client/heartbeat-sessions.ts']],
   ['@noble/hashes/sha2.js', ['src/client']],
   ['commander', ['src/cli']],
-  ['string-width', ['src/cli/kernel']],
+  ['string-width', ['src/cli/kernel/width.ts']],
   ['d3-force', ['src/pages']],
   ['idiomorph', ['src/pages/browser/morph.ts']],
   ['esbuild', ['src/build/build-browser.cjs', 'src/build/build-program.js']],

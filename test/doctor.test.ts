@@ -192,7 +192,7 @@ const LOCAL: readonly (readonly [
   ],
   ['a delegation that has ended', 'delegation wrong', days(91)],
   ['a delegation that ends', 'delegation warning', days(80)],
-  ['a clock of before', 'clock wrong', on({ now: () => NOW - DAY })],
+  ['a clock of before', 'backups warning, clock wrong', on({ now: () => NOW - DAY })],
   [
     'no key of the authority',
     'authority_key wrong',

@@ -652,7 +652,7 @@ export const REFUSALS = {
     },
     nodes_have_not_followed: {
       message: 'Some nodes have not followed the change of the key',
-      cure: 'Wait for these nodes, which `mesh-na authority-key status` names, or name their number, `details.count`, in `despite`.',
+      cure: 'Wait for these nodes, which `mesh-na authority-key status` names, or finish despite them with their number, `details.count`: `mesh-na authority-key finish --despite <number>`.',
     },
     treaty_revoked: {
       message: 'The treaty is revoked, or was replaced by another one',

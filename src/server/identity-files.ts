@@ -111,7 +111,11 @@ async function settleKey(
     rmSync(publicFile(next), { force: true });
   } else return;
   await syncFolderAsync(dirname(path));
-  logger.write('INFO', 'succession', `${path} has the current key; the earlier one is destroyed`);
+  logger.write(
+    'INFO',
+    'succession',
+    'The key file of the authority has the current key; the earlier one is destroyed',
+  );
 }
 
 function publicFile(keyFile: string): string {

@@ -68,7 +68,7 @@ export function publicKeyOf(seed: Uint8Array): string {
 
 /** What is wrong with a text that is not the base64 of a public key, and what to do: the end of a sentence. */
 export function publicKeyProblem(text: string): string {
-  if (!existsSync(text)) return 'it must be base64 of 32 bytes';
+  if (!existsSync(text)) return 'this is not base64 of 32 bytes';
   const isPrivate = text.endsWith('.key') || saysPrivate(textIn(text));
   return isPrivate
     ? 'that is a private key file: give the key in the .pub file that was made with it'

@@ -110,7 +110,16 @@ function profilePath(configHome: string | undefined, name: string): string {
 
 function profilesFolder(configHome: string | undefined): string {
   // The XDG Base Directory Specification says to treat an empty variable as unset.
-  return join(configHome || join(homedir(), '.config'), 'mesh-na', 'profiles');
+  return join(configHome || join(homeFolder(), '.config'), 'mesh-na', 'profiles');
+}
+
+function homeFolder(): string {
+  try {
+    return homedir();
+  } catch {
+    const message = 'This user has no home folder: set HOME, or XDG_CONFIG_HOME';
+    throw failure(EXIT.unusable, 'local_files', message);
+  }
 }
 
 /** Follows a document of authority keys; with a genesis, which must be verified, it decides what is in force. */

@@ -20,7 +20,7 @@ import {
   WIDE,
 } from '../kernel/command.ts';
 import { type Delivery, deliver, type RecordOptions } from '../kernel/deliver.ts';
-import { readJsonFiles } from '../kernel/files.ts';
+import { assertRecord, readJsonFiles } from '../kernel/files.ts';
 import { idArgument, type Kind, onlyId } from '../kernel/ids.ts';
 import { type ListOptions, listOptions, printList } from '../kernel/list.ts';
 import { collectAs, jsonObject, publicKey, wholeNumber } from '../kernel/options.ts';
@@ -60,6 +60,9 @@ export function inputsOf<
     async read(command: Command): Promise<Pick<Sent<Name>, File | Value>> {
       const given = paths.map(({ place }) => valueAt(command, place) as string | undefined);
       const records = await readJsonFiles(...given);
+      for (const [index, { member }] of paths.entries()) {
+        assertRecord(given[index] ?? '', member, records[index] ?? {});
+      }
       const read = paths.map(({ member }, index) => [member, records[index]] as const);
       const members = Object.fromEntries(read.filter(([, record]) => record !== undefined));
       return { ...members, ...(named.sentIn(command) as object) } as Pick<Sent<Name>, File | Value>;

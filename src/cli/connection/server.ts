@@ -113,7 +113,8 @@ async function asked(
     const status = answer.statusCode ?? 0;
     if (status >= 300 && status < 400 && answer.headers.location !== undefined) {
       answer.destroy();
-      throw new Error('unexpected redirect');
+      const { location } = answer.headers;
+      throw Object.assign(new Error('unexpected redirect'), { location });
     }
     const { headers } = answer;
     return {

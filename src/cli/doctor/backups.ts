@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import { verifySignature } from '../../base/crypto/ed25519.ts';
 import { messageOf } from '../../base/error-message.ts';
+import { formatInstant } from '../../base/timestamp.ts';
 import { readBackup } from '../../maintenance/backup/file.ts';
 import { createKeptFiles } from '../../maintenance/backup/kept-files.ts';
 import { type ListedBackup, listBackups } from '../../maintenance/backup/list.ts';
@@ -52,6 +53,10 @@ async function checkFolder(
   const named = await createKeptFiles(folder, genesis).newest();
   const madeAt = Math.max(newest?.madeAt ?? 0, named ?? 0);
   if (madeAt === 0) return nothingKnown(folder, listed);
+  if (madeAt > now + HOUR) {
+    const found = `The newest backup is dated ${formatInstant(madeAt)}, ahead of this clock`;
+    return warning('backups', found, 'Set the clock of this machine, or of the one that made it');
+  }
   const found = `The newest backup is ${Math.floor((now - madeAt) / HOUR)} hours old`;
   return now - madeAt < 2 * every ? fine('backups', found) : warning('backups', found, MAKE);
 }

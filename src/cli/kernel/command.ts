@@ -4,6 +4,7 @@
  */
 import { Argument, type Command, Option } from 'commander';
 import { assertOut, type RecordOptions } from './deliver.ts';
+import { usedAs } from './errors.ts';
 import { collectAs } from './options.ts';
 
 type Camel<Text extends string> = Text extends `${infer Start}-${infer Rest}`
@@ -144,7 +145,7 @@ export function define<
   }
   if (notes !== undefined) command.addHelpText('after', `\n${notes}`);
   return asking(command, asks, lines).action(async () => {
-    await run(command.opts(), command.processedArgs, command);
+    await usedAs(command, () => run(command.opts(), command.processedArgs, command));
   });
 }
 

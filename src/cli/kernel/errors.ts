@@ -47,8 +47,13 @@ export interface Outcome {
 type Failure = Error & { readonly failure: Outcome };
 
 /** An error that ends the command with this exit code; `message` is one sentence for the user. */
-export function failure(exit: ExitCode, code: string, message: string): Failure {
-  return Object.assign(new Error(message), { failure: { exit, code, message } });
+export function failure(
+  exit: ExitCode,
+  code: string,
+  message: string,
+  cure: string | null = cureOfSystemError(message),
+): Failure {
+  return Object.assign(new Error(message), { failure: { exit, code, message, cure } });
 }
 
 export function usageFailure(message: string): Failure {
@@ -67,7 +72,8 @@ export function onLocalFiles<T>(work: () => T): T {
 export function outcomeOf(error: unknown): Outcome {
   if (error instanceof CommanderError) return commanderOutcome(error);
   if (error instanceof AuthorityError) return authorityOutcome(error);
-  if (error instanceof Error && 'failure' in error) return (error as Failure).failure;
+  const known = outcomeIn(error);
+  if (known !== null) return known;
   if (isSystemError(error)) return systemOutcome(error);
   if (error instanceof AddressError) {
     return { exit: EXIT.usage, code: 'usage', message: error.message };
@@ -86,6 +92,10 @@ function commanderOutcome({ code, exitCode, message, used }: Misuse): Outcome {
   return { exit: EXIT.usage, code: 'usage', message: said, cure };
 }
 
+function outcomeIn(error: unknown): Outcome | null {
+  return error instanceof Error && 'failure' in error ? (error as Failure).failure : null;
+}
+
 /** The library also guesses options that share only some letters in the middle. */
 function withoutFarGuess(message: string): string {
   return message.replace(/('--(..)[^']*')\n\(Did you mean --(?!\2).*\?\)$/, '$1');
@@ -97,11 +107,37 @@ interface Misuse extends CommanderError {
 }
 
 /** Makes each wrong use say which command was used. */
-export function rememberUsed(command: Command, path = command.name()): void {
+export function rememberUsed(command: Command): void {
+  const path = pathOf(command);
   command.exitOverride((error) => {
+    const about = requiredIn(command, error.message);
+    if (about !== undefined) error.message += `: ${about}`;
     throw Object.assign(error, { used: path });
   });
-  for (const each of command.commands) rememberUsed(each, `${path} ${each.name()}`);
+  for (const each of command.commands) rememberUsed(each);
+}
+
+/** What the option or argument is that a message calls missing. */
+function requiredIn(command: Command, message: string): string | undefined {
+  const [, name] =
+    /^error: (?:required option|missing required argument) '(.+)'/.exec(message) ?? [];
+  const option = command.options.find(({ flags }) => flags === name);
+  return (option ?? command.registeredArguments.find((each) => each.name() === name))?.description;
+}
+
+/** Runs a command; a wrong use that only the command sees names its help, too. */
+export async function usedAs(command: Command, run: () => unknown): Promise<void> {
+  try {
+    await run();
+  } catch (error) {
+    const { exit = null, message = '' } = outcomeIn(error) ?? {};
+    if (exit !== EXIT.usage || message.includes('--help')) throw error;
+    throw failure(EXIT.usage, 'usage', message, `See ${pathOf(command)} --help.`);
+  }
+}
+
+function pathOf(command: Command): string {
+  return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
 }
 
 function authorityOutcome(error: AuthorityError): Outcome {
@@ -201,6 +237,9 @@ function cureOfSilence({ code, cause }: AuthorityError): string | null {
   if (code === 'timeout')
     return 'Try again; if the problem persists, check the log of the authority.';
   const reason = cause instanceof Error ? cause.cause : undefined;
+  if (reason instanceof Error && 'location' in reason) {
+    return `It redirects to ${reason.location}: give that address, if you trust it.`;
+  }
   const known = reason instanceof Error && 'code' in reason ? SILENCE[String(reason.code)] : null;
   return known ?? null;
 }
@@ -216,8 +255,9 @@ const SYSTEM: { readonly [code: string]: string } = {
   EROFS: 'The file system is read-only: choose another place.',
 };
 
-function cureOfSystemError(code: string): string | null {
-  return SYSTEM[code] ?? null;
+/** The code is alone, or ends a message in parentheses. */
+function cureOfSystemError(text: string): string | null {
+  return SYSTEM[/\((\w+)\)$/.exec(text)?.[1] ?? text] ?? null;
 }
 
 /** Differences beyond this are reported; authorities tolerate a few minutes. */

@@ -113,14 +113,25 @@ function draftOfFile(path: string, { isSecret, overwrites }: SaveOptions): Draft
     keep() {
       fsyncSync(file);
       if (overwrites) renameSync(draft, existsSync(path) ? realpathSync(path) : path);
-      // Unlike a rename, a link fails if the file was created in the meantime.
-      else linkSync(draft, path);
+      else nameNew(draft, path);
     },
     close() {
       closeSync(file);
       rmSync(draft, { force: true });
     },
   };
+}
+
+/** Fails if the file was created in the meantime, as a link does and a rename does not. */
+function nameNew(draft: string, path: string): void {
+  try {
+    linkSync(draft, path);
+  } catch (error) {
+    if (systemCode(error) === 'EEXIST') throw error;
+    // FAT and exFAT have no links: the name is taken first.
+    closeSync(openSync(path, 'wx', 0o600));
+    renameSync(draft, path);
+  }
 }
 
 /** Replaces one of the program's own files. */
@@ -176,11 +187,18 @@ export async function readJsonFiles<Paths extends readonly (string | undefined)[
   };
 }
 
+/** Some editors put it before UTF-8. */
+const MARK = Buffer.from('\u{feff}');
+
 async function readJson(path: string, mostBytes: number): Promise<JsonValue> {
+  let bytes: Buffer | undefined;
   try {
-    return parseJsonBytes(await bytesOf(path, mostBytes));
+    bytes = await bytesOf(path, mostBytes);
+    return parseJsonBytes(bytes);
   } catch (error) {
-    const cause = error instanceof SyntaxError ? error.message : systemCode(error);
+    const isMarked = bytes?.subarray(0, MARK.length).equals(MARK) === true;
+    const wrong = isMarked ? 'it begins with a byte order mark; save it without one' : null;
+    const cause = wrong ?? (error instanceof SyntaxError ? error.message : systemCode(error));
     throw unusable(`${nameOf(path)} cannot be read as JSON (${cause})`);
   }
 }
@@ -205,6 +223,38 @@ function nameOf(path: string): string {
 /** The error for a readable file with the wrong content. */
 export function notHolding(path: string, what: string): Error {
   return unusable(`${nameOf(path)} does not contain ${what}`);
+}
+
+/** The member that only this kind of record has. */
+const RECORDS: Readonly<Record<string, string>> = {
+  treaty: 'treaty_id',
+  attestation: 'attestation_id',
+  feed: 'feed_id',
+  genesis: 'root_public_key',
+  certificate: 'cert_id',
+  'revocation list': 'revoked_certificates',
+};
+
+/** A record of this kind in a file that may be confused with others. */
+export async function readRecordFile(
+  kind: string,
+  path: string,
+  mostBytes?: number,
+): Promise<JsonObject> {
+  const record = await readJsonFile(path, mostBytes);
+  assertRecord(path, kind, record);
+  return record;
+}
+
+/** Refuses a record of another known kind, of which an authority would say only that it is malformed. */
+export function assertRecord(path: string, kind: string, record: JsonObject): void {
+  const own = RECORDS[kind];
+  if (own === undefined || own in record) return;
+  const [other] = Object.entries(RECORDS).find(([, member]) => member in record) ?? [];
+  if (other !== undefined)
+    throw unusable(
+      `${nameOf(path)} holds a record of another kind (${other}), and the ${kind} is expected`,
+    );
 }
 
 function unusable(message: string): Error {

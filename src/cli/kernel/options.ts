@@ -71,7 +71,7 @@ export function refuseRepeated(command: Command): void {
     if ((option.isBoolean() && !negate) || (parseArg && REPEATABLE.has(parseArg))) continue;
     command.on(`option:${option.name()}`, () => {
       const name = option.attributeName();
-      if (given.has(name)) throw usageFailure(`${option.long} is given twice`);
+      if (given.has(name)) command.error(`${option.long} is given twice`);
       given.add(name);
     });
   }
@@ -84,7 +84,7 @@ export function publicKey(text: string): string {
   if (saysPrivate(text)) {
     throw usageFailure('This is a private key: give the public key from the .pub file');
   }
-  throw new InvalidArgumentError(`It must be a public key, but ${publicKeyProblem(text)}.`);
+  throw new InvalidArgumentError(`It must be a public key, and ${publicKeyProblem(text)}.`);
 }
 
 /** Parses `key` or `id=key`; a key alone may end in `=`. */

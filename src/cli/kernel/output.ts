@@ -1,10 +1,10 @@
 /** Output of commands: text for people by default, exactly one JSON object with `--json`. */
 
 import { styleText } from 'node:util';
-import stringWidth from 'string-width';
 import type { JsonObject } from '../../base/json/value.ts';
 import { jsonText } from '../../base/json/write.ts';
 import { EXIT, type ExitCode, failure, outcomeOf } from './errors.ts';
+import { wrapped } from './width.ts';
 
 export interface OutputOptions {
   readonly json?: boolean;
@@ -158,25 +158,6 @@ export type Style = 'bold' | 'green' | 'red' | 'yellow';
 
 interface Output {
   readonly isTTY?: boolean;
-  readonly columns?: number;
-}
-
-/** Lines of printable text that end between words where a terminal would end them within one. */
-export function wrapped(
-  text: string,
-  { isTTY = false, columns = 0 }: Output,
-  indent: number,
-): string[] {
-  if (!isTTY || columns < 2 * indent) return [text];
-  const lines: string[] = [];
-  let line = '';
-  for (const part of text.match(/\s*\S+/g) ?? []) {
-    if (line !== '' && stringWidth(line + part) > columns) {
-      lines.push(line);
-      line = ' '.repeat(indent) + part.trimStart();
-    } else line += part;
-  }
-  return [...lines, line];
 }
 
 /** Uses the rules of Node.js: `FORCE_COLOR` overrides `NO_COLOR`. */

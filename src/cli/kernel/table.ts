@@ -1,10 +1,10 @@
 /** Tables: plain and complete in pipes and files; on a terminal colored, fitted to its width, with short ids and times. */
-import stringWidth from 'string-width';
 import { fromNow } from '../../base/duration.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import { parseRequestTimestamp } from '../../base/timestamp.ts';
 import { shortForms } from './ids.ts';
 import { type Line, painted, printable, type Style, type StyledLine } from './output.ts';
+import { cut, stringWidth } from './width.ts';
 
 const GAP = '  ';
 /** Columns are not truncated below this width. */
@@ -154,17 +154,4 @@ function lineOf(
     return (style === undefined ? cell : painted(style, cell, process.stdout)) + ' '.repeat(blanks);
   });
   return { styled: cells.join(GAP).trimEnd() };
-}
-
-const CHARACTERS = new Intl.Segmenter();
-
-/** The text in at most this width. */
-export function cut(cell: string, width: number): string {
-  if (stringWidth(cell) <= width) return cell;
-  let kept = '';
-  for (const { segment } of CHARACTERS.segment(cell)) {
-    if (stringWidth(kept + segment) >= width) break;
-    kept += segment;
-  }
-  return `${kept}…`;
 }

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { fstatSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { systemRuntime } from '../../base/runtime.ts';
 import { createOperatorClient } from '../../client/operator-client.ts';
 import { createPublicClient } from '../../client/public-client.ts';
@@ -44,7 +44,7 @@ export function addConsoleCommand(program: Command): void {
 function portNumber(text: string): number {
   const port = Number(text);
   if (/^\d{1,5}$/.test(text) && port <= HIGHEST_PORT) return port;
-  throw usageFailure(`--port must be a number from 0 to ${HIGHEST_PORT}, not ${text}`);
+  throw new InvalidArgumentError(`It must be a number from 0 to ${HIGHEST_PORT}.`);
 }
 
 /** A page waits this long for the authority, and then says that there is no answer; the operator loads it again. */

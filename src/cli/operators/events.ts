@@ -27,7 +27,8 @@ import {
   printResult,
   type Style,
 } from '../kernel/output.ts';
-import { cut, type TableOptions } from '../kernel/table.ts';
+import type { TableOptions } from '../kernel/table.ts';
+import { cut } from '../kernel/width.ts';
 import { stopSignal } from '../service/stop-request.ts';
 
 export const EVENT_FILTERS = [

@@ -6,7 +6,7 @@ import { listCommand, routeCommand } from '../connection/route-command.ts';
 import { define, type OptionsIn, option } from '../kernel/command.ts';
 import { shown } from '../kernel/deliver.ts';
 import { usageFailure } from '../kernel/errors.ts';
-import { readJsonFile } from '../kernel/files.ts';
+import { readJsonFile, readRecordFile } from '../kernel/files.ts';
 import { publicKey } from '../kernel/options.ts';
 import { printVerdict } from '../kernel/output.ts';
 import { column, idColumn, timeColumn } from '../kernel/table.ts';
@@ -112,11 +112,11 @@ async function runVerify(
   if (treatyKey !== undefined && treaty === undefined) {
     throw usageFailure('--treaty-key needs --treaty');
   }
-  const attestation = await readJsonFile(file);
+  const attestation = await readRecordFile('attestation', file);
   if (treaty === undefined) return verifyByPolicy(attestation, options, policy);
   const verdict = await (await verifierOf(options)).verifyAttestationWithTreaty({
     attestation,
-    treaty: await readJsonFile(treaty),
+    treaty: await readRecordFile('treaty', treaty),
     ...(treatyKey && { treaty_issuer_public_keys: treatyKey }),
   });
   const { attestation_id, treaty_id } = verdict;

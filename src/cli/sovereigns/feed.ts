@@ -5,7 +5,7 @@ import { MOST_BYTES } from '../../base/byte-bounds.ts';
 import { routeCommand } from '../connection/route-command.ts';
 import { option } from '../kernel/command.ts';
 import { EXIT, failure, usageFailure } from '../kernel/errors.ts';
-import { readJsonFile } from '../kernel/files.ts';
+import { readRecordFile } from '../kernel/files.ts';
 import { type NamedKey, namedKey } from '../kernel/options.ts';
 
 export function addFeedCommands(program: Command): void {
@@ -50,7 +50,7 @@ export function addFeedCommands(program: Command): void {
     sent: async (given, { issuerKey }, [file = '']) => ({
       ...given,
       issuer_public_keys: issuerKey && issuerKeys(issuerKey),
-      feed: await readJsonFile(file, MOST_BYTES.list),
+      feed: await readRecordFile('feed', file, MOST_BYTES.list),
     }),
     text({ accepted, feed_id, issuer_sovereign_id, sequence, revoked_count, reason }) {
       if (!accepted) {

@@ -1,0 +1,219 @@
+/** Wrong uses of commands: each ends with its exit code and one sentence with the cause, and says what to do. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, suite, test } from 'node:test';
+import { startTestAuthority } from './support/authority.ts';
+import { REAL_TIME } from './support/clock.ts';
+import { runCommand } from './support/commands.ts';
+import { joinedNode } from './support/requests.ts';
+
+const na = await startTestAuthority({ clock: REAL_TIME });
+after(() => na.stop());
+const folder = mkdtempSync(join(tmpdir(), 'wrong-uses-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+await joinedNode(na, { name: 'web-1' });
+writeFileSync(join(folder, 'junk.json'), '{');
+writeFileSync(join(folder, 'marked.json'), '\u{feff}{}');
+writeFileSync(join(folder, 'list.json'), '[]');
+
+const NO_CURE = /^$/;
+
+/** The command, its exit code, its cause, and the cure if that is not the help of the command. FOLDER and DATA are paths. */
+const USES: readonly (readonly [line: string, exit: number, cause: RegExp, cure?: RegExp])[] = [
+  ['frobnicate', 2, /^unknown command 'frobnicate'$/],
+  ['node frob', 2, /^unknown command 'frob'/],
+  ['help node frob', 2, /^unknown command 'frob'$/],
+  ['node list --silent', 2, /^unknown option '--silent'$/],
+  ['node list --jsn', 2, /^unknown option '--jsn' \(Did you mean --json\?\)$/],
+  [
+    'node list -o json',
+    2,
+    /^unknown option '-o'$/,
+    /^For JSON, use --json\. See mesh-na node list --help\.$/,
+  ],
+  ['node list --silent-since yesterday', 2, /'yesterday' is invalid\. It must be a time such as /],
+  ['node list --limit 0', 2, /'0' is invalid\. It must be a whole number, 1 or more\.$/],
+  ['node list --sort bogus', 2, /'bogus' is invalid\. Allowed choices are certificate, name, /],
+  ['node list --health', 2, /^option '--health <status>' argument missing$/],
+  ['node list extra', 2, /^too many arguments for 'list'\. Expected 0 arguments but got 1\.$/],
+  ['node list --reverse', 2, /^--reverse needs --sort$/],
+  ['node list --limit 1 --limit 2', 2, /^--limit is given twice$/],
+  ['node set', 2, /^missing required argument 'node': name or key of the node, /],
+  [
+    'node set web-9 --name x',
+    4,
+    /^No node key begins with web-9, and no node has this name$/,
+    NO_CURE,
+  ],
+  ['node set web-1', 2, /^Give a --name, a --label or a --remove-label$/],
+  ['node set web-1 --label a=1 --label a=2', 2, /The label a is given twice\.$/],
+  ['node show AAAA', 2, /^AAAA is too short: give at least the first 8 characters of the node key/],
+  [
+    'node revoke web-1 --reason bored',
+    2,
+    /'bored' is invalid\. Allowed choices are key_compromise/,
+  ],
+  ['node join', 2, /^Give the invite token with either --token or --token-file$/],
+  [
+    'node join --root-key abc --token x',
+    2,
+    /It must be a public key, and this is not base64 of 32 bytes\.$/,
+  ],
+  [
+    'node heartbeat --node-dir FOLDER/none',
+    3,
+    /^The key file \S+ cannot be read \(ENOENT\)$/,
+    /correct the path/,
+  ],
+  [
+    'node status --node-dir FOLDER/none',
+    3,
+    /certificate\.json does not exist; join the network first$/,
+    NO_CURE,
+  ],
+  ['node run --node-dir FOLDER/none', 2, /^The network is not known yet: give its --root-key, /],
+  ['certificate show', 2, /^missing required argument 'cert-id': certificate id, /],
+  ['certificate show abc', 2, /^abc is too short: /],
+  ['certificate show web-99', 4, /^No certificate begins with web-99, and no node has /, NO_CURE],
+  ['certificate revoke', 2, /^Give one certificate, a node key with --key, or filters$/],
+  ['certificate revoke web-1 --status active', 2, /^Give one certificate, a node key with --key, /],
+  ['certificate revoke --name x --yes-revoke x', 2, /'x' is invalid\. It must be a whole number/],
+  ['certificate verify FOLDER/junk.json', 3, /junk\.json cannot be read as JSON \(/, NO_CURE],
+  [
+    'certificate verify FOLDER/marked.json',
+    3,
+    /\(it begins with a byte order mark; save it without one\)$/,
+    NO_CURE,
+  ],
+  [
+    'certificate verify DATA/genesis.json',
+    3,
+    /does not contain the certificate of a node$/,
+    NO_CURE,
+  ],
+  ['invite create --max-validity-hours 0', 2, /It must be a whole number, 1 or more\.$/],
+  [
+    'invite create --count 100000',
+    4,
+    /count must be an integer from 1 to 1000/,
+    /^Request 1 to 1000 tokens/,
+  ],
+  ['invite create --out FOLDER', 3, / is a folder$/, NO_CURE],
+  ['invite create --out FOLDER/none/x', 3, / cannot be written \(ENOENT\)$/, /correct the path/],
+  ['invite withdraw', 2, /^Give one invite, or a batch with --batch$/],
+  ['invite withdraw 123', 2, /^123 is too short: /],
+  ['invite withdraw --batch nothing', 4, /^There is no invite in the batch nothing$/, NO_CURE],
+  ['operator-key add x', 2, /^required option '--tier <tier>' not specified: /],
+  ['operator-key revoke nobody', 4, /There is no such operator key/, /^Choose an id from mesh-na/],
+  ['policy publish', 2, /^Give a --file, or what to change /, NO_CURE],
+  ['policy publish --port 99999', 2, /It must be a whole number, from 1 to 65535\.$/],
+  ['treaty issue', 2, /^required option '--key <key>' not specified: /],
+  ['treaty revoke abc', 2, /^abc is too short: /],
+  [
+    'treaty verify DATA/genesis.json',
+    3,
+    /of another kind \(genesis\), and the treaty is expected$/,
+    NO_CURE,
+  ],
+  [
+    'attestation verify DATA/genesis.json',
+    3,
+    /\(genesis\), and the attestation is expected$/,
+    NO_CURE,
+  ],
+  ['feed import DATA/genesis.json', 3, /\(genesis\), and the feed is expected$/, NO_CURE],
+  ['feed import FOLDER/none.json', 3, /cannot be read as JSON \(ENOENT\)$/, /correct the path/],
+  ['feed import FOLDER', 3, /cannot be read as JSON \(EISDIR\)$/, /give the path of a file/],
+  ['agreement verify FOLDER/list.json', 3, /does not contain a JSON object$/, NO_CURE],
+  ['audit show --limit 3', 2, /^unknown option '--limit'$/],
+  ['audit show --type bogus', 2, /'bogus' is invalid\. The types of events are /],
+  ['audit verify --data-dir FOLDER/none', 3, / holds no state of an authority$/, NO_CURE],
+  ['events --after x', 2, /It must be the index of an event, or 0\.$/],
+  ['history --series bogus', 2, /'bogus' is invalid\. Allowed choices are requests, /],
+  ['connect nowhere', 2, /^required option '--authority-key <key>' not specified: /],
+  [
+    'profile show nothing',
+    3,
+    /^There is no profile "nothing"; create one with mesh-na connect$/,
+    NO_CURE,
+  ],
+  ['call readCertificate', 2, /^--cert-id is missing$/],
+  [
+    'authority-key stage DATA/genesis.json',
+    3,
+    /name the file that authority-key sign wrote$/,
+    NO_CURE,
+  ],
+  ['backup create', 2, /^required option '--to <file>' not specified: /],
+  ['backup create --to FOLDER/no/x', 3, /cannot be written \(ENOENT\)$/, /correct the path/],
+  ['backup verify DATA/genesis.json', 4, /is not a usable backup: /, NO_CURE],
+  [
+    'store status --store postgres://u:secret@127.0.0.1:1/x',
+    3,
+    /at 127\.0\.0\.1:1\/x cannot be reached/,
+    NO_CURE,
+  ],
+  [
+    'serve --port x --data-dir FOLDER/none',
+    3,
+    /^--port must be a whole number from 0 to 65535, /,
+    NO_CURE,
+  ],
+  ['console --port x', 2, /'x' is invalid\. It must be a number from 0 to 65535\.$/],
+  [
+    'completion tcsh',
+    2,
+    /'tcsh' is invalid for argument 'shell'\. Allowed choices are bash, zsh, fish\.$/,
+  ],
+  ['status --key-id nobody', 2, /^Key id nobody needs --key-file$/],
+  ['status --url ftp://x', 2, /It must be an http or https URL\.$/],
+  [
+    'status --url http://nobody.invalid',
+    5,
+    /^No answer from the authority at /,
+    /^The (host|resolver) /,
+  ],
+];
+
+const HELP = /^See mesh-na( [\w-]+)* --help\.$/;
+const ENVIRONMENT = {
+  MESH_URL: na.url,
+  MESH_DATA_DIR: na.dataDir,
+  XDG_CONFIG_HOME: folder,
+  NO_COLOR: '1',
+};
+
+/** What the command prints to a terminal of this width, or to a file. */
+async function refused(line: string, columns?: number) {
+  const args = line.replaceAll('FOLDER', folder).replaceAll('DATA', na.dataDir).split(' ');
+  const { stderr } = process;
+  const own = { isTTY: stderr.isTTY, columns: stderr.columns };
+  Object.assign(stderr, { isTTY: columns !== undefined, columns });
+  try {
+    return await runCommand(args, ENVIRONMENT);
+  } finally {
+    Object.assign(stderr, own);
+  }
+}
+
+suite('a wrong use says what is wrong and what to do', { concurrency: false }, () => {
+  for (const [line, exit, cause, cure = HELP] of USES) {
+    test(line, async () => {
+      const { code, stdout, stderr } = await refused(line);
+      assert.deepEqual([code, stdout], [exit, ''], stderr);
+      const [said = '', advice = '', ...others] = stderr.trimEnd().split('\n');
+      assert.match(said.replace(/^mesh-na: /, ''), cause);
+      assert.match(advice.trim(), cure);
+      assert.deepEqual(others, []);
+      assert.doesNotMatch(stderr, /secret/);
+      for (const columns of [60, 120]) {
+        const shown = (await refused(line, columns)).stderr.trimEnd().split('\n');
+        const words = (text: string) => text.replace(/[0-9a-f]{8}-[0-9a-f-]+/, '').split(/\s+/);
+        assert.deepEqual(words(shown.join(' ')), words(`${said} ${advice}`.trimEnd()));
+        for (const each of shown) assert.ok(each.length <= columns || !each.trim().includes(' '));
+      }
+    });
+  }
+});
