@@ -24,8 +24,7 @@ import {
 } from './folder.ts';
 import { BEAT, runHeartbeat } from './heartbeat.ts';
 import { RUN, runAgent } from './run.ts';
-import { STATUS, statusNetwork, TRUST, type TrustOptions } from './trust.ts';
-import { judged } from './verify.ts';
+import { judged, STATUS, statusNetwork, TRUST, type TrustOptions } from './trust.ts';
 
 export function addNodeCommands(program: Command): void {
   const node = program

@@ -11,12 +11,14 @@ import { systemRuntime } from '../../base/runtime.ts';
 import { replacedKeyProblem, trustFrom } from '../../client/agent-authority.ts';
 import type { NetworkTrust } from '../../client/followed-keys.ts';
 import {
+  certificateReason,
   genesisProblem,
   isDistrusted,
   type Pin,
   revocationListProblem,
 } from '../../client/network-trust.ts';
 import { type GenesisBlock, readGenesisBlock } from '../../protocol/records/genesis.ts';
+import type { JoinCertificate } from '../../protocol/records/join-certificate.ts';
 import {
   type CertificateRevocationList,
   readCertificateRevocationList,
@@ -130,6 +132,20 @@ export function statusNetwork(options: OfflineTrustOptions): Promise<VerifiedNet
     throw usageFailure('--authority-keys needs --offline');
   }
   return (offline ? verifyHeldNetwork : updateNetwork)(options);
+}
+
+/** What the documents of the network say of a certificate, and its entry on the revocation list. */
+export function judged(
+  certificate: JoinCertificate,
+  publicKey: string,
+  { genesis, crl, trust }: VerifiedNetwork,
+) {
+  const entry = crl.revoked_certificates.find(
+    ({ certificate_id }) => certificate_id === certificate.cert_id,
+  );
+  const expected = { genesis, authority: trust, publicKey };
+  const reason = certificateReason(certificate, expected, systemRuntime.now());
+  return { entry, reason: entry === undefined ? reason : ('revoked' as const) };
 }
 
 /** Verifies the documents in the node folder, or those in files instead, without network access. */

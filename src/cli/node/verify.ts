@@ -1,19 +1,14 @@
 /** `mesh-na certificate verify`: what a node, or anyone who knows the network, does with the certificate of another node. */
 
 import type { Command } from 'commander';
-import { systemRuntime } from '../../base/runtime.ts';
-import { certificateReason } from '../../client/network-trust.ts';
-import {
-  type JoinCertificate,
-  readJoinCertificate,
-} from '../../protocol/records/join-certificate.ts';
+import { readJoinCertificate } from '../../protocol/records/join-certificate.ts';
 import { REACH } from '../connection/server.ts';
 import { define, type OptionsIn, option } from '../kernel/command.ts';
 import { notHolding, readJsonFile } from '../kernel/files.ts';
 import { publicKey } from '../kernel/options.ts';
 import { printVerdict } from '../kernel/output.ts';
 import { FOLDER } from './folder.ts';
-import { STATUS, statusNetwork, TRUST, type TrustOptions, type VerifiedNetwork } from './trust.ts';
+import { judged, STATUS, statusNetwork, TRUST, type TrustOptions } from './trust.ts';
 
 const VERIFY = [
   ...STATUS,
@@ -60,18 +55,4 @@ async function runVerify(
   };
   const what = `certificate ${cert_id} of ${node_public_key}, ${roles.join(', ') || 'no role'}`;
   printVerdict(options, verdict, what);
-}
-
-/** What the documents of the network say of a certificate, and its entry on the revocation list. */
-export function judged(
-  certificate: JoinCertificate,
-  publicKey: string,
-  { genesis, crl, trust }: VerifiedNetwork,
-) {
-  const entry = crl.revoked_certificates.find(
-    ({ certificate_id }) => certificate_id === certificate.cert_id,
-  );
-  const expected = { genesis, authority: trust, publicKey };
-  const reason = certificateReason(certificate, expected, systemRuntime.now());
-  return { entry, reason: entry === undefined ? reason : ('revoked' as const) };
 }
