@@ -90,6 +90,10 @@ test('a node joins, follows its network, is stopped and started again, and exits
   const stopped = await first;
   assert.equal(stopped.code, 0, stopped.stderr);
   assert.match(stopped.stdout, /^Stopped\.\n$/);
+  assert.match(
+    stopped.stderr,
+    /^mesh-na: Joined: certificate \S+ of network "\S+", .*, until \S+Z\n/,
+  );
   const names = readFileSync(log, 'utf8').trim().split(/\s+/);
   assert.deepEqual(names.toSorted(), ['certificate', 'crl', 'genesis', 'policy']);
 

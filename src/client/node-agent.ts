@@ -64,6 +64,8 @@ export type AgentEvent =
   /** Something the authority sent was rejected. */
   | { readonly type: 'refused'; readonly what: string; readonly problem: string }
   | { readonly type: 'failed'; readonly problem: string; readonly retryInMs: number }
+  /** The first attempt that succeeded after others failed. */
+  | { readonly type: 'recovered' }
   /** Changes cannot be stored and are kept in memory; null once everything is stored again. */
   | { readonly type: 'storage'; readonly problem: string | null }
   | { readonly type: 'ended'; readonly end: AgentEnd };
@@ -318,6 +320,7 @@ export async function createNodeAgent(options: NodeAgentOptions) {
     let next: number | AgentEnd;
     try {
       next = await work();
+      if (failures > 0) emit({ type: 'recovered' });
       failures = 0;
     } catch (error) {
       next = await failed(error);

@@ -1,6 +1,6 @@
 /** `node run`: keeps this node enrolled until a signal, or until its certificate is revoked. */
 
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { MOST_BYTES } from '../../base/byte-bounds.ts';
@@ -18,7 +18,14 @@ import { duration } from '../kernel/options.ts';
 import { printNotice, printResult } from '../kernel/output.ts';
 import { stopSignal } from '../service/stop-request.ts';
 import { type HostnameOptions, inviteTokenIn, reportedHostname, VALIDITY } from './enroll.ts';
-import { hasNodeKey, makeNodeKey, PROOF, readNodeKey } from './folder.ts';
+import {
+  certificatePath,
+  hasNodeKey,
+  makeNodeKey,
+  PROOF,
+  readCertificate,
+  readNodeKey,
+} from './folder.ts';
 import { HEALTH } from './heartbeat.ts';
 import { pinnedRootKey, type TrustOptions } from './trust.ts';
 
@@ -48,6 +55,7 @@ export async function runAgent(options: RunOptions): Promise<void> {
   const storage = onLocalFiles(() => folderStorage(nodeDir));
   const key = onLocalFiles(() => (hasNodeKey(nodeDir) ? readNodeKey : makeNodeKey)(nodeDir));
   const changes = onChange === undefined ? null : createChangeCommand(onChange);
+  let isMember = existsSync(certificatePath(nodeDir));
   const agent = await createNodeAgent({
     url,
     proof,
@@ -65,7 +73,12 @@ export async function runAgent(options: RunOptions): Promise<void> {
     }),
     onEvent(event) {
       report(event);
-      if (event.type === 'changed') changes?.note(event.record);
+      if (event.type !== 'changed') return;
+      if (event.record === 'certificate') {
+        printNotice(`${isMember ? 'Renewed' : 'Joined'}: ${certificateText(nodeDir)}`);
+        isMember = true;
+      }
+      changes?.note(event.record);
     },
   }).catch((error: unknown) => {
     throw failure(EXIT.unusable, 'local_files', `${nodeDir}: ${messageOf(error)}`);
@@ -84,6 +97,8 @@ function report(event: AgentEvent): void {
   } else if (event.type === 'failed') {
     const seconds = Math.ceil(event.retryInMs / 1000);
     printNotice(`${event.problem}; trying again in ${seconds} s`);
+  } else if (event.type === 'recovered') {
+    printNotice('The authority answers again');
   } else if (event.type === 'storage') {
     printNotice(
       event.problem === null
@@ -91,6 +106,12 @@ function report(event: AgentEvent): void {
         : `${event.problem}; this node keeps running, and stores changes once the folder is writable`,
     );
   }
+}
+
+function certificateText(nodeDir: string): string {
+  const { cert_id, network_name, roles, expires_at } = readCertificate(nodeDir);
+  const held = roles.join(', ') || 'no role';
+  return `certificate ${cert_id} of network "${network_name}", ${held}, until ${expires_at}`;
 }
 
 /** Stores the records of an agent as files. Throws if a node that has not joined yet could not write them. */
@@ -116,6 +137,10 @@ export function folderStorage(folder: string): AgentStorage {
 /** Later changes wait for a running command up to this time. */
 const LONGEST_COMMAND_MS = 60_000;
 
+function endGroup({ pid }: ChildProcess): void {
+  if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+}
+
 /** Runs a shell command with the names of the changed records as arguments, one run at a time. */
 function createChangeCommand(command: string) {
   let changed = new Set<ChangedRecord>();
@@ -127,16 +152,19 @@ function createChangeCommand(command: string) {
     const names = [...changed];
     changed = new Set();
     await new Promise<void>((resolve) => {
+      // In a group of its own, so that what it started ends with it.
       const child = spawn('/bin/sh', ['-c', `${command} "$@"`, 'mesh-na', ...names], {
         stdio: ['ignore', 'inherit', 'inherit'],
-        timeout: LONGEST_COMMAND_MS,
-        killSignal: 'SIGKILL',
+        detached: true,
       });
+      const tooLate = setTimeout(() => endGroup(child), LONGEST_COMMAND_MS);
       child.once('error', (error) => {
+        clearTimeout(tooLate);
         printNotice(`${command} could not be started: ${error.message}`);
         resolve();
       });
       child.once('exit', (code, signal) => {
+        clearTimeout(tooLate);
         if (code !== 0) printNotice(`${command} exited with ${code ?? signal}`);
         resolve();
       });
