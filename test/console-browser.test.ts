@@ -133,7 +133,7 @@ test('an operator revokes a stolen key, withdraws an invite, and rolls back the 
   await page.keyboard.type('The key');
   await tabTo(page, 'Revoke…', 2);
   await press(page, 'Enter', 'Confirm');
-  await confirmed(page, 'Revoke', '1');
+  await confirmed(page, 'Revoke', 'stolen-1');
   await tabTo(page, 'Continue', 8);
   await press(page, 'Enter', 'stolen-1');
   const revoked = await page.innerText('main');

@@ -104,12 +104,13 @@ async function propose(page: Page, { key }: TestNode): Promise<void> {
     node_public_key: key.publicKey,
   });
   await page.goto(new URL(`./do?${fields}`, page.url()).href);
-  await page.click('button:has-text("Revoke…")');
+  await page.click('button:has-text("Revoke the node…")');
   await heading(page, /Confirm/);
 }
 
 /** Confirms, and tries again while no instance writes, as the page offers. */
 async function confirmed(page: Page): Promise<void> {
+  await page.fill('#number', await page.innerText('form.confirm bdi'));
   await page.click('form.confirm button');
   for (;;) {
     const shown = await heading(page, /^\s*(Done|Not done)/);

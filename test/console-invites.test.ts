@@ -79,7 +79,7 @@ suite('invites', () => {
     const one = await console.submit('do?action=withdraw-invite', { fingerprint });
     assert.match((await console.submit('confirm', { id: changeIn(one) })).text, /invite_withdrawn/);
     const rest = await console.submit('do?action=withdraw-batch', { batch: 'lost' });
-    assert.match(rest.text, /Type 2 to confirm/);
+    assert.match(rest.text, /Type <bdi>2<\/bdi> to confirm/);
     const id = changeIn(rest);
     assert.equal((await console.submit('confirm', { id })).status, 422);
     assert.match((await console.submit('confirm', { id, number: '2' })).text, /"withdrawn": 2/);

@@ -420,7 +420,7 @@ suite('changes', () => {
       '"reason": "key_compromise"',
       'Certificates that are no longer accepted: 1',
       'Agents evicted|No agent is registered',
-      'Type 1 to confirm',
+      'Type <bdi>lost-1</bdi> to confirm',
       `mesh-na certificate revoke --key ${key} --reason key_compromise`,
     ]) {
       assert.match(proposed.text, new RegExp(part.replaceAll('+', '\\+')), part);
@@ -428,12 +428,16 @@ suite('changes', () => {
     assert.equal(revocationsOf(na, node).length, 0);
 
     const id = changeIn(proposed);
-    const wrong = await console.submit('confirm', { id, number: '2' });
+    const form = await console.page(
+      `do?${new URLSearchParams({ action: 'revoke-node', node_public_key: key })}`,
+    );
+    assert.match(form.text, /<h1><bdi>Revoke lost-1 \(role:client\)</);
+    const wrong = await console.submit('confirm', { id, number: '1' });
     assert.equal(wrong.status, 422);
     assert.match(wrong.text, /Nothing was signed/);
     assert.equal(revocationsOf(na, node).length, 0);
 
-    const done = await console.submit('confirm', { id, number: '1' });
+    const done = await console.submit('confirm', { id, number: 'lost-1' });
     assert.match(done.text, /Done/);
     assert.match(done.text, /"crl_sequence": /);
     assert.match(done.text, /certificate_revoked/);
@@ -470,7 +474,7 @@ suite('changes', () => {
       cert_id: node.certId,
       reason: 'superseded',
     });
-    assert.doesNotMatch(one.text, /Type \d+ to confirm/);
+    assert.doesNotMatch(one.text, /to confirm</);
     assert.match(
       (await console.submit('confirm', { id: changeIn(one) })).text,
       /certificate_revoked/,
@@ -487,7 +491,10 @@ suite('changes', () => {
     assert.doesNotMatch((await console.page('nodes')).text, /Revoke all that match…/);
     const fields = { q: 'rack9', reason: 'cessation_of_operation' };
     const proposed = await console.submit('do?action=revoke-matching', fields);
-    assert.match(proposed.text, /3 requests.*Type 3 to confirm/s);
+    assert.match(
+      proposed.text,
+      /id="touched"(?:.*rack9-\d<){3}.*Type <bdi>3<\/bdi> to confirm.*3 requests/s,
+    );
     assert.match(
       proposed.text,
       /certificate revoke --name \*rack9\* --reason cessation_of_operation/,
@@ -499,6 +506,10 @@ suite('changes', () => {
     assert.equal((await console.submit('confirm', { id, number: '2' })).status, 422);
     const done = await console.submit('confirm', { id, number: '3' });
     assert.match(done.text, /Done.*3 of 3 requests.*no longer applied: 1/s);
+    assert.match(
+      done.text,
+      /<p>Changed 2: <bdi>rack9-\d, rack9-\d<\/bdi>\.<\/p><p>Left alone 1: <bdi>rack9-1</,
+    );
     assert.deepEqual(
       nodes.map((node) => revocationsOf(na, node).length),
       [0, 1, 1],

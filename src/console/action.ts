@@ -19,6 +19,8 @@ export interface Field {
 
 /** A request that the operator's key will sign. */
 export interface PlannedRequest {
+  /** What it is about, such as the name of a node, for plans with many requests. */
+  readonly subject?: string;
   /** Percent-encoded. */
   readonly path: string;
   readonly body: JsonObject;
@@ -32,8 +34,10 @@ export interface Plan {
   readonly requests: readonly PlannedRequest[];
   /** What else changes: one sentence each, with numbers. */
   readonly effects: readonly string[];
-  /** The number that has to be typed, for `key_compromise` and whatever changes many things. */
-  readonly typedNumber: number | null;
+  /** What has to be typed: the name of what ends, or how many things do. */
+  readonly typed: string | null;
+  /** What it touches, thing by thing. */
+  readonly touched?: Html;
   /** The arguments of `mesh-na` that do the same. */
   readonly command: readonly string[];
   /** The audit entries that it causes. */
@@ -60,6 +64,8 @@ export interface Action {
   /** Whether something ends that does not come back: its buttons are red. */
   readonly isDestructive?: boolean;
   readonly fields: readonly Field[];
+  /** The heading of the form that is filled with these values; the title by default. */
+  heading?(context: Context, form: URLSearchParams): Promise<string>;
   /** Says what would be sent for a filled form, and changes nothing. Throws a `FormProblem` for a wrong form. */
   plan(context: Context, form: URLSearchParams): Promise<Plan>;
 }

@@ -22,16 +22,17 @@ export function proposedPage(change: Change, context: Context, problem: string |
       'effects',
       'What it affects',
       html`<ul class="effects">
-${effects.map((effect) => html`<li>${effect}</li>`)}</ul>`,
-    )}${section('signed', 'What will be signed', signed(change, context))}${section('same', 'The same on the command line', command(change, context))}<form class="confirm" method="post" action="./confirm">
+${effects.map((effect) => html`<li>${effect}</li>`)}</ul>
+${plan.touched ?? NO_HTML}`,
+    )}<form class="confirm" method="post" action="./confirm">
 <input type="hidden" name="id" value="${change.id}">
-${numberField(plan.typedNumber)}<p class="actions"><button class="${change.action.isDestructive ? 'danger' : ''}" type="submit">${change.action.label}</button><a href="${back}">Cancel</a></p>
+${typedField(plan.typed)}<p class="actions"><button class="${change.action.isDestructive ? 'danger' : ''}" type="submit">${change.action.label}</button><a href="${back}">Cancel</a></p>
 </form>
 ${
   requests.length === 0
     ? html`<p class="notice warn">Nothing matches, so there is nothing to sign.</p>`
     : ''
-}`,
+}${folded('What will be signed', signed(change, context))}${folded('The same on the command line', command(change, context))}`,
   };
 }
 
@@ -40,9 +41,14 @@ function pathIn(back: string): string {
   return back.replace(/^\.|\?.*$/g, '');
 }
 
-function numberField(typed: number | null): Html {
-  if (typed === null) return html``;
-  return html`<p class="field"><label for="number">Type ${typed} to confirm</label><input type="text" id="number" name="number" inputmode="numeric" required autocomplete="off"></p>`;
+function typedField(typed: string | null): Html {
+  if (typed === null) return NO_HTML;
+  return html`<p class="field"><label for="number">Type <bdi>${typed}</bdi> to confirm</label><input type="text" id="number" name="number" required autocomplete="off" spellcheck="false"></p>`;
+}
+
+/** For who wants to know exactly. */
+function folded(summary: string, content: Html): Html {
+  return html`<details><summary>${summary}</summary>${content}</details>`;
 }
 
 /** The members that do not change from one request to the next are those of the wire [core-2-2]. */
@@ -80,13 +86,27 @@ export function outcomePage(change: Change, context: Context): ShellParts {
   const all = plan.requests.length;
   const progress = all === 1 ? '' : ` ${shownCount(handled)} of ${shownCount(all)} requests.`;
   const left =
-    skipped === 0 ? '' : ` Not sent, because they no longer applied: ${shownCount(skipped)}.`;
+    skipped.length === 0
+      ? ''
+      : ` Not sent, because they no longer applied: ${shownCount(skipped.length)}.`;
   return {
     title: TITLES[state],
     lede: `${plan.sentence}${progress}${left}`,
     path: pathIn(plan.back),
-    body: html`${state === 'failed' ? failure(change, context) : ''}${answer(change)}${entries(change)}${section('same', 'The same on the command line', command(change, context))}${ending(change)}`,
+    body: html`${state === 'failed' ? failure(change, context) : ''}${touched(change)}${answer(change)}${entries(change)}${section('same', 'The same on the command line', command(change, context))}${ending(change)}`,
   };
+}
+
+/** Which of many things were changed, and which were left alone. */
+function touched({ plan: { requests }, handled, skipped }: Change): Html {
+  const subjects = requests.slice(0, handled).flatMap(({ subject = [] }) => subject);
+  if (subjects.length === 0) return NO_HTML;
+  const changed = subjects.filter((subject) => !skipped.includes(subject));
+  const sentence = (what: string, names: readonly string[]) =>
+    names.length === 0
+      ? NO_HTML
+      : html`<p>${what} ${shownCount(names.length)}: <bdi>${names.join(', ')}</bdi>.</p>`;
+  return html`${sentence('Changed', changed)}${sentence('Left alone', skipped)}`;
 }
 
 /** A secret is shown until the operator says that it was taken along, whatever else is loaded meanwhile. */
@@ -119,7 +139,9 @@ function answer(change: Change): Html {
   const shown =
     plan.answer?.(given) ??
     html`<pre class="code" tabindex="0">${indentedJson(canonicalJson(given))}</pre>`;
-  return section('answer', 'Answer', shown);
+  return plan.requests.length > 1
+    ? folded('The last answer', shown)
+    : section('answer', 'Answer', shown);
 }
 
 function entries({ entries: all, state }: Change): Html {

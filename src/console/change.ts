@@ -13,9 +13,10 @@ export interface Change {
   readonly form: URLSearchParams;
   readonly plan: Plan;
   state: 'proposed' | 'running' | 'done' | 'failed';
-  /** How many requests are dealt with, and how many of them were not sent because they no longer applied. */
+  /** How many requests are dealt with; some are not sent, because they no longer apply. */
   handled: number;
-  skipped: number;
+  /** What those were about. */
+  readonly skipped: string[];
   answer: JsonObject | null;
   /** Why it failed, in one sentence. */
   problem: string;
@@ -64,7 +65,7 @@ export function createChanges(runtime: Runtime) {
     const request = plan.requests[handled];
     if (request === undefined) return;
     if (plan.isStillMeant !== undefined && !(await plan.isStillMeant(request))) {
-      change.skipped += 1;
+      change.skipped.push(request.subject ?? '');
       return;
     }
     const send = senders.get(change) ?? createKeptRequests({ now: context.now });
@@ -77,7 +78,7 @@ export function createChanges(runtime: Runtime) {
           retries: RETRIES,
           patienceMs: plan.requests.length > 1 ? PATIENCE_MS : 0,
         })
-        .request({ method: 'POST', ...request }, call),
+        .request({ method: 'POST', path: request.path, body: request.body }, call),
     );
   }
 
@@ -100,7 +101,7 @@ export function createChanges(runtime: Runtime) {
         plan,
         state: 'proposed',
         handled: 0,
-        skipped: 0,
+        skipped: [],
         answer: null,
         problem: '',
         logSize: null,

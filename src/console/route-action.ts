@@ -11,7 +11,7 @@ type MemberOf<Sent> = (keyof Sent & string) | `${keyof Sent & string}.${string}`
 
 /** What the declaration of an operation does not say of a change. */
 interface Terms<Sent>
-  extends Pick<Action, 'name' | 'title' | 'label' | 'isDestructive'>,
+  extends Pick<Action, 'name' | 'title' | 'label' | 'isDestructive' | 'heading'>,
     Pick<Plan, 'answer' | 'audited' | 'back' | 'isSecret'> {
   readonly fields: { readonly [Name in MemberOf<Sent>]?: AskedField };
   /** Fields that are no member. */
@@ -25,10 +25,11 @@ interface Terms<Sent>
   explain(sent: Sent, context: Context, form: URLSearchParams): Explained | Promise<Explained>;
 }
 
-/** `bodies` are those of the requests, unless the form is the body of the only one. */
+/** `bodies` are those of the requests, unless the form is the body of the only one; `subjects` are in their order. */
 type Explained = Pick<Plan, 'sentence' | 'effects'> &
-  Partial<Pick<Plan, 'back' | 'command' | 'isStillMeant' | 'typedNumber'>> & {
+  Partial<Pick<Plan, 'back' | 'command' | 'isStillMeant' | 'touched' | 'typed'>> & {
     readonly bodies?: readonly JsonObject[];
+    readonly subjects?: readonly string[];
   };
 
 export function routeAction<Declared extends Operation>(
@@ -36,7 +37,7 @@ export function routeAction<Declared extends Operation>(
   terms: Terms<SentOf<Declared>>,
 ): Action {
   const { name, title, label, isDestructive = false, fields, further = {}, missing } = terms;
-  const { answer, audited, back, command, explain, isSecret = false } = terms;
+  const { answer, audited, back, command, explain, heading, isSecret = false } = terms;
   const { path, access } = operation;
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, member = '']) => member);
   const members = Object.entries<AskedField | undefined>(fields).flatMap(([member, asked]) => {
@@ -68,11 +69,12 @@ export function routeAction<Declared extends Operation>(
       ...Object.entries(further).map(([own, asked]): Field => fieldFor(own, asked, {}, false)),
       ...members.map(({ field }) => field),
     ],
+    ...(heading !== undefined && { heading }),
     async plan(context, form) {
       const sent = sentIn(form);
       const own = Object.entries(sent).filter(([member]) => !inPath.includes(member));
       const explained = await explain(sent as SentOf<Declared>, context, form);
-      const { bodies = [Object.fromEntries(own)], ...shown } = explained;
+      const { bodies = [Object.fromEntries(own)], subjects = [], ...shown } = explained;
       demandFitting(operation, bodies[0] ?? {}, context);
       const template = typeof command === 'string' ? command : command(sent as SentOf<Declared>);
       const filled = inPath.reduce(
@@ -80,14 +82,17 @@ export function routeAction<Declared extends Operation>(
         path,
       );
       return {
-        typedNumber: null,
+        typed: null,
         command: wordsOf(template, { ...sent, ...bodies[0] }),
         audited,
         back,
         isSecret,
         ...(answer !== undefined && { answer }),
         ...shown,
-        requests: bodies.map((body) => ({ path: filled, body })),
+        requests: bodies.map((body, index) => {
+          const subject = subjects[index];
+          return { path: filled, body, ...(subject !== undefined && { subject }) };
+        }),
       };
     },
   };

@@ -6,6 +6,7 @@ import { type Action, FormProblem, isOffered } from './action.ts';
 import { createChanges } from './change.ts';
 import { outcomePage, proposedPage } from './change-view.ts';
 import { type Connection, type Context, contextSource } from './context.ts';
+import { textIn } from './fields.ts';
 import { actionForm } from './form-view.ts';
 import type { Page, Stream } from './page.ts';
 import { ACTIONS, PAGES } from './registry.ts';
@@ -97,7 +98,9 @@ export function createRooms(
       return shown(403, refused('This key cannot do that here.'), context, asked);
     }
     const { request, query } = asked;
-    if (request.method === 'GET') return shown(200, formPage(action, query, null), context, asked);
+    if (request.method === 'GET') {
+      return shown(200, await formPage(action, query, null, context), context, asked);
+    }
     const form = await formIn(request);
     if (form === null) return plain(413, 'The form is too large, or is not a form.');
     try {
@@ -105,7 +108,7 @@ export function createRooms(
       return shown(200, proposedPage(change, context, null), context, asked);
     } catch (error) {
       const problem = await problemIn(error, context);
-      return shown(422, formPage(action, form, problem), context, asked);
+      return shown(422, await formPage(action, form, problem, context), context, asked);
     }
   }
 
@@ -115,11 +118,11 @@ export function createRooms(
     if (form === null || change === null) {
       return shown(404, refused('This change is no longer known: begin again.'), context, asked);
     }
-    const { typedNumber } = change.plan;
-    const typed = form.get('number')?.replace(/[\s,]/g, '');
-    const isTyped = typedNumber === null || typed === String(typedNumber);
+    const { typed } = change.plan;
+    const given = textIn(form, 'number');
+    const isTyped = typed === null || given === typed || given.replace(/[\s,]/g, '') === typed;
     if (change.state === 'proposed' && !isTyped) {
-      const problem = `Not confirmed: type ${typedNumber}. Nothing was signed.`;
+      const problem = `Not confirmed: type ${typed}. Nothing was signed.`;
       return shown(422, proposedPage(change, context, problem), context, asked);
     }
     await changes.confirm(change, context);
@@ -200,10 +203,17 @@ async function failed(
   return [status, { ...parts, body }];
 }
 
-function formPage(action: Action, values: URLSearchParams, problem: string | null): ShellParts {
+async function formPage(
+  action: Action,
+  values: URLSearchParams,
+  problem: string | null,
+  context: Context,
+): Promise<ShellParts> {
+  const heading = await action.heading?.(context, values).catch(() => action.title);
   const { path = '' } = PAGES.find(({ actions = [] }) => actions.includes(action)) ?? {};
   return {
     title: action.title,
+    ...(heading !== undefined && { heading }),
     path,
     body: html`${problem === null ? '' : problemLine(problem)}${actionForm(action, values, true)}`,
   };

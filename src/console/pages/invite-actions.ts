@@ -102,7 +102,7 @@ export const WITHDRAW_BATCH = routeAction(withdrawInviteBatch, {
         `Invites withdrawn: ${shownCount(count)}. Their tokens admit nobody from then on.`,
         'Nodes that have joined with an invite of the batch are not affected.',
       ],
-      typedNumber: count,
+      typed: String(count),
       back: `./invites?${new URLSearchParams({ batch })}`,
     };
   },

@@ -1,12 +1,14 @@
 /** What an operator can do about a node: name it, and revoke it. */
+import { nameInCell } from '../../pages/ui/names.ts';
 import { revokeCertificate } from '../../protocol/api/certificates.ts';
 import { describeNode } from '../../protocol/api/node-descriptions.ts';
 import type { AgentDescriptor } from '../../protocol/records/agent-descriptor.ts';
 import type { RevocationReason } from '../../protocol/records/revocation-list.ts';
 import { type CertificateRow, isAccepted } from '../../protocol/rows/certificate.ts';
+import { labelTexts } from '../../protocol/rows/node-description.ts';
 import { FormProblem, type Plan } from '../action.ts';
 import type { Context } from '../context.ts';
-import type { AskedField } from '../fields.ts';
+import { type AskedField, textIn } from '../fields.ts';
 import { routeAction } from '../route-action.ts';
 import { agentOf, certificatesOf } from './node-facts.ts';
 import { nodeAddress, nodeTitle } from './node-rows.ts';
@@ -26,10 +28,12 @@ export const REVOCATION_EVENTS = ['certificate_revoked', 'node_key_compromised']
 export const REVOKE_NODE = routeAction(revokeCertificate, {
   name: 'revoke-node',
   title: 'Revoke a node',
-  label: 'Revoke',
+  label: 'Revoke the node',
   isDestructive: true,
+  heading: async (context, form) =>
+    `Revoke ${describedTitle(await certificatesOf(context, textIn(form, 'node_public_key')))}`,
   fields: {
-    node_public_key: { label: 'Node key', kind: 'id', isRequired: true },
+    node_public_key: { label: 'Node key', kind: 'hidden', isRequired: true },
     reason: REASON,
   },
   command: 'certificate revoke --key {node_public_key} --reason {reason}',
@@ -38,8 +42,9 @@ export const REVOKE_NODE = routeAction(revokeCertificate, {
   async explain({ node_public_key: key, reason }, context) {
     const rows = await certificatesOf(context, key ?? '');
     return {
-      sentence: `Revoke all certificates of ${titleOf(rows)}, with the reason ${reason}.`,
+      sentence: `Revoke all certificates of ${describedTitle(rows)}, with the reason ${reason}.`,
       ...(await revocation(context, rows, rows, reason)),
+      typed: typedNameOf(rows),
     };
   },
 });
@@ -61,8 +66,9 @@ export const REVOKE_CERTIFICATE = routeAction(revokeCertificate, {
     const rows = await certificatesOf(context, row.node_public_key);
     const ended = reason === 'key_compromise' ? rows : [row];
     return {
-      sentence: `Revoke the certificate ${id} of ${titleOf([row])}, with the reason ${reason}.`,
+      sentence: `Revoke the certificate ${id} of ${describedTitle([row])}, with the reason ${reason}.`,
       ...(await revocation(context, rows, ended, reason)),
+      typed: reason === 'key_compromise' ? typedNameOf(rows) : null,
     };
   },
 });
@@ -72,18 +78,29 @@ function titleOf([row]: readonly CertificateRow[]): string {
   return nodeTitle(row);
 }
 
+/** With its roles and labels, because names can be alike. */
+function describedTitle(rows: readonly CertificateRow[]): string {
+  const { roles = [], labels = {} } = rows[0] ?? {};
+  const described = [...roles, ...labelTexts(labels)].map(nameInCell).join(', ');
+  return `${titleOf(rows)}${described === '' ? '' : ` (${described})`}`;
+}
+
+/** Of a node without a name, the beginning of its key. */
+function typedNameOf([row]: readonly CertificateRow[]): string {
+  return row?.name ?? row?.node_public_key.slice(0, 8) ?? '';
+}
+
 async function revocation(
   context: Context,
   all: readonly CertificateRow[],
   ended: readonly CertificateRow[],
   reason: RevocationReason | null = 'unspecified',
-): Promise<Pick<Plan, 'effects' | 'typedNumber' | 'back'>> {
+): Promise<Pick<Plan, 'effects' | 'back'>> {
   const key = all[0]?.node_public_key ?? '';
   const accepted = ended.filter(({ status }) => isAccepted(status));
   const left = all.filter(({ status }) => isAccepted(status)).length - accepted.length;
   return {
     effects: effectsOf(await agentOf(context, key), accepted, left, reason),
-    typedNumber: reason === 'key_compromise' ? accepted.length : null,
     back: nodeAddress(key),
   };
 }

@@ -1,6 +1,9 @@
 /** Revoking all nodes that match a filter: one request for each certificate, as `mesh-na certificate revoke` does. */
 import { type CertificateFilters, isStillMeant } from '../../client/certificate-search.ts';
 import { shownCount } from '../../pages/ui/counts.ts';
+import type { Html } from '../../pages/ui/html.ts';
+import { table } from '../../pages/ui/table.ts';
+import { timeText } from '../../pages/ui/values.ts';
 import { revokeCertificate } from '../../protocol/api/certificates.ts';
 import { type CertificateRow, isAccepted } from '../../protocol/rows/certificate.ts';
 import { FormProblem } from '../action.ts';
@@ -9,7 +12,7 @@ import { routeAction } from '../route-action.ts';
 import { REASON, REVOCATION_EVENTS } from './node-actions.ts';
 import { agentOf } from './node-facts.ts';
 import { filtersFor, type NodeQuery, nodeQuery, parametersOf } from './node-filter.ts';
-import { eachNode } from './node-rows.ts';
+import { eachNode, labelChips, nodeLink, nodeTitle, worstState } from './node-rows.ts';
 
 /** More than this is not one decision. */
 const MOST_REVOKED = 10_000;
@@ -50,13 +53,35 @@ export const REVOKE_MATCHING = routeAction(revokeCertificate, {
           ? ['All other certificates of these nodes end, too, and their keys can never join again.']
           : []),
       ],
-      typedNumber: rows.length,
+      typed: String(rows.length),
+      touched: nodesTable(rows),
+      subjects: rows.map(nodeTitle),
       command: ['certificate', 'revoke', ...options, '--reason', String(reason)],
       isStillMeant: ({ body }) => isStillMeant(context.client, String(body.cert_id), filters),
       back: `./nodes?${parametersOf(query)}`,
     };
   },
 });
+
+/** So many can be looked through. */
+const MOST_LISTED = 500;
+
+function nodesTable(rows: readonly CertificateRow[]): Html {
+  const left = rows.length - MOST_LISTED;
+  return table({
+    id: 'touched',
+    caption: `What ends${left > 0 ? `; the first ${shownCount(MOST_LISTED)} of ${shownCount(rows.length)}` : ''}`,
+    keyOf: ({ cert_id: id }) => id,
+    rows: rows.slice(0, MOST_LISTED),
+    columns: [
+      { head: 'Node', isHead: true, kind: 'name first', cell: nodeLink },
+      { head: 'State', kind: 'state', cell: worstState },
+      { head: 'Labels', cell: labelChips },
+      { head: 'Roles', kind: 'words', cell: ({ roles }) => roles.join(', ') },
+      { head: 'Last contact', kind: 'brief', cell: (row) => timeText(row.last_contact) },
+    ],
+  });
+}
 
 async function matching(context: Context, query: NodeQuery) {
   if (parametersOf(query, { meaning: 0, cursor: '', sort: null, status: 'in_use' }).size === 0) {

@@ -165,7 +165,7 @@ export const FINISH = routeAction(finishSuccession, {
           : `Active nodes that have not followed: ${shownCount(laggards)}. They accept nothing new until they do.`,
         `Silent nodes, which follow when they return: ${shownCount(silent)}.`,
       ],
-      typedNumber: laggards === 0 ? null : laggards,
+      typed: laggards === 0 ? null : String(laggards),
     };
   },
 });
