@@ -117,7 +117,8 @@ for (const [trouble, sentence] of [
     const fields = { node_public_key: node.key.publicKey, reason: 'superseded' };
     const id = changeIn(await console.submit('do?action=revoke-node', fields));
     proxy.held.trouble = trouble;
-    const lost = await console.submit('confirm', { id });
+    const number = node.key.publicKey.slice(0, 8);
+    const lost = await console.submit('confirm', { id, number });
     assert.match(lost.text, sentence);
     assert.match(lost.text, /<title>Not done.*Try again/s);
     proxy.held.trouble = 'none';

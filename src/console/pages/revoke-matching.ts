@@ -63,7 +63,7 @@ export const REVOKE_MATCHING = routeAction(revokeCertificate, {
   },
 });
 
-/** So many can be looked through. */
+/** The most that a person looks through. */
 const MOST_LISTED = 500;
 
 function nodesTable(rows: readonly CertificateRow[]): Html {
