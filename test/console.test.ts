@@ -19,6 +19,7 @@ import {
 } from '../src/console/pages/node-filter.ts';
 import { findNodes } from '../src/console/pages/node-rows.ts';
 import { NODES } from '../src/console/pages/nodes.ts';
+import { csvLine } from '../src/pages/ui/csv.ts';
 import type { TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
 import { changeIn, startTestConsole, type TestConsole } from './support/console.ts';
@@ -554,6 +555,14 @@ suite('changes', () => {
       403,
     );
   });
+});
+
+test('CSV guards what spreadsheets take for a formula, and leaves keys as they are', () => {
+  const key = `+${'A'.repeat(42)}=`;
+  assert.equal(
+    csvLine(['=1', '＝1', '\n=1', '-1', key, `${key}1`]),
+    `'=1,'＝1,"'\n=1",'-1,${key},'${key}1\r\n`,
+  );
 });
 
 test('JSON is indented as it is written', () => {

@@ -32,7 +32,7 @@ export function filterReference(): void {
   addEventListener('popstate', read);
   read();
   // Filtering moved the target of the URL fragment.
-  document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
+  document.getElementById(location.hash.slice(1))?.scrollIntoView();
 }
 
 function entryOf(element: HTMLElement): Entry {

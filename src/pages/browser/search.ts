@@ -34,7 +34,14 @@ function find(field: HTMLInputElement, found: HTMLElement): void {
   });
   field.addEventListener('keydown', (event) => {
     const first = found.querySelector('a');
-    if (event.key !== 'Enter' || first === null || shown !== field.value.trim()) return;
+    // Enter also ends the composition of a character.
+    if (
+      event.isComposing ||
+      event.key !== 'Enter' ||
+      first === null ||
+      shown !== field.value.trim()
+    )
+      return;
     event.preventDefault();
     first.click();
   });
