@@ -169,14 +169,20 @@ suite('the program ends with 3 and says why', { concurrency: 2 }, () => {
   test('a data folder that cannot hold state', async (t) => {
     const setup = setupOf(t);
     setup.write('state', 'a file where the folder should be');
-    assertRefused(await serve(setup), /\S/);
+    assertRefused(
+      await serve(setup),
+      /state in the data directory cannot be used: \S+ cannot be written/,
+    );
   });
 
   test('a state that is not a database', async (t) => {
     const setup = setupOf(t);
     mkdirSync(setup.path('state'));
     setup.write('state/data.mdb', 'no database '.repeat(10_000));
-    assertRefused(await serve(setup), /\S/);
+    assertRefused(
+      await serve(setup),
+      /data\.mdb, it does not begin as a database does; restore it/,
+    );
   });
 });
 
