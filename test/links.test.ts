@@ -15,6 +15,16 @@ test('every link in a document leads to an existing file, heading or anchor', ()
   assert.deepEqual(broken, []);
 });
 
+test('every alert names the section that says what to do', () => {
+  const rules = readDocument('docs/deploy/prometheus-rules.yml');
+  const urls = [...rules.matchAll(/^ +runbook_url: '(.*)'$/gm)].map(([, url = '']) => url);
+  assert.equal(urls.length, rules.match(/- alert: /g)?.length);
+  assert.deepEqual(
+    urls.filter((url) => !leadsSomewhere('docs/monitoring.md', url)),
+    [],
+  );
+});
+
 test('every deep test has existing short forms', () => {
   const rows = readDocument('test/README.md').matchAll(/^\| (`.*`) \| (`.*`) \|$/gm);
   const tests = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' });
