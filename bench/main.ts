@@ -99,7 +99,7 @@ const program = new Command('bench')
   .option('--minutes <count>', 'memory: length of the run', wholeNumber(10_000), 20)
   .option(
     '--data-dir <folder>',
-    'backup, scale, succession: a folder made by `npm run seed`; it will be changed; store-move: the same, copied',
+    'backup, scale, succession: a folder made by `bench/seed.ts`; it will be changed; store-move: the same, copied',
   )
   .option('--threads <count>', 'threads of the authority that serve HTTP', wholeNumber(64), 1)
   .option('--cpu-prof <folder>', 'write CPU profiles of the authority below this folder')

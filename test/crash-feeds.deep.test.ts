@@ -15,7 +15,7 @@ import { makeNetworkFolder } from './support/folders.ts';
 import { gone } from './support/kills.ts';
 import { get, operate, outcome } from './support/requests.ts';
 
-/** `npm run test:kills` runs more. */
+/** `npm run test:longer -- kills` runs more. */
 const ROUNDS = Number(process.env.MESH_TEST_KILLS ?? 5);
 /**
  * How many acknowledged revocations there are, at least and at most, before a server is killed while others are in

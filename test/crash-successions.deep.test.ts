@@ -38,7 +38,7 @@ import {
 } from './support/requests.ts';
 import { DAY, keyIn, stage, step, succession } from './support/successions.ts';
 
-/** For each store; `npm run test:kills` runs more. */
+/** For each store; `npm run test:longer -- kills` runs more. */
 const KILLS = Number(process.env.MESH_TEST_KILLS ?? 10);
 /** The latest kill after a request is sent, as a multiple of how long such a request last took. */
 const LATEST = 1.6;

@@ -28,7 +28,7 @@ import {
   type TestNode,
 } from './support/requests.ts';
 
-/** `npm run test:kills` runs more. */
+/** `npm run test:longer -- kills` runs more. */
 const ROUNDS = Number(process.env.MESH_TEST_KILLS ?? 6);
 /**
  * How many operations are acknowledged before a server is killed while others are in flight. They are counted rather

@@ -14,7 +14,7 @@ import { HOUR, MINUTE } from './support/clock.ts';
 import { get, joinedNode, operate, outcome } from './support/requests.ts';
 import { stage, step, succession } from './support/successions.ts';
 
-/** `npm run test:fleet` runs more. */
+/** `npm run test:longer -- fleet` runs more. */
 const AGENTS = Number(process.env.MESH_TEST_FLEET_AGENTS ?? 30);
 
 /** In minutes. */

@@ -7,7 +7,7 @@ import { startTestAuthority } from './support/authority.ts';
 
 test('no mutated request gets a 500 or an incomplete envelope', async (t) => {
   const seed = randomInt(2 ** 31);
-  t.diagnostic(`seed ${seed}; more: npm run fuzz -- --requests 25000 --seed ${seed}`);
+  t.diagnostic(`seed ${seed}; more: npx tsx test/fuzz/main.ts --requests 25000 --seed ${seed}`);
   await using na = await startTestAuthority({ environment: { MESH_RATE_LIMIT_VERIFY: 'off' } });
   const { sent, statuses, problems } = await fuzz(na, randomFrom(seed), 1500);
   t.diagnostic(`${sent} sent: ${JSON.stringify(Object.fromEntries(statuses))}`);

@@ -27,7 +27,7 @@ import {
 
 const DAY = 24 * HOUR;
 const START = Date.parse('2027-06-02T12:00:00Z');
-/** `npm run test:lapses` covers five years. */
+/** `npm run test:longer -- lapses` covers five years. */
 const DAYS = Number(process.env.MESH_TEST_LAPSE_DAYS ?? 95);
 const DELEGATION_DAYS = 90;
 const NODES = 3;

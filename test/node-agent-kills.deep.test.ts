@@ -20,7 +20,7 @@ import { get, joinedNode, operate } from './support/requests.ts';
 import { asKey } from './support/signing.ts';
 import { auditEntriesOf, LMDB_ONLY } from './support/test-stores.ts';
 
-/** `npm run test:fleet` sets more. */
+/** `npm run test:longer -- fleet` sets more. */
 const KILLS = Number(process.env.MESH_TEST_FLEET_KILLS ?? 2);
 const AGENTS = KILLS > 2 ? 200 : 24;
 /** The number of joins and renewals that are answered before a kill; all other answers are lost. */

@@ -1,6 +1,6 @@
 /**
- * `npm run screenshots [-- <folder>]`: pictures of every page, of the service and of its console, in both themes and
- * three widths, from real authorities of several networks: an empty one, a usual one, one of 10,000 nodes, one of 400
+ * `npx tsx test/screenshots.ts [<folder>]`: pictures of every page, of the service and of its console, in both themes
+ * and three widths, from real authorities of several networks: an empty one, a usual one, one of 10,000 nodes, one of 400
  * sovereigns, and one with long names.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';

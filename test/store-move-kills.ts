@@ -1,5 +1,5 @@
 /**
- * `npm run test:move-kills`: moves in both directions that are killed at random instants and repeated.
+ * `npm run test:longer -- move-kills`: moves in both directions that are killed at random instants and repeated.
  * `MESH_TEST_MOVE_KILLS` sets the number of kills in each direction.
  */
 import assert from 'node:assert/strict';

@@ -1,5 +1,5 @@
 /**
- * `npm run test:tls-swaps`: changes the TLS pair of a running server repeatedly while new connections are opened, and
+ * `npx tsx test/tls-swaps.ts`: changes the TLS pair of a running server repeatedly while new connections are opened, and
  * counts the handshakes that fail, with and without changes. ApacheBench opens them, because its handshakes cost a
  * fifth of those of Node.js; a few by Node.js show which certificate is served.
  */

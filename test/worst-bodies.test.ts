@@ -1,4 +1,4 @@
-/** The cost to an edge of the worst request that a search finds. The long form is `npm run worst-bodies`. */
+/** The cost to an edge of the worst request that a search finds; the long form is `search-worst-bodies.ts`. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CAN_MEASURE_THREADS } from './support/thread-cpu.ts';

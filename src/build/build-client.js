@@ -1,4 +1,4 @@
-/** Builds the client as a separate package: `node build-client.js [folder]`; the default folder is `dist/client`. */
+/** Builds the client as a separate package in an empty folder: `node build-client.js FOLDER`. */
 import { execFileSync } from 'node:child_process';
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const here = join(root, 'src/client/package');
-const folder = resolve(process.argv[2] ?? join(root, 'dist/client'));
+const folder = resolve(process.argv[2]);
 const compiler = dirname(createRequire(import.meta.url).resolve('typescript/package.json'));
 
 rmSync(folder, { recursive: true, force: true });

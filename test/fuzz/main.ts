@@ -1,6 +1,6 @@
 /**
- * `npm run fuzz -- --requests N --seed S`: mutated requests against a server in a separate process. Prints the answers
- * by status and how the server's memory changed; exits with 1 if anything was wrong.
+ * `npx tsx test/fuzz/main.ts --requests N --seed S`: mutated requests against a server in a separate process. Prints
+ * the answers by status and how the server's memory changed; exits with 1 if anything was wrong.
  */
 import { randomInt } from 'node:crypto';
 import { readFileSync, rmSync } from 'node:fs';

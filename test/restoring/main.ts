@@ -1,5 +1,5 @@
 /**
- * `npm run test:restores -- --histories 1000 --seed N`: many random histories, each restored from a backup. With
+ * `npx tsx test/restoring/main.ts --histories 1000 --seed N`: many random histories, each restored from a backup. With
  * `--store postgresql` the state is in a database before the restore, after it, or both.
  */
 import { parseArgs } from 'node:util';
