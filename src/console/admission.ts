@@ -40,7 +40,7 @@ export function foreignRequest(request: IncomingMessage, port: number): string |
   const { host = '', origin } = request.headers;
   // Another name would be one that somebody has pointed at this machine.
   if (host !== `127.0.0.1:${port}` && host !== `[::1]:${port}`) {
-    return 'This console answers only at its own address.';
+    return `This console answers only at its own address, http://127.0.0.1:${port}/.`;
   }
   const isChange = request.method !== 'GET' && request.method !== 'HEAD';
   if (origin === undefined ? isChange : origin !== `http://${host}`) {
