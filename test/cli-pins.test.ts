@@ -301,17 +301,21 @@ suite('an operator signs for one authority, regardless of what a server claims t
   beforeEach(() => {
     hostile.answers = {
       'GET /sovereign.json': { network_authority: { public_key: other.na.publicKey } },
-      'GET /nodes': { count: 0, nodes: {} },
+      'GET /admin/certificates?status=in_use&limit=1000': { count: 0, certificates: [] },
     };
   });
 
   /** Whether exactly one request was sent, and it is signed for this authority. */
   function isSignedFor(audience: string): boolean {
     const [asked, second] = hostile.asked.filter(({ route }) => route !== 'GET /authority-keys');
-    assert.deepEqual([asked?.route, second], ['GET /nodes', undefined]);
+    assert.deepEqual(
+      [asked?.route, second],
+      ['GET /admin/certificates?status=in_use&limit=1000', undefined],
+    );
     const header = (name: string) => String(asked?.headers[`x-admin-${name}`]);
     const [keyId, timestamp, nonce] = [header('key-id'), header('timestamp'), header('nonce')];
-    const signed = { method: 'GET', path: '/nodes', query: {}, audience, body: {} };
+    const query = { limit: ['1000'], status: ['in_use'] };
+    const signed = { method: 'GET', path: '/admin/certificates', query, audience, body: {} };
     const text = operatorPayload({ ...signed, keyId, timestamp, nonce });
     return verifySignature(operatorKey, text, header('signature'));
   }

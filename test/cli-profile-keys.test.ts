@@ -64,7 +64,7 @@ test('a profile accepts nothing of a fork, a shorter chain, or an unvouched one'
   await using na = await startSuccessionAuthority();
   await using keys = await startTestAuthority();
   na.clock.step(Date.now() - na.clock.now());
-  na.instead.set('/nodes', () => ({ count: 0, nodes: {} }));
+  na.instead.set('/admin/certificates', () => ({ count: 0, certificates: [] }));
   const keyFile = join(keys.dataDir, 'keys', 'operator-privileged.key');
   const operator = operatorOf(scratch.path, na.url, keyFile);
   const hours = (Date.now() - START) / HOUR;
