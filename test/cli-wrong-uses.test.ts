@@ -25,6 +25,8 @@ const USES: readonly (readonly [line: string, exit: number, cause: RegExp, cure?
   ['frobnicate', 2, /^unknown command 'frobnicate'$/],
   ['node frob', 2, /^unknown command 'frob'/],
   ['help node frob', 2, /^unknown command 'frob'$/],
+  ['bogus', 2, /^unknown command 'bogus'$/, /^See mesh-na --help\.$/],
+  ['node list --url nope', 2, /must be an http or https URL\.$/],
   ['node list --silent', 2, /^unknown option '--silent'$/],
   ['node list --jsn', 2, /^unknown option '--jsn' \(Did you mean --json\?\)$/],
   [
@@ -93,6 +95,7 @@ const USES: readonly (readonly [line: string, exit: number, cause: RegExp, cure?
     /does not contain the certificate of a node$/,
     NO_CURE,
   ],
+  ['invite create --count 0', 2, /It must be a whole number, 1 or more\.$/],
   ['invite create --max-validity-hours 0', 2, /It must be a whole number, 1 or more\.$/],
   [
     'invite create --count 100000',

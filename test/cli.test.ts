@@ -115,11 +115,11 @@ test('a network can be managed on the command line: from init to the audit log',
     runProgram(['node', 'list'], settings),
     node('b', 'renew', '--validity-hours', '1000'),
   ]);
-  const { nodes } = printed(roster) as { nodes: Record<string, Record<string, unknown>> };
-  assert.equal(nodes[String(a?.cert_id)]?.status, 'healthy');
+  const nodes = printed(roster).nodes as { cert_id: string; node_status: string }[];
+  assert.equal(nodes.find(({ cert_id }) => cert_id === a?.cert_id)?.node_status, 'healthy');
   assert.match(
     table.stdout,
-    /^CERTIFICATE +NAME +LABELS +KEY +ROLES +STATUS +LAST HEARTBEAT +EXPIRES\n/,
+    /^CERTIFICATE +NAME +LABELS +KEY +ROLES +STATUS +LAST HEARTBEAT +EXPIRES +SAID\n/,
   );
   assert.ok(table.stdout.includes(String(a?.cert_id)));
   const renewed = printed(renewal);
