@@ -153,7 +153,9 @@ suite('a backup', () => {
       ['restore', 'plan', '--backup'],
     ]) {
       const { code, stderr } = await runCommand([...command, `${path}.gone`]);
-      assert.deepEqual([code, stderr], [3, `mesh-na: ${path}.gone cannot be read (ENOENT)\n`]);
+      const cause = `mesh-na: ${path}.gone cannot be read (ENOENT)`;
+      const cure = 'The file or folder does not exist: correct the path.';
+      assert.deepEqual([code, stderr], [3, `${cause}\n  ${cure}\n`]);
     }
   });
 

@@ -131,7 +131,7 @@ test('an option of any command is repeatable, as its help says, or is refused wh
         assert.doesNotThrow(give, what);
       } else {
         single += 1;
-        assert.throws(give, /^Error: --[a-z-]+ is given twice$/, what);
+        assert.throws(give, { message: /^--[a-z-]+ is given twice$/ }, what);
       }
       Object.assign(option, { parseArg });
     }

@@ -36,7 +36,10 @@ test('a start on a full disk is refused in one sentence, and the next one serves
     '0',
   ]);
   assert.deepEqual({ code, signal }, { code: 3, signal: null }, stderr);
-  assert.match(stderr, /^mesh-na: .*cannot be written \(ENOSPC\)\n$/);
+  assert.match(
+    stderr,
+    /^mesh-na: .*cannot be written \(ENOSPC\)\n {2}The disk is full: free up space\.\n$/,
+  );
   disk.clear();
   await assertStored(dataDir, []);
 });

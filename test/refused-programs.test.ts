@@ -216,11 +216,11 @@ test('the program starts with merged sources, an unsigned genesis allowed and a 
   assert.equal(answers[2]?.body.remaining_active_keys, 3);
 });
 
-/** Exit code 3, nothing on standard output, and one sentence on standard error: no stack trace. */
+/** Exit code 3, nothing on standard output, and on standard error the cause, and the cure if there is one: no stack trace. */
 function assertRefused({ code, signal, stdout, stderr }: Ended, message: RegExp): void {
   assert.deepEqual({ code, signal }, { code: START_REFUSED, signal: null }, stderr);
   assert.equal(stdout, '');
-  assert.match(stderr, /^mesh-na: \S[^\n]*\n$/);
+  assert.match(stderr, /^mesh-na: \S[^\n]*\n(?: {2}[A-Z][^\n]*\.\n)?$/);
   assert.match(stderr, message);
   assert.doesNotMatch(stderr, /^\s*at |node:internal|\.ts:\d/m);
 }

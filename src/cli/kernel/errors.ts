@@ -250,7 +250,6 @@ const SYSTEM: { readonly [code: string]: string } = {
   EPERM: 'Permission denied: run this as the owner of the file, or correct the permissions.',
   EISDIR: 'This is a folder: give the path of a file.',
   ENOTDIR: 'A part of the path is a file: correct the path.',
-  EEXIST: 'It already exists: choose another name.',
   ENOSPC: 'The disk is full: free up space.',
   EROFS: 'The file system is read-only: choose another place.',
 };
