@@ -43,7 +43,8 @@ test('neither does a page of the console, while a succession is staged', async (
   await using console = await startTestConsole(na);
   await using visit = await browser.visit(console.url, { isApart: true });
   const { page } = visit;
-  await page.waitForURL(/\/nodes$/);
+  await page.waitForURL(/\/overview$/);
+  await page.goto(new URL('./nodes', page.url()).href);
   const node = await page.locator('tbody a').first().getAttribute('href');
   const flaws: string[] = [];
   for (const { path } of PAGES) {
