@@ -73,7 +73,7 @@ interface GivenCase extends Expected {
   readonly authenticated?: boolean;
   readonly request?: JsonObject;
   readonly raw_body?: string;
-  readonly conforms: 'both' | 'existing_only';
+  readonly conforms: 'both' | 'existing_only' | 'ours';
   readonly expected_by_spec?: Expected & { readonly override?: JsonObject };
 }
 
