@@ -76,6 +76,10 @@ test(
     const row = await operate(na, `/admin/certificates/${node.certId}`, {}, { method: 'GET' });
     assert.equal(row.body.name, 'web-1');
     assert.equal((await get(na, '/readyz')).body.accepts_signed_after, undefined);
+    const older = await get(na, '/crl?since=0');
+    assert.equal(outcome(older), '410 delta_unavailable');
+    const { sequence } = (await get(na, '/crl')).body;
+    assert.deepEqual(older.body.error.details, { sequence });
   },
 );
 
