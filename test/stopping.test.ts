@@ -82,7 +82,8 @@ for (const threads of ['1', '2']) {
       t.after(() => agent.destroy());
       assert.equal(outcome(await sendRaw(server.na, 'GET', '/healthz', { agent })), '200');
       const upload = await halfSent(server);
-      await halfSent(server);
+      const endless = await halfSent(server);
+      const givenUp = once(endless.socket, 'data');
       const ended = server.end('SIGTERM');
       await until(async () => outcome(await get(server.na, '/genesis')) === '503 shutting_down');
       const old = await sendRaw(server.na, 'GET', '/genesis', { agent });
@@ -92,6 +93,7 @@ for (const threads of ['1', '2']) {
       const answered = once(upload.socket, 'data');
       upload.finish();
       assert.match(String(await answered), /^HTTP\/1\.1 403 [\s\S]*"certificate_not_found"/);
+      assert.match(String(await givenUp), /^HTTP\/1\.1 408 [\s\S]*"request_timeout"/);
       const { code, stderr } = await ended;
       assert.equal(code, 0);
       assert.match(stderr, /Stopped\n$/);
