@@ -10,7 +10,7 @@ import { dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
 import { builtProgram, EXTERNAL, REQUIRING } from '../src/build/build-program.js';
-import { IMPORTS_FILE, type Imports } from './support/imports.ts';
+import { IMPORTS_FILE, ownImports } from './support/imports.ts';
 import { PROJECT_PATH } from './support/project.ts';
 
 const TARGET = join(PROJECT_PATH, 'build');
@@ -58,10 +58,8 @@ const starting = tests.filter((path) =>
 );
 const others = [...tests.filter((path) => !starting.includes(path)), ...BY_PATH];
 const builds = [starting, others].map((entryPoints) => build({ ...options, entryPoints }));
-const inputs = (await Promise.all(builds)).flatMap(({ metafile }) =>
-  Object.entries(metafile.inputs),
-);
-writeFileSync(join(TARGET, IMPORTS_FILE), JSON.stringify(ownImports()));
+const found = (await Promise.all(builds)).map(({ metafile }) => ownImports(metafile));
+writeFileSync(join(TARGET, IMPORTS_FILE), JSON.stringify(Object.assign({}, ...found)));
 const browser = join(TARGET, 'src', 'pages', 'browser');
 execFileSync('node', ['src/build/build-browser.cjs', browser], {
   cwd: PROJECT_PATH,
@@ -100,15 +98,4 @@ function knownPlaces(): Plugin {
       });
     },
   };
-}
-
-/** What each of the project's modules imports, without types. */
-function ownImports(): Imports {
-  const own = inputs.filter(([path]) => path.endsWith('.ts'));
-  return Object.fromEntries(
-    own.map(([path, { imports }]) => [
-      path,
-      imports.map((imported) => imported.path).filter((imported) => imported.endsWith('.ts')),
-    ]),
-  );
 }

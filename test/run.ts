@@ -3,16 +3,8 @@
  * `*.deep.test.ts`; with `MESH_TEST_THREADS` or `MESH_TEST_STORE`, only those that threads or the store can affect.
  * `tsx --test FILE` runs a single file from its source.
  */
-import {
-  chmodSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statfsSync,
-  writeFileSync,
-} from 'node:fs';
-import { availableParallelism, tmpdir } from 'node:os';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { basename, join, relative, resolve } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
@@ -20,16 +12,13 @@ import { parseArgs } from 'node:util';
 import { shareCluster } from './support/empty-stores.ts';
 import { IMPORTS_FILE, type Imports } from './support/imports.ts';
 import { makeRelease } from './support/released.ts';
+import { scratchParent } from './support/scratch.ts';
 import { sourcePlace, withSourcePlaces } from './support/source-places.ts';
 
 /** Far longer than any file or group takes; it ends those that hang. */
 const FILE_TIMEOUT_MS = 20 * 60_000;
 
 const SHOWN_FILES = 20;
-
-const SHARED_MEMORY = '/dev/shm';
-/** A multiple of what all concurrent tests need. */
-const SCRATCH_BYTES = 4 * 1024 ** 3;
 
 const TESTS = import.meta.dirname;
 const BUILD = resolve(TESTS, '..');
@@ -229,17 +218,6 @@ function slowest(): string {
   const files = [...took].sort(([, one], [, other]) => other - one).slice(0, SHOWN_FILES);
   const lines = files.map(([file, ms]) => `${(ms / 1000).toFixed(1).padStart(7)} s  ${file}\n`);
   return `\nThe files that took longest:\n${lines.join('')}`;
-}
-
-/** In memory if there is room, because on a disk, creating and removing folders takes most of a test's time. */
-function scratchParent(): string {
-  try {
-    const { bavail, bsize } = statfsSync(SHARED_MEMORY);
-    if (bavail * bsize >= SCRATCH_BYTES) return SHARED_MEMORY;
-  } catch {
-    // Only Linux has it.
-  }
-  return tmpdir();
 }
 
 function usesBrowser(file: string): boolean {

@@ -1,5 +1,5 @@
 /** Temporary folders that are removed with their process. What a killed process has left is removed by the next one. */
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LOCK_FILE, lockFolder } from '../../src/store/lmdb/folder-lock.ts';
@@ -17,6 +17,10 @@ export interface ScratchOptions {
 }
 
 const ATTEMPTS = 20;
+
+const SHARED_MEMORY = '/dev/shm';
+/** A multiple of what all concurrent tests need. */
+const SCRATCH_BYTES = 4 * 1024 ** 3;
 
 /** A folder whose lock is held belongs to a live process. */
 const held = new Map<string, { release(): void; atExit(): void }>();
@@ -44,6 +48,17 @@ export function scratchFolder(
       held.delete(path);
     },
   };
+}
+
+/** In memory if there is room, because on a disk, creating and removing folders takes most of a test's time. */
+export function scratchParent(): string {
+  try {
+    const { bavail, bsize } = statfsSync(SHARED_MEMORY);
+    if (bavail * bsize >= SCRATCH_BYTES) return SHARED_MEMORY;
+  } catch {
+    // Only Linux has it.
+  }
+  return tmpdir();
 }
 
 /** Until a new folder is locked, another process may consider it abandoned and remove it. */
