@@ -105,6 +105,19 @@ test('a small fleet is counted at once', () => {
   });
 });
 
+for (const [name, past, lapsing] of [
+  ['begins three days before the end, not a tenth of 1,000 hours', 0, 0],
+  ['has begun a millisecond later', 1, 4],
+] as const) {
+  test(`the lapse of a certificate ${name}`, () => {
+    const time = { now: 0 };
+    const census = censusOf(4, time);
+    time.now = (1000 - 72) * HOUR + past;
+    census.take();
+    assert.equal(census.latest()?.fleet.lapsing, lapsing);
+  });
+}
+
 test('beyond a thousand roles, further ones are not counted', async () => {
   const census = censusOf(5000, { now: 0 });
   let isCounted = false;

@@ -184,6 +184,9 @@ test('rows of a program with fewer series have gaps for the added ones', () => {
   );
   assert.deepEqual([requests?.count, requests?.recorded_minutes], [[5], [1]]);
   assert.deepEqual(joins?.count, [null]);
+  const [, last = assert.fail('no series')] = SERIES_NAMES;
+  const { count } = read(ring, [last], START, START + 1, '1m');
+  assert.deepEqual(count, [3], 'the last series of that program');
 });
 
 test('after two years, it has the last two days by minute, 90 days by hour and all days, in a fixed amount of memory', () => {
