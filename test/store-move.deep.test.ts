@@ -159,7 +159,10 @@ suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
       runProgram([...move, '--dry-run']),
     ]);
     assert.equal(unasked.code, 2);
-    assert.match(unasked.stderr, /add --yes, or use --dry-run to see what would be moved\n {2}See mesh-na store move --help\.\n$/);
+    assert.match(
+      unasked.stderr,
+      /add --yes, or use --dry-run to see what would be moved\n {2}See mesh-na store move --help\.\n$/,
+    );
     assert.equal(dry.code, 0, dry.stderr);
     assert.match(dry.stdout, /^To be moved: revision \d+, rows: /);
     assert.match(dry.stdout, /^Nobody could serve the state for about \d+\.\d\d s\.$/m);
