@@ -39,8 +39,13 @@ export async function noticeTaken(
 ): Promise<void> {
   const pages = certificatePages(client, { name: pattern, status: 'in_use' });
   const taken = new Set<string>();
-  for await (const rows of pages) {
-    for (const row of rows.filter(isOther)) taken.add(row.name ?? '');
+  try {
+    for await (const rows of pages) {
+      for (const row of rows.filter(isOther)) taken.add(row.name ?? '');
+      if (taken.size >= MOST_NAMED) break;
+    }
+  } catch {
+    // What the command was to do is done, so it must not fail now.
   }
   if (taken.size === 0) return;
   const list = [...taken].slice(0, MOST_NAMED).join(', ');
