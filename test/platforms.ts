@@ -1,5 +1,5 @@
 /**
- * `npx tsx test/platforms.ts`: runs the tests of `npm test`, or only the named ones, in a clean Debian 13, where it first
+ * `npm run test:platforms`: runs the tests of `npm test`, or only the named ones, in a clean Debian 13, where it first
  * installs what tests need, with each version of Node.js that is newer than the one most developers have.
  */
 import { execFileSync, spawnSync } from 'node:child_process';

@@ -1,6 +1,6 @@
 /**
- * `npx tsx test/tour.ts heartbeat`: shows the files and functions that one request passes through, as recorded by V8
- * while the real server answers it. `npx tsx test/tour.ts` alone lists the requests.
+ * `npm run tour heartbeat`: shows the files and functions that one request passes through, as recorded by V8
+ * while the real server answers it. `npm run tour` alone lists the requests.
  */
 import { Session } from 'node:inspector/promises';
 import { relative } from 'node:path';
@@ -34,7 +34,7 @@ const REQUESTS: Readonly<Record<string, (na: TestAuthority) => Promise<SignedReq
 const [name = ''] = process.argv.slice(2);
 const prepare = REQUESTS[name];
 if (prepare === undefined) {
-  process.stderr.write(`Usage: npx tsx test/tour.ts ${Object.keys(REQUESTS).join(' | ')}\n`);
+  process.stderr.write(`Usage: npm run tour ${Object.keys(REQUESTS).join(' | ')}\n`);
   process.exitCode = 2;
 } else {
   await using na = await startTestAuthority();

@@ -8,7 +8,7 @@ const SIMULATE = modulePath('test/simulation/main.ts');
 const SEED = '1';
 
 /**
- * Plays random histories, as `npm run simulate` does with these arguments, but always the same ones, so that a failure
+ * Plays random histories, as `npx tsx test/simulation/main.ts` does with these arguments, but always the same ones, so that a failure
  * is due to what was changed. It prints how to reproduce it. This runs in a separate process because the test runner
  * tracks every promise in its own, which takes as long as the histories themselves.
  */

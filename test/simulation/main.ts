@@ -1,5 +1,5 @@
 /**
- * `npm run simulate -- --histories 100000 --seed N`, or `--seed N --path P` to replay one that failed. `--clocks wrong`
+ * `npx tsx test/simulation/main.ts --histories 100000 --seed N`, or `--seed N --path P` to replay one that failed. `--clocks wrong`
  * sets the wall clock now and then and lets nodes sign ahead of time; `--take-overs` makes each start continue with a
  * followed state instead of reading it; `--successions 15` replaces the authority's key fifteen times as often;
  * `--instances` plays histories of three instances on one database.

@@ -37,6 +37,6 @@ export function describe(finding: Finding) {
     `After ${after} histories that hold: ${problem}`,
     `The shortest history that was found, with ${history?.enrolled ?? 0} nodes enrolled:`,
     ...(history?.steps ?? []).map((step) => `  ${JSON.stringify(step)}`),
-    `Again: npm run simulate -- ${kind} --seed ${seed} --path ${path}`,
+    `Again: npx tsx test/simulation/main.ts ${kind} --seed ${seed} --path ${path}`,
   ].join('\n');
 }
