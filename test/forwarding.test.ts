@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Attempt, createForwarding, type Forwarded } from '../src/edge/forward/forwarding.ts';
-import { passedHeaders } from '../src/edge/http/passing.ts';
+import { passedHeaders, passing } from '../src/edge/http/passing.ts';
 import { isAnsweredElsewhere } from '../src/edge/request/elsewhere.ts';
 import { createRouter } from '../src/edge/request/router.ts';
 import { ROUTES } from '../src/edge/routes/table.ts';
@@ -80,6 +80,22 @@ test('a lost request is sent again if that is safe, and otherwise its outcome is
     turnTo('b');
     assert.equal(await answer, expected, what);
     assert.deepEqual(made.sent, sent, what);
+  }
+});
+
+test('what may be sent twice changes nothing and spends no nonce, or gets its first answer', () => {
+  for (const [method, isSigned, keepsAnswer, expected] of [
+    ['GET', false, false, true],
+    ['HEAD', false, false, true],
+    ['GET', true, false, false],
+    ['POST', true, true, true],
+    ['POST', true, false, false],
+    ['POST', false, false, false],
+  ] as const) {
+    const given = { method, isSigned, keepsAnswer, target: '/', headers: [], body: null };
+    const request = { ...given, isLasting: false, noted: () => null };
+    const { isRepeatable } = passing(request, { res: { close() {} }, aborted: false });
+    assert.equal(isRepeatable, expected, `${method} ${isSigned} ${keepsAnswer}`);
   }
 });
 

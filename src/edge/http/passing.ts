@@ -20,7 +20,10 @@ export interface PassedRequest {
   readonly body: Uint8Array | null;
   /** Whether the answer may not end. */
   readonly isLasting: boolean;
-  readonly isRepeatable: boolean;
+  /** Whether an operator has signed it, with a nonce that counts once. */
+  readonly isSigned: boolean;
+  /** Whether a repeat of the same bytes gets the first answer. */
+  readonly keepsAnswer: boolean;
   /** Called with the head of the answer; collects its body unless it returns null. */
   noted(status: number, header: (name: string) => string): Collector | null;
 }
@@ -98,7 +101,7 @@ export function passing(
   const isRead = request.method === 'GET' || request.method === 'HEAD';
   return {
     isRead,
-    isRepeatable: isRead || request.isRepeatable,
+    isRepeatable: isRead ? !request.isSigned : request.keepsAnswer,
     bytes: request.body?.byteLength ?? 0,
     isGone: () => client.aborted,
     send: (upstream, isRepeat) => sendOnce(upstream, request, client, isRepeat && !isRead),

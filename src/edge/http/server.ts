@@ -155,7 +155,8 @@ export function listen(edge: Edge, routes: readonly Route[], options: ListenOpti
       headers: passedHeaders(lines, { remoteAddr, baseUrl: baseUrlOf(head, edge) }),
       body: null,
       isLasting: route?.isStream === true,
-      isRepeatable: route?.keepsAnswer === true,
+      isSigned: request.operatorHeaders !== null,
+      keepsAnswer: route?.keepsAnswer === true,
       noted(status, header) {
         // What depends on the URL of one client must not be shown to another.
         const isKept = route?.hasLastCopy === true && !route.usesBaseUrl && request.rawQuery === '';
