@@ -58,8 +58,9 @@ test('every instance answers every request, and none with a document older than 
     );
     for (const delta of deltas) assert.equal(delta.text, deltas[0]?.text);
   }
+  // Each instance writes its row, and reads those of the others, once a second.
+  await until(async () => /^mesh_na_standbys 2$/m.test((await get(first.na, '/metrics')).text));
   const [ofActive, ofStandby] = [await get(first.na, '/metrics'), await get(second.na, '/metrics')];
-  assert.match(ofActive.text, /^mesh_na_standbys 2$/m);
   assert.match(ofStandby.text, /^mesh_na_standbys 0$/m);
   assert.match(ofActive.text, /^mesh_na_lease_confirmation_seconds_count [1-9]/m);
   assert.match(ofStandby.text, /^mesh_na_link_round_trip_seconds_count [1-9]/m);

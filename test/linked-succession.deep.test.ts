@@ -26,6 +26,8 @@ test('a key is activated once every linked instance has it, signs everywhere at 
   const active = await instances.start(LINKED);
   const standby = await instances.start(LINKED, other);
   await until(async () => (await placeOf(standby)).ready);
+  // Each instance writes its row, and reads those of the others, once a second.
+  await until(async () => /^mesh_na_standbys 1$/m.test((await get(active.na, '/metrics')).text));
   const node = await joinedNode(standby.na);
 
   const { na } = active;
