@@ -64,9 +64,9 @@ export const nodeKeyMachine = oneRecordMachine<NodeKey, 'compromised'>({
 
 /**
  * A revocation that a restore knows only from a published list [backup-7]: the certificate or attestation was issued
- * after the backup, so nothing else about it survives. Final, like every revocation.
+ * after the backup, so nothing else about it survives. Final, like every revocation. Instants are milliseconds since the
+ * epoch.
  */
-/** Instants are milliseconds since the epoch. */
 export interface RestoredRevocation {
   readonly list: 'crl' | 'feed';
   /** The certificate or attestation. */
