@@ -107,6 +107,7 @@ function filledIndex(treaties: number, sovereigns = SOVEREIGNS): RecognitionInde
     };
     index.putTreaty(`treaty-${i}`, treaty);
   }
+  index.endLoading();
   return index;
 }
 

@@ -80,6 +80,7 @@ function recognized(
       [[`attestation-${i}`, issuer]],
     );
   }
+  index.endLoading();
   return index;
 }
 
@@ -114,7 +115,7 @@ test('a graph that is restored at once is one that grew while it was read', () =
       fc.nat(9),
       (names, copies) => {
         const growing = createRecognitionIndex();
-        growing.putInOrder();
+        growing.endLoading();
         const [restored, grown] = [recognized(names, copies), recognized(names, copies, growing)];
         const order = (index: RecognitionIndex) => index.edges().map(({ treatyId }) => treatyId);
         assert.deepEqual(order(grown), order(restored));

@@ -63,6 +63,7 @@ function judge(
     const about = { issuer, feedId: 'f', sequence: '1', revokedAt: NOW - 1 };
     noteImport(index, about, [[attestationId, null]]);
   }
+  index.endLoading();
   return evaluateTrust(index, source, target, NOW);
 }
 

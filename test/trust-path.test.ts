@@ -100,6 +100,7 @@ function compare(a: string, b: string): number {
 function indexOf(edges: readonly Given[]) {
   const index = createRecognitionIndex();
   for (const edge of edges) index.putTreaty(edge.id, treatyOf(edge));
+  index.endLoading();
   return index;
 }
 

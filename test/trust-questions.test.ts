@@ -117,6 +117,7 @@ function treatyOf({ id, from, to, issued, expires, revoked, reason }: Given): Tr
 function indexOf(given: readonly Given[]): RecognitionIndex {
   const index = createRecognitionIndex();
   for (const each of given) index.putTreaty(each.id, treatyOf(each));
+  index.endLoading();
   return index;
 }
 
@@ -247,6 +248,7 @@ test('for an earlier time the answer is that of the history until then', () => {
         const isRevoked = each.revoked !== null && at(each.revoked) <= asOf;
         if (isRevoked) replayed.putTreaty(each.id, treatyOf(each));
       }
+      replayed.endLoading();
       assert.deepEqual(
         asked(indexOf(given), { from, to, now, asOf, without: new Set() }),
         findTrustPath(replayed, from, to, asOf),

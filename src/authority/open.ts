@@ -128,7 +128,7 @@ export async function openAuthority(options: AuthorityOptions, ready: ReadyState
     na.feeds.endLoading();
     na.attestations.endLoading();
     na.treaties.endLoading();
-    na.recognition.putInOrder();
+    na.recognition.endLoading();
     na.importedFeeds.endLoading();
     await restoreLists(na);
     await na.contactWriter.storeRange();

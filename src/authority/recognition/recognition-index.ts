@@ -79,18 +79,17 @@ export function createRecognitionIndex() {
   const byParties: Edge[] = [];
   const sovereignsById: Sovereign[] = [];
   let version = 0;
-  /** False until the first reading: what was restored by then is sorted once. */
-  let isInOrder = false;
+  /** While the state is read, items are appended; then they are sorted once. */
+  let isLoading = true;
 
   /** Later items are inserted in order, because sorting thousands of them takes longer than a request may. */
   function place<Item>(list: Item[], item: Item, compare: (a: Item, b: Item) => number): void {
-    if (isInOrder) insertInOrder(list, item, compare);
-    else list.push(item);
+    if (isLoading) list.push(item);
+    else insertInOrder(list, item, compare);
   }
 
-  function putInOrder(): void {
-    if (isInOrder) return;
-    isInOrder = true;
+  function endLoading(): void {
+    isLoading = false;
     byAge.sort(compareAge);
     byParties.sort(compareEdges);
     sovereignsById.sort(compareIds);
@@ -183,32 +182,17 @@ export function createRecognitionIndex() {
       place(byAge, edge, compareAge);
       place(byParties, edge, compareEdges);
     },
-    /** Sorts what was restored, which the first reading would do otherwise. */
-    putInOrder,
-    sovereign(id: string): Sovereign | undefined {
-      putInOrder();
-      return sovereigns.get(id);
-    },
+    /** Sorts the treaties that were loaded from the store. Call before they are read. */
+    endLoading,
+    sovereign: (id: string): Sovereign | undefined => sovereigns.get(id),
     /** Every sovereign that is the issuer or the subject of a treaty, sorted by id. */
-    sovereigns(): readonly Sovereign[] {
-      putInOrder();
-      return sovereignsById;
-    },
+    sovereigns: (): readonly Sovereign[] => sovereignsById,
     sovereignCount: () => sovereigns.size,
     /** Every treaty, oldest first. */
-    edges(): readonly Edge[] {
-      putInOrder();
-      return byAge;
-    },
+    edges: (): readonly Edge[] => byAge,
     /** Every treaty, sorted by issuer, subject and treaty id. */
-    edgesByParties(): readonly Edge[] {
-      putInOrder();
-      return byParties;
-    },
-    edge(treatyId: string): Edge | undefined {
-      putInOrder();
-      return byTreaty.get(treatyId);
-    },
+    edgesByParties: (): readonly Edge[] => byParties,
+    edge: (treatyId: string): Edge | undefined => byTreaty.get(treatyId),
     /** Increases with every change. */
     version: () => version,
   };
