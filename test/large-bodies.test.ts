@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type PieceTaker, sendReply } from '../src/edge/http/send-reply.ts';
+import { type PieceWriter, sendReply } from '../src/edge/http/send-reply.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { rawConnection } from './support/raw-http.ts';
 import { sendRaw } from './support/requests.ts';
@@ -41,14 +41,14 @@ async function sender(body: string | Uint8Array): Promise<Sender> {
   let over = 0;
   let cut = 0;
   app.get('/*', (res) => {
-    const taker: PieceTaker = { res, aborted: false, onGone: null };
+    const writer: PieceWriter = { res, aborted: false, onGone: null };
     res.onAborted(() => {
-      taker.aborted = true;
+      writer.aborted = true;
       cut += 1;
-      taker.onGone?.();
+      writer.onGone?.();
     });
     begun += 1;
-    void Promise.resolve(sendReply(taker, REQUEST, { ...REPLY, body }, 'stays', nextTurn)).then(
+    void Promise.resolve(sendReply(writer, REQUEST, { ...REPLY, body }, 'stays', nextTurn)).then(
       () => {
         over += 1;
       },

@@ -527,7 +527,7 @@ test('a read between two publications of one turn does not bring the first one b
         signatureVersion: 2,
         scope: '',
         remoteAddr: '',
-        sending: null,
+        identity: null,
       },
       input: { ok: true, value: { policy_id: policyId } },
     });

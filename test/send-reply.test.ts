@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { after, before, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Closing } from '../src/edge/http/response.ts';
-import { type PieceTaker, sendReply } from '../src/edge/http/send-reply.ts';
+import { type PieceWriter, sendReply } from '../src/edge/http/send-reply.ts';
 import type { PiecewiseBody, Reply } from '../src/edge/reply.ts';
 import { rawConnection } from './support/raw-http.ts';
 
@@ -27,10 +27,10 @@ let url = '';
 before(async () => {
   // /<body>/<status>/<closing>
   app.any('/:body/:status/:closing', (res, req) => {
-    const taker: PieceTaker = { res, aborted: false, onGone: null };
+    const writer: PieceWriter = { res, aborted: false, onGone: null };
     res.onAborted(() => {
-      taker.aborted = true;
-      taker.onGone?.();
+      writer.aborted = true;
+      writer.onGone?.();
     });
     const reply: Reply = {
       status: Number(req.getParameter(1)),
@@ -42,7 +42,7 @@ before(async () => {
     };
     const closing = req.getParameter(2) as Closing;
     const request = { id: 'id', sentMethod: req.getMethod().toUpperCase() };
-    void sendReply(taker, request, reply, closing, nextTurn);
+    void sendReply(writer, request, reply, closing, nextTurn);
   });
   const port = await new Promise<number>((resolve) => {
     app.listen('127.0.0.1', 0, (socket) => resolve(socket ? uws.us_socket_local_port(socket) : 0));

@@ -241,7 +241,7 @@ test('a heartbeat is the same after it has been taken apart and put together', (
       nonce: 'n',
       verdict: 'valid',
       remoteAddr: '::1',
-      sending: null,
+      identity: null,
     },
   };
   assert.deepEqual(heartbeatIn(...structuredClone(heartbeatRow(beat))), beat);

@@ -142,7 +142,7 @@ const ENVELOPES: ReplayRule = { scope: 'agent-delete', window: false, durable: t
 export const removeAgent: Handler<'removeAgent'> = (na, unit, given) => {
   const { nodePublicKey: key, node, envelope, remoteAddr } = given;
   // The base64 of a signature is already canonical; the digest only keeps the ledger entries short.
-  const signed = envelope && { ...envelope, nonce: digestOf(envelope.signature), sending: null };
+  const signed = envelope && { ...envelope, nonce: digestOf(envelope.signature), identity: null };
   const replayed =
     signed !== null && na.replay.check(ENVELOPES, key, signed, signed.valid) !== 'fresh';
   evictExpired(unit, key);

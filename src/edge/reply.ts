@@ -46,13 +46,13 @@ export interface PiecewiseBody {
 /** A body of unlimited length, which others write to after the headers are sent. */
 export interface StreamBody {
   /** Takes over the response: only the stream writes to it from now on. */
-  begin(taker: StreamTaker): void;
+  begin(writer: StreamWriter): void;
   /** Called instead of `begin` if the stream will not start. */
   abandon(): void;
 }
 
-/** A response with sent headers, as seen by the writer of a stream. */
-export interface StreamTaker {
+/** What a stream writes to: a response with sent headers. */
+export interface StreamWriter {
   readonly res: ChunkedResponse & {
     /** Called once everything that was buffered is accepted. */
     onWritable(accepted: () => boolean): unknown;

@@ -31,7 +31,7 @@ function replayAt(clock: { now: number }, newestSigned = 0): Replay {
   });
 }
 
-const request = (nonce: string, signedAt: number) => ({ nonce, signedAt, sending: null });
+const request = (nonce: string, signedAt: number) => ({ nonce, signedAt, identity: null });
 
 /** Spends the nonce; returns what the store has to save of it. */
 function spend(replay: Replay, rule: ReplayRule, nonce: string, at: number): readonly SpentNonce[] {

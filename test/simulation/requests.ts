@@ -139,7 +139,7 @@ export function signAsOperator(
         signatureVersion: version,
         scope: path,
         remoteAddr: '192.0.2.1',
-        sending: null,
+        identity: null,
       };
     },
   };

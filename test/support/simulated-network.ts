@@ -99,7 +99,7 @@ export async function openSimulatedNetwork(folder: string, clock: SimulatedClock
       signatureVersion: 2,
       scope: '',
       remoteAddr: '192.0.2.1',
-      sending: null,
+      identity: null,
     };
   }
 
@@ -110,7 +110,7 @@ export async function openSimulatedNetwork(folder: string, clock: SimulatedClock
       nonce: systemRuntime.uuid(),
       verdict: 'valid',
       remoteAddr: '192.0.2.2',
-      sending: null,
+      identity: null,
     } as const;
   }
 

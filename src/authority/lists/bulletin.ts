@@ -28,12 +28,12 @@ interface BulletinOptions {
 }
 
 interface PublishedBulletin {
-  readonly said: Said;
+  readonly facts: Facts;
   readonly issuedAt: number;
   readonly document: PublishedDocument;
 }
 
-type Said = Omit<Bulletin, 'issued_at' | 'signature'>;
+type Facts = Omit<Bulletin, 'issued_at' | 'signature'>;
 
 export function createBulletinIssuer(options: BulletinOptions) {
   const { signer, publisher, elapsed } = options;
@@ -44,7 +44,7 @@ export function createBulletinIssuer(options: BulletinOptions) {
   let nextAt = -Infinity;
   let published: PublishedBulletin | null = null;
 
-  function news(): Said {
+  function currentFacts(): Facts {
     const { sequence, digest } = options.revocations.newestShown();
     return {
       version: 1,
@@ -58,18 +58,18 @@ export function createBulletinIssuer(options: BulletinOptions) {
     };
   }
 
-  function signed(said: Said, at: number): PublishedDocument {
-    const unsigned = { ...said, issued_at: formatInstant(at) };
+  function signed(facts: Facts, at: number): PublishedDocument {
+    const unsigned = { ...facts, issued_at: formatInstant(at) };
     const signature = signatureOver(bulletinText(unsigned), singleKeyOf(signer));
     return publishedDocument(canonicalJson({ ...unsigned, signature }));
   }
 
   /** Keeps the last bulletin while no newer one can be signed: heartbeats do not wait for a signer. */
-  function current(said: Said, at: number): PublishedBulletin | null {
+  function current(facts: Facts, at: number): PublishedBulletin | null {
     const isOfThePast = published !== null && published.issuedAt <= at;
-    if (published !== null && isOfThePast && isSame(published.said, said)) return published;
+    if (published !== null && isOfThePast && isSame(published.facts, facts)) return published;
     try {
-      return { said, issuedAt: at, document: signed(said, at) };
+      return { facts, issuedAt: at, document: signed(facts, at) };
     } catch (cause) {
       if (!isSignerUnavailable(cause)) throw cause;
       return published;
@@ -94,7 +94,7 @@ export function createBulletinIssuer(options: BulletinOptions) {
       const now = elapsed();
       if (now < nextAt) return;
       nextAt = now + PERIOD;
-      published = current(news(), at);
+      published = current(currentFacts(), at);
       if (published === null) return;
       publisher.publish('bulletin', { ...published.document, freshUntil: at + PERIOD });
     },
@@ -106,7 +106,7 @@ export const refreshBulletin: Handler<'refreshBulletin'> = (na, unit) => {
   return null;
 };
 
-function isSame(before: Said, said: Said): boolean {
-  const names = Object.keys({ ...before, ...said }) as (keyof Said)[];
-  return names.every((name) => before[name] === said[name]);
+function isSame(before: Facts, facts: Facts): boolean {
+  const names = Object.keys({ ...before, ...facts }) as (keyof Facts)[];
+  return names.every((name) => before[name] === facts[name]);
 }

@@ -91,13 +91,13 @@ export function walkTrustCycle(local: Issuer, peer: Issuer): TrustCycleCourse {
   const cycle = { local, peer, imported: undefined } as Cycle;
   const passed: string[] = [];
   for (const [name, holds] of STEPS) {
-    if (!stands(holds, cycle)) return { passed, failedStep: name };
+    if (!passes(holds, cycle)) return { passed, failedStep: name };
     passed.push(name);
   }
   return { passed, failedStep: null };
 }
 
-function stands(holds: (cycle: Cycle) => boolean, cycle: Cycle): boolean {
+function passes(holds: (cycle: Cycle) => boolean, cycle: Cycle): boolean {
   try {
     return holds(cycle);
   } catch {

@@ -64,7 +64,7 @@ interface SessionBeat {
 
 export interface SentRequest extends SignedRequest {
   /** Null if no answer is kept. */
-  readonly sending: RequestIdentity | null;
+  readonly identity: RequestIdentity | null;
 }
 
 /** Call the methods up to `begin` at startup, in this order; nothing is accepted before. */
@@ -179,23 +179,23 @@ export function createReplay(options: ReplayOptions) {
       unit: UnitOfWork,
       rule: ReplayRule,
       signer: string,
-      { nonce, signedAt, sending }: SentRequest,
+      { nonce, signedAt, identity }: SentRequest,
     ) {
       if (rule.window) {
         unstored.noteAccepted(signedAt);
         windows.claim(signer, nonce, signedAt, unit.at);
       }
       if (!rule.durable && unstored.covers(signedAt)) return;
-      unit.spend(ledger.spend(scopeOf(rule, signer), nonce, signedAt), sending);
+      unit.spend(ledger.spend(scopeOf(rule, signer), nonce, signedAt), identity);
     },
     /** The first answer to a genuine request that is sent again; null if none is known. */
     answerTo(
       rule: ReplayRule,
       signer: string,
-      { nonce, sending }: SentRequest,
+      { nonce, identity }: SentRequest,
     ): FoundAnswer | null {
-      if (sending?.isRepeat !== true) return null;
-      const text = answers.find(nonceDigest(scopeOf(rule, signer), nonce), sending.request);
+      if (identity?.isRepeat !== true) return null;
+      const text = answers.find(nonceDigest(scopeOf(rule, signer), nonce), identity.request);
       return text === undefined ? null : foundAnswer(text);
     },
     /** Keeps the answer to a request that has spent its nonce, and returns the row to store. */

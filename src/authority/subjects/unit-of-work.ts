@@ -111,11 +111,11 @@ export class UnitOfWork {
     this.#auditDrafts.push({ type, details, actorKeyId: this.#actorKeyId });
   }
 
-  /** Spends the nonce of the request; `sending` is null if no answer is kept. */
-  spend(nonce: SpentNonce, sending: RequestIdentity | null): void {
+  /** Spends the nonce of the request; `identity` is null if no answer is kept. */
+  spend(nonce: SpentNonce, identity: RequestIdentity | null): void {
     this.#nonces ??= [];
     this.#nonces.push(nonce);
-    if (sending !== null) this.#request = { ...nonce, request: sending.request };
+    if (identity !== null) this.#request = { ...nonce, request: identity.request };
   }
 
   /** Sets what is kept for a repeated request instead of the answer's text. */

@@ -109,12 +109,12 @@ function problemOf(na: Authority, succession: SignedSuccession, now: number): Pr
     const message = `Its next key ${to_key} already is, or was, the authority's; prepare a succession to a new key.`;
     return { reason: 'key_used_before', message };
   }
-  const ground = {
+  const basis = {
     genesis: genesisInForce(chain, na.settings.genesis),
     successions: chain.inForce,
   };
   const tools = { verify: verifySignature, sha256: SHA256 };
-  const problem = successionProblem(succession, ground, now, tools);
+  const problem = successionProblem(succession, basis, now, tools);
   if (problem?.reason === 'gap' || problem?.reason === 'fork') {
     const message = `It has the sequence ${sequence}, but the next one here is ${chain.inForce.length + 1}; prepare and sign it again with --authority-keys, which names what /authority-keys answers.`;
     return { reason: problem.reason, message };

@@ -61,8 +61,8 @@ export function judgeNode(
   const verdict = isSigned(publicKey, proof, header, request, rawBody, authorityKeys.audiences)
     ? 'valid'
     : 'invalid_signature';
-  const sending = isRepeat === null ? null : requestIdentityOf(request, proof.signature, isRepeat);
-  return { publicKey, signedAt, nonce, verdict, remoteAddr, sending };
+  const identity = isRepeat === null ? null : requestIdentityOf(request, proof.signature, isRepeat);
+  return { publicKey, signedAt, nonce, verdict, remoteAddr, identity };
 }
 
 /** Keys and signatures of the wrong length are refused before the canonical text of a long body is built. */
@@ -90,7 +90,7 @@ function failed(
   verdict: NodeProofVerdict,
   remoteAddr: string,
 ): NodeClaim {
-  return { publicKey, signedAt: 0, nonce, verdict, remoteAddr, sending: null };
+  return { publicKey, signedAt: 0, nonce, verdict, remoteAddr, identity: null };
 }
 
 function bodyProof(body: JsonObject): Proof | null {

@@ -126,7 +126,7 @@ export function createHeartbeatSessions({ lastsMs, runtime }: HeartbeatSessionsO
         nonce: null,
         verdict: isValid ? 'valid' : 'session_ended',
         remoteAddr,
-        sending: null,
+        identity: null,
       };
     },
     /** A session for a node whose signed heartbeat was accepted; null if none can begin now. */

@@ -10,7 +10,7 @@ import { createPauses } from '../../base/work.ts';
 import type { Call } from '../../protocol/contract/calls.ts';
 import { writeChunks } from '../chunks.ts';
 import type { EdgeMetrics } from '../metrics.ts';
-import type { StreamBody, StreamTaker } from '../reply.ts';
+import type { StreamBody, StreamWriter } from '../reply.ts';
 import { createEventLog, type Piece } from './event-log.ts';
 
 /** A reader and its range of events. */
@@ -50,7 +50,7 @@ const NOTHING_NEW = ':\n\n';
 
 interface Reading extends EventReader {
   /** Null until the response has begun. */
-  taker: StreamTaker | null;
+  writer: StreamWriter | null;
   /** The index of the last event sent to this reader. */
   last: number;
   /** The next piece, already read. */
@@ -120,8 +120,8 @@ export function createEventReaders(options: EventReadersOptions) {
   }
 
   function enqueue(reader: Reading): void {
-    const { taker, isQueued, isReading, stalledAt } = reader;
-    if (taker === null || isQueued || isReading || stalledAt !== null) return;
+    const { writer, isQueued, isReading, stalledAt } = reader;
+    if (writer === null || isQueued || isReading || stalledAt !== null) return;
     reader.isQueued = true;
     queue.push(reader);
     schedule();
@@ -181,10 +181,10 @@ export function createEventReaders(options: EventReadersOptions) {
   }
 
   function send(reader: Reading, text: string): void {
-    const { taker } = reader;
-    if (taker === null) return;
+    const { writer } = reader;
+    if (writer === null) return;
     reader.sentAt = elapsed();
-    if (!writeChunks(taker.res, text)) reader.stalledAt = elapsed();
+    if (!writeChunks(writer.res, text)) reader.stalledAt = elapsed();
   }
 
   function tick(): void {
@@ -199,10 +199,10 @@ export function createEventReaders(options: EventReadersOptions) {
     }
   }
 
-  function begin(reader: Reading, taker: StreamTaker): void {
-    reader.taker = taker;
-    taker.onGone = () => leave(reader);
-    taker.res.onWritable(() => {
+  function begin(reader: Reading, writer: StreamWriter): void {
+    reader.writer = writer;
+    writer.onGone = () => leave(reader);
+    writer.res.onWritable(() => {
       reader.stalledAt = null;
       enqueue(reader);
       return true;
@@ -218,13 +218,13 @@ export function createEventReaders(options: EventReadersOptions) {
 
   /** A stalled reader loses data that it has not accepted. */
   function finish(reader: Reading): void {
-    const { taker, stalledAt } = reader;
-    if (taker === null || !readers.has(reader)) return;
+    const { writer, stalledAt } = reader;
+    if (writer === null || !readers.has(reader)) return;
     leave(reader);
-    if (taker.aborted) return;
-    taker.onGone = null;
-    if (stalledAt !== null) taker.res.close();
-    else taker.res.cork(() => taker.res.end());
+    if (writer.aborted) return;
+    writer.onGone = null;
+    if (stalledAt !== null) writer.res.close();
+    else writer.res.cork(() => writer.res.end());
   }
 
   function endAll(): void {
@@ -240,7 +240,7 @@ export function createEventReaders(options: EventReadersOptions) {
       if (readers.size >= most) return null;
       const reader: Reading = {
         ...wanted,
-        taker: null,
+        writer: null,
         last: wanted.after,
         piece: null,
         isReading: false,
@@ -255,7 +255,7 @@ export function createEventReaders(options: EventReadersOptions) {
         void follow();
       }
       return {
-        begin: (taker) => begin(reader, taker),
+        begin: (writer) => begin(reader, writer),
         abandon: () => leave(reader),
       };
     },

@@ -19,20 +19,20 @@ import {
 
 /** Returns when everything is handed over, or returns a promise that resolves when nothing more can be sent. */
 export function sendReply(
-  taker: PieceTaker,
+  writer: PieceWriter,
   request: Answered,
   reply: Reply,
   closing: Closing,
   turn: () => Promise<void>,
 ): Promise<void> | null {
-  const { res, aborted } = taker;
+  const { res, aborted } = writer;
   const { body } = reply;
   if (!isPiecewise(body) && !isStream(body)) {
     if (aborted) return null;
     const hasBody = request.sentMethod !== 'HEAD' && reply.status !== 304;
     // If the connection is closed, no further answer follows this one.
     if (hasBody && (closing === 'stays' || isLarge(body))) {
-      return sendAtPace(taker, request, reply, body, closing);
+      return sendAtPace(writer, request, reply, body, closing);
     }
     res.cork(() => writeReply(res, request, reply, body, closing));
     return null;
@@ -43,14 +43,14 @@ export function sendReply(
     return null;
   }
   res.cork(() => writeHead(res, request, reply, closingLine(closing)));
-  if (isPiecewise(body)) return sendPieces(taker, body, turn);
+  if (isPiecewise(body)) return sendPieces(writer, body, turn);
   // A stream may never end, so nothing waits for it.
-  body.begin(taker);
+  body.begin(writer);
   return null;
 }
 
-/** A response with sent headers, as seen by the sender of its body. */
-export interface PieceTaker {
+/** What a body is written to: a response with sent headers. */
+export interface PieceWriter {
   readonly res: HttpResponse;
   aborted: boolean;
   /** Called when the client has disconnected. */
@@ -64,46 +64,46 @@ export interface PieceTaker {
  * is sent only in the headers: if asked to close at the end, uWebSockets.js would write it between the pieces.
  */
 async function sendPieces(
-  taker: PieceTaker,
+  writer: PieceWriter,
   body: PiecewiseBody,
   turn: () => Promise<void>,
 ): Promise<void> {
-  const { res } = taker;
+  const { res } = writer;
   const { length = null } = body;
-  const room = roomIn(taker, body);
+  const room = roomIn(writer, body);
   try {
-    while (!taker.aborted) {
+    while (!writer.aborted) {
       const piece = await body.next();
       if (piece === null) {
-        if (!taker.aborted && length === null) res.cork(() => res.end());
+        if (!writer.aborted && length === null) res.cork(() => res.end());
         return;
       }
       // An empty chunk would end the body.
-      if (piece.length > 0 && !taker.aborted) {
-        if (length !== null) await sendPart(taker, Buffer.from(piece), length, room);
+      if (piece.length > 0 && !writer.aborted) {
+        if (length !== null) await sendPart(writer, Buffer.from(piece), length, room);
         else if (!writeChunks(res, piece)) await room();
       }
       await turn();
     }
     body.abandon();
   } catch {
-    if (!taker.aborted) res.close();
+    if (!writer.aborted) res.close();
   }
 }
 
 /** Waits until the client has accepted what was sent, or has disconnected. */
-function roomIn(taker: PieceTaker, body: PiecewiseBody): () => Promise<void> {
+function roomIn(writer: PieceWriter, body: PiecewiseBody): () => Promise<void> {
   let wake: (() => void) | null = null;
   function wakeUp(): void {
     wake?.();
     wake = null;
   }
-  taker.onGone = () => {
+  writer.onGone = () => {
     wakeUp();
     body.gone?.();
   };
-  if (!taker.aborted) {
-    taker.res.onWritable(() => {
+  if (!writer.aborted) {
+    writer.res.onWritable(() => {
       wakeUp();
       return true;
     });
@@ -117,12 +117,12 @@ function roomIn(taker: PieceTaker, body: PiecewiseBody): () => Promise<void> {
 
 /** Sends part of a body of known length: what the client does not accept at once is not buffered. */
 async function sendPart(
-  taker: PieceTaker,
+  writer: PieceWriter,
   part: Uint8Array,
   length: number,
   room: () => Promise<void>,
 ): Promise<void> {
-  const { res } = taker;
+  const { res } = writer;
   const began = res.getWriteOffset();
   for (;;) {
     let isTaken = true;
@@ -132,7 +132,7 @@ async function sendPart(
     });
     if (isTaken) return;
     await room();
-    if (taker.aborted) return;
+    if (writer.aborted) return;
   }
 }
 
@@ -170,13 +170,13 @@ function leave(bytes: Uint8Array, res: HttpResponse): void {
 
 /** Returns null if everything is accepted at once, or a promise that resolves when nothing more can be sent. */
 function sendAtPace(
-  taker: PieceTaker,
+  writer: PieceWriter,
   request: Answered,
   reply: Reply,
   body: string | Uint8Array,
   closing: Closing,
 ): Promise<void> | null {
-  const { res } = taker;
+  const { res } = writer;
   const written = utf8(body);
   const { length } = written;
   let isComplete = false;
@@ -187,7 +187,7 @@ function sendAtPace(
   if (isComplete) return null;
   const lasting = typeof written === 'string' ? Buffer.from(written) : lastingBytes(written);
   return new Promise((resolve) => {
-    taker.onGone = () => {
+    writer.onGone = () => {
       leave(lasting, res);
       resolve();
     };
@@ -196,7 +196,7 @@ function sendAtPace(
       res.cork(() => {
         [isTaken, isComplete] = res.tryEnd(lasting.subarray(offset), length);
       });
-      if (isComplete) taker.onGone?.();
+      if (isComplete) writer.onGone?.();
       return isTaken;
     });
     wait(lasting, res);

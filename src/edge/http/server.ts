@@ -21,7 +21,7 @@ import { createRouter } from '../request/router.ts';
 import { openApps } from './apps.ts';
 import { type PassedRequest, passedHeaders, passing } from './passing.ts';
 import { orCut } from './response.ts';
-import { type PieceTaker, sendReply } from './send-reply.ts';
+import { type PieceWriter, sendReply } from './send-reply.ts';
 import { createTraffic, type Generation, type Traffic } from './traffic.ts';
 import { bytesRead, createUploads, UPLOAD_LIMITS } from './uploads.ts';
 import { createViewers } from './viewers.ts';
@@ -42,7 +42,7 @@ interface Ready {
 }
 
 /** One request on its socket. */
-interface Connection extends PieceTaker {
+interface Connection extends PieceWriter {
   readonly request: Request;
   /** Null until its answer is begun. */
   generation: Generation | null;

@@ -198,7 +198,7 @@ function operatorClaim(
     signatureVersion: judged.version,
     scope: route.path,
     remoteAddr,
-    sending: route.keepsAnswer ? requestIdentityOf(request, signature, isRepeat) : null,
+    identity: route.keepsAnswer ? requestIdentityOf(request, signature, isRepeat) : null,
   };
 }
 

@@ -38,7 +38,7 @@ export interface NodeClaim {
   readonly verdict: NodeProofVerdict;
   readonly remoteAddr: string;
   /** Null if no answer is kept. */
-  readonly sending: RequestIdentity | null;
+  readonly identity: RequestIdentity | null;
 }
 
 export type OperatorProofVerdict =
@@ -65,7 +65,7 @@ export interface OperatorClaim {
   readonly scope: string;
   readonly remoteAddr: string;
   /** Null if no answer is kept. */
-  readonly sending: RequestIdentity | null;
+  readonly identity: RequestIdentity | null;
 }
 
 /**

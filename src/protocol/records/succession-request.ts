@@ -146,7 +146,7 @@ export interface SuccessionProblem {
   readonly message: string;
 }
 
-export interface SuccessionGround {
+export interface SuccessionBasis {
   /** The current genesis block, signed by the root key. */
   readonly genesis: GenesisBlock;
   /** All previous statements; empty if the key is replaced for the first time. */
@@ -156,7 +156,7 @@ export interface SuccessionGround {
 /** Why the authority with this genesis block cannot accept the succession; null if it can. */
 export function successionProblem(
   { statement, genesis, roll_back }: SignedSuccession,
-  ground: SuccessionGround,
+  basis: SuccessionBasis,
   now: number,
   tools: ChainTools,
 ): SuccessionProblem | null {
@@ -168,7 +168,7 @@ export function successionProblem(
     };
   }
   const changes = [{ statement, genesis }, ...(roll_back === null ? [] : [roll_back])];
-  const isNext = changes.every((change) => isGenesisOf(change, ground.genesis, tools.verify));
+  const isNext = changes.every((change) => isGenesisOf(change, basis.genesis, tools.verify));
   if (!isNext) {
     return {
       reason: 'wrong_genesis',
@@ -176,7 +176,7 @@ export function successionProblem(
         'The new genesis block must be the current one with the next key, a later start, and the root key’s signature; prepare and sign the succession again.',
     };
   }
-  return chainProblem(changes, ground, now, tools);
+  return chainProblem(changes, basis, now, tools);
 }
 
 function isGenesisOf(
@@ -196,7 +196,7 @@ function isGenesisOf(
 
 function chainProblem(
   changes: readonly Static<typeof SignedChange>[],
-  { genesis, successions }: SuccessionGround,
+  { genesis, successions }: SuccessionBasis,
   now: number,
   tools: ChainTools,
 ): SuccessionProblem | null {

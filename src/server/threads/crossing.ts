@@ -42,6 +42,6 @@ export function heartbeatIn(
   bulletin: boolean,
   authority_keys_digest: string | null,
 ): CallInput<'heartbeat'> {
-  const node = { publicKey, signedAt, nonce, verdict, remoteAddr, sending: null };
+  const node = { publicKey, signedAt, nonce, verdict, remoteAddr, identity: null };
   return { cert_id, status, bulletin, authority_keys_digest, node };
 }

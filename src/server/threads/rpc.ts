@@ -21,7 +21,7 @@ export interface Channel {
  */
 export type Message = readonly [
   /** For each call, its id, the name of the procedure, the number of its arguments, and these; the id of a notice is 0. */
-  said: readonly unknown[],
+  called: readonly unknown[],
   /** For each call that was executed, its id and the result. */
   returned: readonly unknown[],
   /** For each call that failed, its id and the problem. */
@@ -104,17 +104,17 @@ export function createPeer<Theirs extends Procedures>(
       return new Promise((resolve, reject) => {
         lastId += 1;
         waiting.set(lastId, { resolve: resolve as Waiting['resolve'], reject });
-        outbox.say(lastId, name, given);
+        outbox.call(lastId, name, given);
       });
     },
-    notify: (name, ...given) => outbox.say(NOTICE, name, given),
+    notify: (name, ...given) => outbox.call(NOTICE, name, given),
     silence: outbox.silence,
   };
 }
 
-/** What has been said and answered, and is sent with the next message. */
+/** The calls and the results that are sent with the next message. */
 function createOutbox(channel: Channel, gathers: boolean) {
-  let said: unknown[] = [];
+  let called: unknown[] = [];
   let returned: unknown[] = [];
   let failed: unknown[] = [];
   let isHandling = false;
@@ -122,15 +122,15 @@ function createOutbox(channel: Channel, gathers: boolean) {
   let isSilent = false;
 
   function drop(): void {
-    said = [];
+    called = [];
     returned = [];
     failed = [];
   }
 
   function send(): void {
     isScheduled = false;
-    if (said.length === 0 && returned.length === 0 && failed.length === 0) return;
-    const message: Message = [said, returned, failed];
+    if (called.length === 0 && returned.length === 0 && failed.length === 0) return;
+    const message: Message = [called, returned, failed];
     drop();
     channel.postMessage(message);
   }
@@ -143,9 +143,9 @@ function createOutbox(channel: Channel, gathers: boolean) {
   }
 
   return {
-    say(id: number, name: string, given: readonly unknown[]): void {
-      said.push(id, name, given.length);
-      for (const argument of given) said.push(argument);
+    call(id: number, name: string, given: readonly unknown[]): void {
+      called.push(id, name, given.length);
+      for (const argument of given) called.push(argument);
       sendSoon();
     },
     answer(id: number, result: unknown): void {
@@ -159,7 +159,7 @@ function createOutbox(channel: Channel, gathers: boolean) {
       failed.push(id, problemOf(cause));
       sendSoon();
     },
-    /** What is said while a message is handled is sent as soon as all of it has been handled. */
+    /** What is called while a message is handled is sent as soon as all of it has been handled. */
     whileHandling(handle: () => void): void {
       isHandling = true;
       handle();
