@@ -52,7 +52,7 @@ test('a waiting instance is alive, does nothing, says so, and takes over when th
   await until(async () => (await get(third.na, '/readyz')).body.error.details.lag_revisions === 0);
   const command = ['store', 'status', '--store', instances.url];
   let status = '';
-  // A standby tells the database what it has read with its next call, a moment after its readiness.
+  // A standby writes what it has read into the database a moment after it is ready.
   await until(async () => {
     ({ stdout: status } = await runProgram(command));
     return status.match(/^Standby: pid \d+ on \S+, up to date$/gm)?.length === 2;
