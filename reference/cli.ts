@@ -6,7 +6,8 @@ import { code, escaped, page, sentence, table } from './markdown.ts';
 
 const INTRODUCTION = `From a checkout \`npm run -s mesh-na -- <command>\`, installed \`mesh-na <command>\`. \`--help\` behind any command shows its
 arguments, options and examples; so does \`/cli-reference\` of every authority. With \`--json\` a command prints exactly one JSON
-object, also when it fails. A shell completes commands and options with what \`mesh-na completion\` prints.
+object, on standard error if it fails; \`events --follow\` and \`authority-key status --watch\` print one a line. What a bulk change has
+done before it failed is on standard output. A shell completes commands and options with what \`mesh-na completion\` prints.
 
 On a terminal, lists show ids and keys by the first characters that distinguish them, which commands accept in their place, and times
 relative to now. A table that is wider than the terminal leaves out columns, then cuts cells, but never the first column, names, ids or times;

@@ -343,13 +343,17 @@ test('a batch of invites is created, listed, previewed, and withdrawn if its num
     assert.match(unmeant.shown(), /Not confirmed, so nothing was withdrawn/);
     await using meant = openTerminal(line, { columns: 80 });
     await meant.until(/Type 2 to withdraw these 2 invites: /);
+    await printed('invite', 'create', ...batch);
     meant.type('2\r');
     assert.equal(await meant.ended, 0);
     assert.match(meant.shown(), /Invites withdrawn: 2\.\r\n$/);
+    // Another one came in the meantime, and nobody has confirmed it.
+    assert.equal((await printed('invite', 'list', ...batch, '--status', 'unused')).count, 1);
   });
 
   const joined = await nodeRequest(na, '/join', newKey(), { invite_token: leaked });
   assert.equal(joined.status, 403);
+  assert.match((await run(...withdraw, '--yes-withdraw', '1')).stdout, /^Invites withdrawn: 1\./);
   assert.equal((await run(...withdraw)).stdout, 'Invites withdrawn: 0.\n');
   const eighth = ['invite', 'withdraw', '--batch', 'field team 8', '--yes-withdraw', '1'];
   assert.deepEqual(await printed(...eighth), { batch: 'field team 8', withdrawn: 1 });

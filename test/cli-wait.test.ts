@@ -1,15 +1,18 @@
 /** What a command does when the authority limits its requests. */
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { inWords } from '../src/base/duration.ts';
+import { patienceFor } from '../src/cli/connection/server.ts';
 import { EXIT, outcomeOf } from '../src/cli/kernel/errors.ts';
 import { AuthorityError } from '../src/client/authority-error.ts';
 import { withRetries } from '../src/client/retry.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { REAL_TIME } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
+import { networkFolder } from './support/folders.ts';
 import { startHostileAuthority } from './support/hostile-authority.ts';
-import { operate } from './support/requests.ts';
+import { joinedNode, newKey, operate } from './support/requests.ts';
 
 for (const [seconds, words] of [
   [0, '0 seconds'],
@@ -62,6 +65,89 @@ test('a wait in vain is reported', async () => {
   assert.equal(
     refused.message,
     `The authority refused: Too many (429 rate_limit_exceeded); try again in 3 minutes 20 seconds; already waited ${inWords(waited / 1000)}`,
+  );
+});
+
+test('one deadline holds for all requests of a command, and is longer for more items', async () => {
+  let now = 0;
+  const options = {
+    url: '',
+    patienceMs: patienceFor(0, () => now),
+    async wait(ms: number) {
+      now += ms;
+    },
+  };
+  const facts = { status: 429, code: 'rate_limit_exceeded', retryAfter: 240 };
+  const answers = [1, 2, 3].map((number) => {
+    let isAsked = false;
+    return withRetries(options, { repeatable: true }, {}, async () => {
+      if (isAsked) return number;
+      isAsked = true;
+      throw new AuthorityError('Too many', facts);
+    });
+  });
+  const [first, second, third] = await Promise.allSettled(answers);
+  assert.deepEqual(
+    [first, second].map((ended) => ended?.status),
+    ['fulfilled', 'fulfilled'],
+  );
+  assert.equal(third?.status, 'rejected');
+  assert.ok(now > 480_000 && now < 600_000, `${now} ms`);
+  assert.equal(patienceFor(500, () => 0)(), 2_600_000);
+});
+
+test('a bulk change goes on as fast as the authority allows', async () => {
+  const environment = { MESH_RATE_LIMIT_ADMIN: '6/2' };
+  await using na = await startTestAuthority({ clock: REAL_TIME, environment });
+  for (const _ of Array(6)) await joinedNode(na);
+  const place = ['--url', na.url, '--data-dir', na.dataDir];
+  const revoke = ['certificate', 'revoke', '--status', 'active', '--yes-revoke', '6'];
+  const { code, stdout, stderr } = await runCommand([...revoke, ...place]);
+  assert.equal(code, EXIT.done, stderr);
+  assert.match(stdout, /^Certificates revoked: 6\.$/m);
+  assert.match(
+    stderr,
+    /^(mesh-na: The authority is limiting requests; retrying in \d seconds?\n)+$/,
+  );
+});
+
+test('a bulk change that fails says what it has done, as one object with --json', async () => {
+  const environment = { MESH_RATE_LIMIT_ADMIN: '3/3600' };
+  await using na = await startTestAuthority({ clock: REAL_TIME, environment });
+  for (const _ of Array(2)) await joinedNode(na);
+  const place = ['--url', na.url, '--data-dir', na.dataDir];
+  const revoke = ['certificate', 'revoke', '--status', 'active', '--yes-revoke', '2', '--json'];
+  const { code, stdout, stderr } = await runCommand([...revoke, ...place]);
+  assert.equal(code, EXIT.refused);
+  const done = JSON.parse(stdout);
+  assert.deepEqual([done.count, done.revoked_cert_ids.length, done.revoked_count], [1, 1, 1]);
+  assert.equal(JSON.parse(stderr).error.code, 'rate_limit_exceeded');
+  const text = await runCommand([
+    'certificate',
+    'revoke',
+    '--status',
+    'active',
+    '--yes-revoke',
+    '1',
+    ...place,
+  ]);
+  assert.match(text.stderr, /^mesh-na: Revoked 0 of 1 certificates before this failed\n/);
+});
+
+test('a silent authority is asked no longer with a profile than without', async () => {
+  await using folder = networkFolder('silent');
+  await using server = await startHostileAuthority();
+  const keyFile = join(folder.path, 'keys', 'operator-privileged.key');
+  const connect = ['connect', server.url, '--authority-key', newKey().publicKey, '--offline'];
+  const environment = { XDG_CONFIG_HOME: folder.path, MESH_DATA_DIR: join(folder.path, 'none') };
+  await runCommand([...connect, '--key-file', keyFile], environment);
+  server.answers = { 'GET /authority-keys': null };
+  const { code, stderr } = await runCommand(['invite', 'list'], environment);
+  assert.equal(code, EXIT.unreachable, stderr);
+  assert.match(stderr, /^mesh-na: No answer from the authority at \S+ \(ECONNRESET\)\n {2}\S/);
+  assert.deepEqual(
+    server.asked.map(({ route }) => route),
+    Array(3).fill('GET /authority-keys'),
   );
 });
 

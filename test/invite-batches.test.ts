@@ -184,6 +184,26 @@ test('a batch is withdrawn as a whole, including expired invites; used ones and 
   assert.equal(auditEvents(na).filter(({ type }) => type === 'invite_withdrawn').length, 6);
 });
 
+test('of a batch, only the invites with the given fingerprints are withdrawn', async () => {
+  await using na = await startTestAuthority();
+  const batch = 'team';
+  const [used = '', ...shown] = await tokensOf(na, { batch, count: 3 });
+  const [later, other] = [await invite(na, { batch }), await invite(na, { batch: 'other' })];
+  await join(na, used);
+  const fingerprints = [used, ...shown, other].map(fingerprintOf);
+  const left = { batch, withdrawn: 2, remaining: 1 };
+  assert.deepEqual((await withdraw(na, { batch, fingerprints })).body, left);
+  for (const token of shown)
+    assert.equal(outcome(await join(na, token)), '403 invalid_invite_token');
+  for (const token of [later, other]) assert.equal(outcome(await join(na, token)), '200');
+  for (const wrong of ['0', [1], ['0'], [fingerprintOf(used).toUpperCase()]]) {
+    const answer = await withdraw(na, { batch, fingerprints: wrong });
+    assert.equal(outcome(answer), '422 request_validation_failed');
+  }
+  const none = { batch, withdrawn: 0, remaining: 0 };
+  assert.deepEqual((await withdraw(na, { batch, fingerprints: [] })).body, none);
+});
+
 test('a batch without invites is not found, and lists nothing', async () => {
   await using na = await startTestAuthority();
   await invite(na, { batch: 'team' });
@@ -349,7 +369,7 @@ test('the cost of a batch does not depend on other invites, nor on those that we
   assert.equal(lookups.count, 2);
   const unit = new UnitOfWork(subjects, 0);
   const operator = { keyId: 'ops', remoteAddr: '127.0.0.1' };
-  const withdrawn = withdrawInviteBatch(na, unit, { batch: 'large' }, operator);
+  const withdrawn = withdrawInviteBatch(na, unit, { batch: 'large', fingerprints: null }, operator);
   assert.deepEqual(withdrawn, { batch: 'large', withdrawn: 500, remaining: 0 });
   assert.equal(lookups.count, 2);
 });

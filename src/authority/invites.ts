@@ -148,20 +148,22 @@ function idOf({ inviteIds }: Authority, fingerprint: string): string {
 export const withdrawInviteBatch: Handler<'withdrawInviteBatch'> = (
   na,
   unit,
-  { batch },
+  { batch, fingerprints },
   operator,
 ) => {
   const found = na.inviteBatches.find(batch);
   if (found === undefined) throw new Refusal('batch_not_found');
   const event = { type: 'withdraw' as const, at: unit.at, by: operator.keyId };
+  const { unused } = found;
+  const meant = fingerprints?.flatMap((each) => [...beginningWith(each, unused, '')]);
   let withdrawn = 0;
-  for (const id of found.unused.after('')) {
+  for (const id of meant ?? unused.after('')) {
     if (withdrawn === MOST_WITHDRAWN) break;
     unit.send('invite', id, event);
     auditWithdrawal(unit, fingerprintOf(id), operator);
     withdrawn += 1;
   }
-  return { batch, withdrawn, remaining: found.unused.size - withdrawn };
+  return { batch, withdrawn, remaining: unused.size - withdrawn };
 };
 
 function auditWithdrawal(

@@ -10,8 +10,11 @@ export interface ServerOptions {
   readonly headers?: Headers;
   /** How often a request that is safe to resend is retried; 2 by default. */
   readonly retries?: number;
-  /** Total milliseconds that a call waits for rate limits (429), independent of `retries`; 0 by default. */
-  readonly patienceMs?: number;
+  /**
+   * Total milliseconds that a call waits for rate limits (429), independent of `retries`; 0 by default. A function
+   * says what is left, so that several calls can share it.
+   */
+  readonly patienceMs?: number | (() => number);
   /** Called before each wait for a rate limit. */
   readonly onLimited?: (ms: number) => void;
   /** Waits between attempts. It rejects when the signal is aborted. */

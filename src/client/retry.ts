@@ -23,7 +23,8 @@ export async function withRetries<T>(
 ): Promise<T> {
   let isResent = false;
   let failures = 0;
-  let patience = patienceMs;
+  let waited = 0;
+  const leftMs = () => (typeof patienceMs === 'function' ? patienceMs() : patienceMs - waited);
   for (let attempts = 0; ; attempts += 1) {
     try {
       return await attempt(isResent);
@@ -31,12 +32,12 @@ export async function withRetries<T>(
       if (!maySendAgain(error, request)) throw error;
       isResent = request.answerIsKept === true && (isResent || !isUndone(error));
       const ms = waitFor(error, attempts);
-      if (isAskedToWait(error) && ms <= patience) {
-        patience -= ms;
+      if (isAskedToWait(error) && ms <= leftMs()) {
+        waited += ms;
         onLimited?.(ms);
       } else {
         if (failures >= retries || ms > LONGEST_WAIT_MS) {
-          throw patienceMs === 0 ? error : error.afterWaiting((patienceMs - patience) / 1000);
+          throw patienceMs === 0 ? error : error.afterWaiting(waited / 1000);
         }
         failures += 1;
       }

@@ -9,6 +9,7 @@ import { Value } from 'typebox/value';
 import { messageOf } from '../../base/error-message.ts';
 import { jsonText } from '../../base/json/write.ts';
 import { systemRuntime } from '../../base/runtime.ts';
+import { AuthorityError } from '../../client/authority-error.ts';
 import type { FollowVerdict, NetworkTrust } from '../../client/followed-keys.ts';
 import { verifyText } from '../../client/keys.ts';
 import type { Received } from '../../client/received.ts';
@@ -157,10 +158,7 @@ export async function followProfile(
   profile: Profile,
   reach: Reach,
 ): Promise<Profile> {
-  // If the authority does not answer, the command itself says so.
-  const document = await publicClient(reach)
-    .authorityKeys()
-    .catch(() => null);
+  const document = await publicClient(reach).authorityKeys().catch(unlessSilent);
   const { authority_key: authorityKey, root_key: rootKey, followed: known = [] } = profile;
   const networkName = (known[0] ?? document?.successions[0])?.network_name;
   if (document === null || networkName === undefined) return profile;
@@ -193,6 +191,12 @@ export async function followProfile(
     printNotice(`Profile "${place.name}" cannot be saved: ${messageOf(error)}`);
   }
   return followed;
+}
+
+/** A command goes on without this answer, unless there is none: it would wait for its own in vain, too. */
+function unlessSilent(error: unknown): null {
+  if (error instanceof AuthorityError && error.status === 0) throw error;
+  return null;
 }
 
 function refused({ name }: ProfilePlace, profile: Profile, problem: string): Profile {

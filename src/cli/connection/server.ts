@@ -12,6 +12,7 @@ import { inWords } from '../../base/duration.ts';
 import { parseJson } from '../../base/json/parse.ts';
 import type { JsonValue } from '../../base/json/value.ts';
 import { readArgument } from '../../base/named-file.ts';
+import { systemRuntime } from '../../base/runtime.ts';
 import { textOf } from '../../client/body.ts';
 import type { AnswerBody, Fetch, FetchAnswer, ServerOptions } from '../../client/options.ts';
 import { createPublicClient, type PublicClient } from '../../client/public-client.ts';
@@ -23,6 +24,8 @@ import { whileWaiting } from '../kernel/terminal.ts';
 
 /** The total time that a command waits; rate limits of an authority are counted per minute. */
 const PATIENCE_MS = 600_000;
+/** What a bulk change needs for each item, since operators may usually send 30 changes a minute. */
+const PATIENCE_PER_ITEM_MS = 4000;
 
 export const URL_OPTION = option('--url <url>', 'address of the authority', {
   env: 'MESH_URL',
@@ -43,6 +46,7 @@ export const REACH = [
   option(
     '--wait',
     `wait when the authority limits requests or was restored, up to ${inWords(PATIENCE_MS / 1000)} in total`,
+    { parse: () => patienceFor(0) },
   ),
 ] as const;
 
@@ -50,16 +54,22 @@ export const ANYONE = { options: [...REACH, JSON_OPTION] } as const;
 
 export type Reach = OptionsIn<typeof ANYONE.options>;
 
+/** One deadline for all requests of a command that changes this many items: how many milliseconds it has left. */
+export function patienceFor(items: number, elapsed = systemRuntime.elapsed): () => number {
+  const end = elapsed() + PATIENCE_MS + items * PATIENCE_PER_ITEM_MS;
+  return () => end - elapsed();
+}
+
 export function serverOf({ url, ca, wait, json }: Reach): ServerOptions {
   const ask = httpFetch(ca);
   const fetch: Fetch = (address, init) =>
     whileWaiting('Waiting for the authority', () => ask(address, init));
-  if (!wait) return { url, fetch };
+  if (wait === undefined) return { url, fetch };
   const onLimited = (ms: number) => {
     if (json) return;
     printNotice(`The authority is limiting requests; retrying in ${inWords(ms / 1000)}`);
   };
-  return { url, fetch, patienceMs: PATIENCE_MS, onLimited };
+  return { url, fetch, patienceMs: wait, onLimited };
 }
 
 export function publicClient(options: Reach): PublicClient {

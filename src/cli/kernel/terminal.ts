@@ -2,9 +2,17 @@
 import { once } from 'node:events';
 import { clearLine, cursorTo } from 'node:readline';
 import { createInterface } from 'node:readline/promises';
+import type { JsonObject } from '../../base/json/value.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import { EXIT, failure, usageFailure } from './errors.ts';
-import { asJson, type OutputOptions, printNote, printResult, printText } from './output.ts';
+import {
+  asJson,
+  type OutputOptions,
+  printNote,
+  printNotice,
+  printResult,
+  printText,
+} from './output.ts';
 import { type Column, type TableOptions, tableOf } from './table.ts';
 
 export function isTerminal(): boolean {
@@ -94,6 +102,12 @@ export function printDryRun<Row extends object>(
     ...(rows.length === 0 ? [] : tableOf(columns, rows, options)),
     `${title} that would be ${done}: ${rows.length}. Nothing was ${done}.`,
   ]);
+}
+
+/** What a bulk change has done before it fails: with `--json` the result so far. */
+export function printPart({ json }: OutputOptions, result: JsonObject, sentence: string): void {
+  if (json) printResult({ json }, result, []);
+  else printNotice(`${sentence} before this failed`);
 }
 
 const PATIENCE_MS = 1000;

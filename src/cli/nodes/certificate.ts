@@ -21,14 +21,15 @@ import {
 } from '../../protocol/rows/certificate.ts';
 import { OPERATOR, type OperatorOptions, operatorClient } from '../connection/operator.ts';
 import { resolveId, routeCommand, routeOptions } from '../connection/route-command.ts';
+import { patienceFor } from '../connection/server.ts';
 import { define, type OptionsIn, option, WIDE } from '../kernel/command.ts';
 import { usageFailure } from '../kernel/errors.ts';
 import { idArgument, nodeOrKey } from '../kernel/ids.ts';
 import { type ListOptions, listOptions, printList, rowsOf } from '../kernel/list.ts';
 import { timeAgo, timeAhead, wholeNumber } from '../kernel/options.ts';
-import { asJson, type Line, printNotice, printResult } from '../kernel/output.ts';
+import { asJson, type Line, printResult } from '../kernel/output.ts';
 import { type Column, column, idColumn, timeColumn } from '../kernel/table.ts';
-import { assertMeant, type Many, printDryRun } from '../kernel/terminal.ts';
+import { assertMeant, type Many, printDryRun, printPart } from '../kernel/terminal.ts';
 import { descriptionColumns, descriptionLines, labelFilter, nameFilter } from './descriptions.ts';
 
 export const CERTIFICATE_COLUMNS: readonly Column<CertificateRow>[] = [
@@ -257,14 +258,21 @@ async function endedBy(
 
 async function revokeMatching(filters: CertificateFilters, options: RevokeOptions): Promise<void> {
   const { dryRun, reason } = options;
-  // Operators may send fewer requests a minute than certificates match.
-  const client = operatorClient({ ...options, wait: true });
-  const rows = (await allIn(client, filters)).filter(({ status }) => isAccepted(status));
+  const rows = (await allIn(operatorClient(options), filters)).filter(({ status }) =>
+    isAccepted(status),
+  );
   if (dryRun) return printDryRun(REVOKED, rows, options);
   await assertMeant(REVOKED, rows, options.yesRevoke, options);
+  // Operators may send fewer requests a minute than certificates match.
+  const client = operatorClient({ ...options, wait: patienceFor(rows.length) });
   const revoked = new Set<string>();
   let leftAlone = 0;
   let last: Revocation | null = null;
+  const done = () => ({
+    count: revoked.size,
+    revoked_cert_ids: [...revoked],
+    ...asJson(last ?? {}),
+  });
   for (const { cert_id } of rows) {
     try {
       if (revoked.has(cert_id)) continue;
@@ -275,19 +283,15 @@ async function revokeMatching(filters: CertificateFilters, options: RevokeOption
       last = await client.revokeCertificate({ cert_id, reason });
       for (const id of last.revoked_cert_ids ?? [cert_id]) revoked.add(id);
     } catch (error) {
-      printNotice(`Revoked ${revoked.size} of ${rows.length} certificates before this failed`);
+      printPart(options, done(), `Revoked ${revoked.size} of ${rows.length} certificates`);
       throw error;
     }
   }
-  printResult(
-    options,
-    { count: revoked.size, revoked_cert_ids: [...revoked], ...asJson(last ?? {}) },
-    [
-      `Certificates revoked: ${revoked.size}.`,
-      ...(leftAlone > 0 ? [`Not revoked, because they no longer match: ${leftAlone}.`] : []),
-      ...(last === null ? [] : [listSentence(last)]),
-    ],
-  );
+  printResult(options, done(), [
+    `Certificates revoked: ${revoked.size}.`,
+    ...(leftAlone > 0 ? [`Not revoked, because they no longer match: ${leftAlone}.`] : []),
+    ...(last === null ? [] : [listSentence(last)]),
+  ]);
 }
 
 function allIn(client: OperatorClient, filters: CertificateFilters): Promise<CertificateRow[]> {

@@ -24,11 +24,10 @@ import {
   printableJson,
   printLines,
   printNote,
-  printNotice,
   printResult,
 } from '../kernel/output.ts';
 import { type Column, column, idColumn, timeColumn } from '../kernel/table.ts';
-import { assertMeant, type Many, printDryRun } from '../kernel/terminal.ts';
+import { assertMeant, type Many, printDryRun, printPart } from '../kernel/terminal.ts';
 import {
   descriptionColumns,
   labelFilter,
@@ -151,6 +150,9 @@ async function runWithdraw(
   printResult(options, asJson(withdrawn), [`Invite ${fingerprint} ${text}.`]);
 }
 
+/** With one request. */
+const MOST_WITHDRAWN = 1000;
+
 async function withdrawBatch(
   client: OperatorClient,
   batch: string,
@@ -169,14 +171,16 @@ async function withdrawBatch(
   const rows = all.filter(({ status }) => status === 'unused' || status === 'expired');
   if (options.dryRun) return printDryRun(WITHDRAWN, rows, options);
   await assertMeant(WITHDRAWN, rows, options.yesWithdraw, options);
+  const fingerprints = rows.map(({ token_fingerprint }) => token_fingerprint);
   let withdrawn = 0;
-  for (let remaining = rows.length; remaining > 0; ) {
+  for (let start = 0; start < rows.length; start += MOST_WITHDRAWN) {
     try {
-      const answer = await client.withdrawInviteBatch({ batch });
+      // Others may have joined the batch since these were shown.
+      const shown = fingerprints.slice(start, start + MOST_WITHDRAWN);
+      const answer = await client.withdrawInviteBatch({ batch, fingerprints: shown });
       withdrawn += answer.withdrawn;
-      remaining = answer.remaining;
     } catch (error) {
-      printNotice(`Withdrew ${withdrawn} of ${rows.length} invites before this failed`);
+      printPart(options, { batch, withdrawn }, `Withdrew ${withdrawn} of ${rows.length} invites`);
       throw error;
     }
   }

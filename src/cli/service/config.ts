@@ -12,7 +12,7 @@ import {
 } from '../../server/config/options.ts';
 import { define, JSON_OPTION } from '../kernel/command.ts';
 import { EXIT, failure } from '../kernel/errors.ts';
-import { type OutputOptions, printLines, printResult } from '../kernel/output.ts';
+import { asJson, type OutputOptions, printResult } from '../kernel/output.ts';
 import { column, tableOf } from '../kernel/table.ts';
 import { environment } from '../state/place.ts';
 import { SETTING_OPTIONS, VARIABLES } from './serve.ts';
@@ -29,11 +29,11 @@ export function addConfigCommands(program: Command): void {
   });
   define(config, 'schema', {
     about: 'print the JSON schema of mesh-na.json, for editors',
-    asks: { options: [] },
     examples: ['mesh-na config schema > mesh-na.schema.json'],
-    async run() {
+    async run(options) {
       const { configFileSchema } = await import('../../server/config/config-file.ts');
-      printLines([JSON.stringify(configFileSchema(), null, 2)]);
+      const schema = configFileSchema();
+      printResult(options, asJson(schema), JSON.stringify(schema, null, 2).split('\n'));
     },
   });
 }

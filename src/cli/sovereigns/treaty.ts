@@ -32,7 +32,7 @@ import { notHolding, readJsonFile } from '../kernel/files.ts';
 import { idArgument } from '../kernel/ids.ts';
 import { printNote, printResult, printText } from '../kernel/output.ts';
 import { column, idColumn, timeColumn } from '../kernel/table.ts';
-import { assertConfirmed } from '../kernel/terminal.ts';
+import { assertConfirmed, printPart } from '../kernel/terminal.ts';
 import { signerKeyOption, verifyCommand } from '../protocol/verification.ts';
 
 const SCOPE = [
@@ -243,13 +243,17 @@ async function followAll(
   }
   if (!yes && behind.length > 0) await assertAccepted(shown, `Replace ${behind.length}?`);
   const successors: RecognitionTreaty[] = [];
+  const done = { recognition_treaties: successors };
   for (const row of behind) {
-    const treaty = await followed(row, offer, options);
+    const treaty = await followed(row, offer, options).catch((error: unknown) => {
+      printPart(options, done, `Replaced ${successors.length} of ${behind.length} treaties`);
+      throw error;
+    });
     successors.push(treaty);
     // At once, because a later one may fail.
     if (!json) printText([`${replacementText(row, treaty)}.`]);
   }
-  if (json) printResult(options, { recognition_treaties: successors }, []);
+  if (json) printResult(options, done, []);
   else if (behind.length === 0) printText([`No treaty with "${partner}" has anything to follow.`]);
 }
 

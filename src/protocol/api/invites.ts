@@ -82,7 +82,17 @@ export const withdrawInvite = operatorCommand('POST /admin/invites/{fingerprint}
 
 export const withdrawInviteBatch = operatorCommand('POST /admin/invites/withdraw', {
   summary: 'Withdraw the unused invites of a batch',
-  body: { batch: required(BatchLabel, 'invalid_batch') },
+  body: {
+    batch: required(BatchLabel, 'invalid_batch'),
+    fingerprints: optional(
+      Type.Array(Type.String({ pattern: '^[0-9a-f]{16}$' }), {
+        maxItems: MAX_INVITES,
+        uniqueItems: true,
+        description: 'Only invites with one of these fingerprints',
+      }),
+      null,
+    ),
+  },
   answer: InviteBatchWithdrawal,
   exampleNeeds: { what: 'a batch of invites', otherwise: 'batch_not_found' },
   refusals: ['batch_not_found'],
