@@ -277,6 +277,11 @@ test('a page stays current while it is open, and what was typed and opened stays
   assert.equal(await page.inputValue('#role'), 'half of a role');
   assert.equal(await page.getAttribute('details', 'open'), '');
   assert.equal(await page.evaluate('document.activeElement.textContent'), 'live-1');
+  await page.click('.theme');
+  assert.equal(await page.getAttribute('html', 'data-theme'), 'dark');
+  assert.equal(await page.inputValue('#role'), 'half of a role');
+  await page.reload();
+  assert.equal(await page.getAttribute('html', 'data-theme'), 'dark');
   assert.deepEqual(visit.problems, []);
 });
 

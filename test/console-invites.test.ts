@@ -2,11 +2,16 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { TestAuthority } from './support/authority.ts';
-import { changeIn, startTestConsole } from './support/console.ts';
+import { type Answer, changeIn, startTestConsole } from './support/console.ts';
 import { auditEvents, joinedNode, newKey, nodeRequest, operate } from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
 
 const authority = sharedAuthority();
+
+/** Where the button for the theme leads back to. */
+function addressIn({ text }: Answer): string {
+  return /name="back" value="([^"]*)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? '';
+}
 
 function audited(na: TestAuthority, type: string): Record<string, unknown>[] {
   return auditEvents(na)
@@ -37,6 +42,8 @@ suite('invites', () => {
       ),
     );
     const id = changeIn(proposed);
+    const kept = await console.submit('theme', { back: addressIn(proposed), theme: 'dark' });
+    assert.equal(changeIn(kept), id, 'a change of theme leads back to what was proposed');
     const done = await console.submit('confirm', { id });
     const tokens = done.text.match(/\b[0-9a-f]{48}\b/g) ?? [];
     assert.equal(tokens.length, 2);
@@ -46,8 +53,10 @@ suite('invites', () => {
       ['cams', 'cams'],
     );
     const shown = new RegExp(tokens[0] ?? 'none');
-    await console.submit('theme', { back: `./outcome?id=${id}` });
-    assert.match((await console.page(`outcome?id=${id}`)).text, shown, 'after a change of theme');
+    await console.submit('theme', { back: addressIn(done), theme: 'light' });
+    const { cookie, root } = await console.open();
+    await console.ask('HEAD', `${root}outcome?id=${id}`, { cookie });
+    assert.match((await console.page(`outcome?id=${id}`)).text, shown, 'after theme and HEAD');
     assert.match((await console.page(`outcome?id=${id}`)).text, shown, 'when it is loaded again');
     await console.submit('taken', { id });
     assert.doesNotMatch((await console.page(`outcome?id=${id}`)).text, shown, 'once stored');

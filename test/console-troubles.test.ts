@@ -15,11 +15,19 @@ import { sharedAuthority } from './support/shared-authority.ts';
 
 const authority = sharedAuthority();
 
-type Trouble = 'none' | 'silent' | 'lost' | 'replaced' | 'limited' | 'stopping' | 'foreign';
+type Trouble =
+  | 'none'
+  | 'slow'
+  | 'silent'
+  | 'lost'
+  | 'replaced'
+  | 'limited'
+  | 'stopping'
+  | 'foreign';
 
 /** A proxy in front of the authority that causes the selected trouble. */
 async function startProxy(na: TestAuthority) {
-  const held = { trouble: 'none' as Trouble, behind: na };
+  const held = { trouble: 'none' as Trouble, behind: na, go: (): void => undefined };
   const server = createServer(async (request, response) => {
     const body = (await request.setEncoding('utf8').toArray()).join('');
     const { trouble } = held;
@@ -38,6 +46,12 @@ async function startProxy(na: TestAuthority) {
     }
     if (trouble === 'foreign') return response.end('<html>');
     const { method = 'GET', url = '/' } = request;
+    if (trouble === 'slow' && method === 'POST') {
+      await new Promise<void>((resolve) => {
+        held.go = resolve;
+        server.emit('held');
+      });
+    }
     const headers = Object.fromEntries(
       Object.entries(request.headers)
         .filter(([name]) => !['host', 'connection', 'content-length'].includes(name))
@@ -59,6 +73,8 @@ async function startProxy(na: TestAuthority) {
   await once(server, 'listening');
   return {
     held,
+    /** Resolves when a change waits for `go`. */
+    waits: () => once(server, 'held'),
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
@@ -148,6 +164,30 @@ test('a change whose answer was lost long ago is not sent again', async () => {
   assert.doesNotMatch(late.text, /Try again/);
   const made = auditEvents(na).filter(({ details }) => details.batch === 'once');
   assert.equal(made.length, 1);
+});
+
+test('the tokens of invites that take long are shown, whatever the browser loads meanwhile', async () => {
+  const na = await authority();
+  await using proxy = await startProxy(na);
+  await using console = await startTestConsole(na, { url: proxy.url });
+  const id = changeIn(await console.submit('do?action=create-invites', { count: '2' }));
+  proxy.held.trouble = 'slow';
+  const waits = proxy.waits();
+  const confirmed = console.submit('confirm', { id });
+  await waits;
+  const outcome = `outcome?id=${id}`;
+  const running = await console.page(outcome);
+  assert.match(running.text, /<title>In progress/);
+  assert.equal(running.headers.refresh, '2');
+  const { cookie, root } = await console.open();
+  await console.ask('HEAD', root + outcome, { cookie });
+  await console.submit('theme', { back: `./${outcome}`, theme: 'dark' });
+  proxy.held.go();
+  await confirmed;
+  for (const look of ['first', 'again']) {
+    const { text } = await console.page(outcome);
+    assert.equal(text.match(/\b[0-9a-f]{48}\b/g)?.length, 2, look);
+  }
 });
 
 test('another network at the address is reported as such', async () => {

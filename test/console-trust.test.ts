@@ -147,6 +147,9 @@ suite('treaties, attestations and feeds', () => {
     const refused = await console.submit('confirm', { id: changeIn(proposed) });
     assert.match(refused.text, /<title>Not done/);
     assert.match(refused.text, /role="alert">The authority refused: /);
+    const hostile = { ...own, issuer_sovereign_id: `\u202e${'x'.repeat(999)}end` };
+    const named = await console.submit('do?action=import-feed', { feed: JSON.stringify(hostile) });
+    assert.match(named.text, /<p class="lede">[^<\u202e]* of ⟨U\+202E⟩x{1,96}…x+end\.</);
     const text = await console.submit('do?action=import-feed', { feed: 'feed.json' });
     assert.match(text.text, /this is not JSON/);
   });

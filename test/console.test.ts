@@ -20,6 +20,7 @@ import {
 import { findNodes } from '../src/console/pages/node-rows.ts';
 import { NODES } from '../src/console/pages/nodes.ts';
 import { csvLine } from '../src/pages/ui/csv.ts';
+import { registeredNode } from './support/agents.ts';
 import type { TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
 import { changeIn, startTestConsole, type TestConsole } from './support/console.ts';
@@ -453,6 +454,17 @@ suite('changes', () => {
     assert.equal(revocationsOf(na, node).length, 1);
     assert.equal((await console.submit('confirm', { id: 'unknown' })).status, 404);
     assert.equal((await console.page('outcome?id=unknown')).status, 404);
+  });
+
+  test('an agent that is evicted is named shortened, without what changes the direction of text', async () => {
+    const na = await authority();
+    const agent_id = `\u202e${'x'.repeat(150)}end`;
+    const node = await registeredNode(na, { agent_id });
+    await using console = await opened();
+    const fields = { node_public_key: node.key.publicKey, reason: 'superseded' };
+    const { text } = await console.submit('do?action=revoke-node', fields);
+    assert.match(text, /Agents evicted: 1 \(⟨U\+202E⟩x+…x+end\)\./);
+    assert.doesNotMatch(text, /\u202e/);
   });
 
   test('one certificate, and the name and labels of its node', async () => {

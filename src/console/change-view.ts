@@ -13,7 +13,7 @@ const MOST_SHOWN = 10;
 
 export function proposedPage(change: Change, context: Context, problem: string | null): ShellParts {
   const { plan } = change;
-  const { sentence, effects, requests, back } = plan;
+  const { sentence, effects, back } = plan;
   return {
     title: 'Confirm',
     lede: sentence,
@@ -28,11 +28,7 @@ ${plan.touched ?? NO_HTML}`,
 <input type="hidden" name="id" value="${change.id}">
 ${typedField(plan.typed)}<p class="actions"><button class="${change.action.isDestructive ? 'danger' : ''}" type="submit">${change.action.label}</button><a href="${back}">Cancel</a></p>
 </form>
-${
-  requests.length === 0
-    ? html`<p class="notice warn">Nothing matches, so there is nothing to sign.</p>`
-    : ''
-}${folded('What will be signed', signed(change, context))}${folded('The same on the command line', command(change, context))}`,
+${folded('What will be signed', signed(change, context))}${folded('The same on the command line', command(change, context))}`,
   };
 }
 

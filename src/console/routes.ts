@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Runtime } from '../base/runtime.ts';
 import { type Html, html, NO_HTML } from '../pages/ui/html.ts';
 import { type Action, FormProblem, isOffered } from './action.ts';
-import { createChanges } from './change.ts';
+import { type Change, createChanges } from './change.ts';
 import { outcomePage, proposedPage } from './change-view.ts';
 import { type Connection, type Context, contextSource } from './context.ts';
 import { textIn } from './fields.ts';
@@ -105,7 +105,7 @@ export function createRooms(
     if (form === null) return plain(413, 'The form is too large, or is not a form.');
     try {
       const change = await changes.propose(action, form, context);
-      return shown(200, proposedPage(change, context, null), context, asked);
+      return seeOther(addressOf(pageOf(change, asked)));
     } catch (error) {
       const problem = await problemIn(error, context);
       return shown(422, await formPage(action, form, problem, context), context, asked);
@@ -123,10 +123,10 @@ export function createRooms(
     const isTyped = typed === null || given === typed || given.replace(/[\s,]/g, '') === typed;
     if (change.state === 'proposed' && !isTyped) {
       const problem = `Not confirmed: type ${typed}. Nothing was signed.`;
-      return shown(422, proposedPage(change, context, problem), context, asked);
+      return shown(422, proposedPage(change, context, problem), context, pageOf(change, asked));
     }
     await changes.confirm(change, context);
-    return seeOther(`./outcome?id=${change.id}`);
+    return seeOther(addressOf(pageOf(change, asked)));
   }
 
   /** The operator has stored the secrets of an answer. */
@@ -141,14 +141,16 @@ export function createRooms(
     if (change === null) {
       return shown(404, refused('This change is no longer known.'), context, asked);
     }
+    if (change.state === 'proposed') {
+      return shown(200, proposedPage(change, context, null), context, asked);
+    }
     const refresh = change.state === 'running' ? { refresh: REFRESH_SECONDS } : {};
     return shown(200, outcomePage(change, context), context, asked, refresh);
   }
 
-  async function switchTheme({ request }: Asked): Promise<Reply> {
+  async function chooseTheme({ request }: Asked): Promise<Reply> {
     const form = await formIn(request);
-    const before = theme ?? (form?.get('system') === 'dark' ? 'dark' : 'light');
-    theme = before === 'dark' ? 'light' : 'dark';
+    theme = form?.get('theme') === 'dark' ? 'dark' : 'light';
     const back = form?.get('back') ?? '';
     return seeOther(/^\.\/[\w.-]*(\?[\x21-\x7e]*)?$/.test(back) ? back : './');
   }
@@ -158,7 +160,7 @@ export function createRooms(
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     if (!isRead && request.method !== 'POST') return plain(405, 'Only GET, HEAD and POST.');
     if (path === '/') return seeOther('./overview');
-    if (path === '/theme' && !isRead) return switchTheme(asked);
+    if (path === '/theme' && !isRead) return chooseTheme(asked);
     const repeated = [...query.keys()].find((name) => query.getAll(name).length > 1);
     if (repeated !== undefined) return plain(400, `The address has ${repeated} twice.`);
     const context = await contextNow();
@@ -181,6 +183,11 @@ export function createRooms(
 
 /** Stands for the body of a page that is sent while it is read. */
 const BODY = html`<!-- body -->`;
+
+/** Each change has an address of its own, from its proposal to its outcome, so that loading it again loses nothing. */
+function pageOf({ id }: Change, asked: Asked): Asked {
+  return { ...asked, path: '/outcome', query: new URLSearchParams({ id }) };
+}
 
 /** Relative to any page of the console. */
 function addressOf({ path, query }: Asked): string {

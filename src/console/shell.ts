@@ -96,8 +96,9 @@ const HEAD = html`<meta name="color-scheme" content="light dark">
 <link rel="stylesheet" href="./style.css">
 <script src="./console.js" defer></script>`;
 
-function themeForm({ here }: Look): Html {
-  return html`<form method="post" action="./theme"><input type="hidden" name="back" value="${here}"><input type="hidden" name="system" value="light" data-system-theme><button class="tool theme" type="submit" aria-label="Switch theme"></button></form>`;
+/** The server cannot know the theme of the system; a script does, and switches without leaving the page. */
+function themeForm({ here, theme }: Look): Html {
+  return html`<form method="post" action="./theme" data-theme-form><input type="hidden" name="back" value="${here}"><input type="hidden" name="theme" value="${theme === 'dark' ? 'light' : 'dark'}"><button class="tool theme" type="submit" aria-label="Switch theme"></button></form>`;
 }
 
 const KEYS = html`<dialog class="keys" aria-labelledby="keys-heading" data-keys>

@@ -31,7 +31,7 @@ const ISSUE = routeAction(issueAttestation, {
   audited: ['membership_attestation_issued'],
   back: './attestations',
   explain: ({ subject_id: subject, roles, validity_hours: hours }) => ({
-    sentence: `Sign that ${subject} is a member with ${roles.join(', ')}.`,
+    sentence: `Sign that ${nameInCell(subject)} is a member with ${roles.join(', ')}.`,
     effects: [
       `Sovereigns that recognize this network accept it for ${hours ?? 168} hours, unless it is revoked.`,
     ],
@@ -53,7 +53,7 @@ const REVOKE = routeAction(revokeAttestation, {
   async explain({ attestation_id }, { publicClient }) {
     const { attestation } = await publicClient.readAttestation({ attestation_id });
     return {
-      sentence: `Revoke the attestation ${attestation_id} of ${attestation.subject_id}.`,
+      sentence: `Revoke the attestation ${attestation_id} of ${nameInCell(attestation.subject_id)}.`,
       effects: [
         'The next revocation feed has it: partners refuse it as soon as they have imported that.',
       ],

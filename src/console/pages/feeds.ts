@@ -29,7 +29,7 @@ const IMPORT = routeAction(importFeed, {
   audited: ['sovereign_revocation_feed_imported', 'sovereign_revocation_feed_rejected'],
   back: './feeds',
   explain: ({ feed }) => ({
-    sentence: `Import the feed ${String(feed.sequence ?? '')} of ${String(feed.issuer_sovereign_id ?? 'its issuer')}.`,
+    sentence: `Import the feed ${nameInCell(String(feed.sequence ?? ''))} of ${nameInCell(String(feed.issuer_sovereign_id ?? 'its issuer'))}.`,
     effects: [
       'The authority verifies the signature with the keys of its treaties, and refuses a feed that is older than the last one.',
       'Attestations that it revokes are no longer accepted.',

@@ -124,7 +124,7 @@ export function effectsOf(
         ]),
     agent === null
       ? 'No agent is registered with this key.'
-      : `Agents evicted: 1 (${agent.agent_id}).`,
+      : `Agents evicted: 1 (${nameInCell(agent.agent_id)}).`,
     ...(reason === 'key_compromise'
       ? ['The key counts as compromised for good: it can never join again.']
       : []),

@@ -1,4 +1,5 @@
 /** What an operator can do about treaties: recognize a sovereign, follow its key, and end the recognition. */
+import { nameInCell } from '../../pages/ui/names.ts';
 import { followTreaty, issueTreaty, revokeTreaty } from '../../protocol/api/treaties.ts';
 import type { Context } from '../context.ts';
 import type { AskedField } from '../fields.ts';
@@ -26,7 +27,7 @@ export const ISSUE_TREATY = routeAction(issueTreaty, {
   audited: ['recognition_treaty_issued'],
   back: './treaties',
   explain: ({ subject_sovereign_id: subject, subject_public_keys: keys, ...sent }) => ({
-    sentence: `Sign a treaty that recognizes ${subject} for ${sent.validity_hours ?? 168} hours.`,
+    sentence: `Sign a treaty that recognizes ${nameInCell(subject)} for ${sent.validity_hours ?? 168} hours.`,
     effects: [
       `Attestations that these keys sign are accepted here: ${keys.join(', ')}.`,
       sent.scope?.allowed_roles === undefined
@@ -50,7 +51,7 @@ export const REVOKE_TREATY = routeAction(revokeTreaty, {
     const { treaty, lifecycle } = await context.publicClient.readTreaty({ treaty_id });
     const { subject_sovereign_id: subject, issuer_sovereign_id: issuer } = treaty;
     return {
-      sentence: `Revoke the treaty ${treaty_id}, which recognizes ${subject}.`,
+      sentence: `Revoke the treaty ${treaty_id}, which recognizes ${nameInCell(subject)}.`,
       effects:
         lifecycle.state === 'expired'
           ? ['It has expired, and is not accepted any more. It no longer counts as expired.']
@@ -71,14 +72,15 @@ async function cutBy(
     subject_sovereign_id: subject,
     status: 'active',
   });
+  const named = nameInCell(subject);
   const left = others.filter(
     ({ treaty, lifecycle }) => treaty.treaty_id !== id && lifecycle.state !== 'expired',
   ).length;
   return [
     'Treaties cut: 1. It stays listed, as revoked.',
     left === 0
-      ? `Attestations of ${subject} are no longer accepted.`
-      : `Other treaties that recognize ${subject}: ${left}. Its attestations stay accepted under them.`,
+      ? `Attestations of ${named} are no longer accepted.`
+      : `Other treaties that recognize ${named}: ${left}. Its attestations stay accepted under them.`,
   ];
 }
 
@@ -101,7 +103,7 @@ export const FOLLOW_TREATY = routeAction(followTreaty, {
   async explain({ treaty_id }, { publicClient }) {
     const { treaty } = await publicClient.readTreaty({ treaty_id });
     return {
-      sentence: `Follow ${treaty.subject_sovereign_id} from the keys of the treaty ${treaty_id} to its current one.`,
+      sentence: `Follow ${nameInCell(treaty.subject_sovereign_id)} from the keys of the treaty ${treaty_id} to its current one.`,
       effects: [
         'The authority verifies the chain first, and refuses one that does not begin with a key it trusts.',
         'A new treaty with the same scope and end replaces this one.',

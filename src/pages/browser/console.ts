@@ -1,11 +1,12 @@
 import { copyTexts } from './console-copy.ts';
 import { listenForKeys } from './console-keys.ts';
 import { keepLive } from './live.ts';
+import { otherTheme } from './theme.ts';
 import { prepareValues } from './values.ts';
 
 document.documentElement.classList.add('js');
 exchangeToken();
-tellTheme();
+switchThemeInPlace();
 prepareValues();
 copyTexts();
 listenForKeys();
@@ -29,8 +30,14 @@ function beginAtContent(): void {
   document.querySelector<HTMLElement>('main')?.focus();
 }
 
-/** The server cannot know the theme of the system, and has to for a switch to the other one. */
-function tellTheme(): void {
-  const field = document.querySelector<HTMLInputElement>('[data-system-theme]');
-  if (field !== null && matchMedia('(prefers-color-scheme: dark)').matches) field.value = 'dark';
+/** What was typed stays. The server learns of it, for the next page. */
+function switchThemeInPlace(): void {
+  const form = document.querySelector<HTMLFormElement>('[data-theme-form]');
+  form?.addEventListener('submit', (event) => {
+    event.preventDefault();
+    const theme = otherTheme();
+    document.documentElement.dataset.theme = theme;
+    const body = new URLSearchParams({ theme });
+    void fetch(form.action, { method: 'POST', body, redirect: 'manual' });
+  });
 }

@@ -46,7 +46,8 @@ export function listenForSearch(): void {
   });
 }
 
-function otherTheme(): string {
+/** The one that is not shown now. */
+export function otherTheme(): string {
   const current = root.dataset.theme ?? (prefersDark.matches ? 'dark' : 'light');
   return current === 'dark' ? 'light' : 'dark';
 }
