@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { acceptsGzip, prefersHtml } from '../src/edge/reply.ts';
+import { acceptsGzip, documentReply, prefersHtml } from '../src/edge/reply.ts';
 import { parseQuery } from '../src/edge/request/query.ts';
 import { sourceAddress } from '../src/edge/request/request-head.ts';
 import { decodePath, matchedPath } from '../src/edge/request/router.ts';
+import { publishedDocument } from '../src/protocol/contract/documents.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { cpuOf } from './support/cpu.ts';
 import { rawConnection } from './support/raw-http.ts';
@@ -149,6 +150,21 @@ test('If-None-Match compares weakly, in lists, and with *', async () => {
   }
   for (const other of ['"a"', etag.slice(1, -1), `${etag.slice(0, -1)}x"`, 'W/"a", "b"', ',']) {
     assert.equal(await statusFor(other), 200, other);
+  }
+});
+
+test('a document is compressed from 1,025 bytes on, and only then varies by encoding', async () => {
+  for (const [bytes, encoding] of [
+    [1024, null],
+    [1025, 'gzip'],
+  ] as const) {
+    const document = publishedDocument('x'.repeat(bytes));
+    const { headerLines } = await documentReply(document, { ifNoneMatch: '', acceptsGzip: true });
+    const headers = new Headers(
+      headerLines.split('\r\n').map((line) => line.split(': ') as [string, string]),
+    );
+    assert.equal(headers.get('Content-Encoding'), encoding);
+    assert.equal(headers.get('Vary'), encoding && 'Accept-Encoding');
   }
 });
 

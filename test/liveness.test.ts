@@ -46,6 +46,27 @@ test('restored contacts are active in the order of their contacts, and found by 
   );
 });
 
+test('contacts that another process stored are in order, each once, however often they move', () => {
+  const liveness = createLiveness(WINDOW, createCertificateNumbers());
+  for (const [id, lastSeen] of [
+    ['a', 1],
+    ['b', 3],
+    ['c', 2],
+    ['a', 4],
+    ['a', 4],
+    ['c', 5],
+  ] as const) {
+    liveness.follow(id, { lastSeen, status: 'ok', remoteAddr: '', newestSignedAt: 0 }, true);
+    liveness.putInOrder();
+  }
+  const ids = liveness
+    .walk(5)
+    .take(10)
+    .map(({ id }) => id);
+  assert.deepEqual(ids, ['c', 'a', 'b']);
+  assert.equal(liveness.activeCount(5), 3);
+});
+
 test('a large batch is stored in parts, and its range with the last of them', async () => {
   const liveness = createLiveness(WINDOW, createCertificateNumbers());
   function touch(id: number): void {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { createRequestQueue, type Line } from '../src/edge/limits/request-queue.ts';
+import { isQuestion } from '../src/protocol/contract/calls.ts';
 import { type ChildServer, NO_LIMITS, startChildServer } from './support/child-server.ts';
 import { networkFolder } from './support/folders.ts';
 import { rawConnection } from './support/raw-http.ts';
@@ -133,6 +134,18 @@ for (const line of LINES) {
     });
   });
 }
+
+test('a call waits for a slice if it asks for something by name or filter and changes nothing', () => {
+  for (const [name, given, isOne] of [
+    ['listAgents', {}, false],
+    ['countAgents', null, false],
+    ['listAgents', { capability: 'x' }, true],
+    ['readRoster', 1, true],
+    ['withdrawInviteBatch', { batch: 'x' }, false],
+  ] as const) {
+    assert.equal(isQuestion(name, given), isOne, `${name} ${JSON.stringify(given)}`);
+  }
+});
 
 test('each turn has a slice for nodes, and one for operators, strangers, or requests that have begun, one after another', async () => {
   const { take, runTurn, events } = slowQueue(1000, 20);
