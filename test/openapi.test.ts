@@ -1,4 +1,4 @@
-/** The published description as tools use it: linters, validators, generators [core-4-15]. */
+/** The published description as tools use it: a linter and a generator [core-4-15]. */
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -8,7 +8,6 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import { Validator } from '@seriousme/openapi-schema-validator';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { ROUTES } from '../src/edge/routes/table.ts';
@@ -69,30 +68,22 @@ test('the description differs only in its server address, whatever hostname a cl
   }
 });
 
-test('the description is valid OpenAPI 3.0.3 of version v0.1', async () => {
-  const validator = new Validator();
-  const result = await validator.validate(structuredClone(document));
-  assert.deepEqual(result.errors ?? [], []);
-  assert.equal(result.valid, true);
-  assert.equal(validator.version, '3.0');
+test('the description is OpenAPI 3.0.3 of version v0.1', () => {
   assert.equal(document.openapi, '3.0.3');
   assert.equal(document.info.version, 'v0.1');
   assert.deepEqual(document.servers, [{ url: na.url }]);
 });
 
-test('the linters find nothing', async () => {
+test('the description is valid, and the linter finds nothing', async () => {
   const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' };
-  const shown = async (program: string, args: string[]) => {
-    try {
-      await run(tool(program), [...args, file], { cwd: PROJECT_PATH, env });
-      return '';
-    } catch (cause) {
-      const { stdout, stderr } = cause as { stdout: string; stderr: string };
-      return `${stdout}${stderr}`;
-    }
-  };
-  assert.equal(await shown('redocly', ['lint', '--config', 'redocly.yaml']), '');
-  assert.equal(await shown('spectral', ['lint', '--quiet', '--fail-severity', 'hint']), '');
+  const found = await run(tool('redocly'), ['lint', '--config', 'redocly.yaml', file], {
+    cwd: PROJECT_PATH,
+    env,
+  }).then(
+    () => '',
+    ({ stdout, stderr }: { stdout: string; stderr: string }) => `${stdout}${stderr}`,
+  );
+  assert.equal(found, '');
 });
 
 test('the description and the route table name the same operations', () => {

@@ -80,7 +80,7 @@ const BY_NAME: readonly (readonly [RegExp, string])[] = [
   [/capabilit/, 'read'],
   [/access_types$/, 'read'],
   [/^batch$/, 'field-team-7'],
-  [/^fingerprint$/, '5f3c2b1a00de9c4e'],
+  [/^fingerprints?$/, '5f3c2b1a00de9c4e'],
   [/^scheme$/, 'wss'],
   [/^host$/, 'node.example'],
   [/^q$/, 'beta'],
