@@ -160,6 +160,12 @@ test('focus, a selected id and the scroll position survive an update', async () 
   assert.equal(before[1], ids[2]);
   await recognized(na, 'epsilon');
   await shown(visit, 'epsilon');
+  await page.getByRole('button', { name: `Copy ${ids[0]}` }).focus();
+  await recognized(na, 'alef');
+  await shown(visit, 'alef');
+  const label = await page.evaluate("document.activeElement.getAttribute('aria-label')");
+  assert.equal(label, `Copy ${ids[0]}`, 'also on a button that a script has added');
+  await page.locator('#treaties a', { hasText: 'gamma' }).focus();
   await revokeTreaty(na, ids[1] ?? '', { reason: 'ended' });
   await page.locator('#treaties .badge', { hasText: 'revoked' }).waitFor(SOON);
   assert.deepEqual(await seen(), before);

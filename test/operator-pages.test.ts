@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { withoutPause } from '../src/base/slices.ts';
+import { fleetBar } from '../src/pages/dashboard/fleet-section.ts';
 import { connectomePage } from '../src/pages/graph/connectome.ts';
 import { layoutGraph } from '../src/pages/graph/layout.ts';
 import {
@@ -15,6 +16,7 @@ import { csvLine } from '../src/pages/ui/csv.ts';
 import { nameInCell, reference } from '../src/pages/ui/names.ts';
 import { TREATY_ORDERS } from '../src/protocol/api/pages.ts';
 import type { Connectome } from '../src/protocol/rows/graph.ts';
+import type { Fleet } from '../src/protocol/rows/posture.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOSTILE_NAME, NARROW, startBrowser, type TestBrowser, WIDE } from './support/browser.ts';
 import { HOUR } from './support/clock.ts';
@@ -111,6 +113,22 @@ suite('the layout', () => {
       const { drawing } = graphOf(connectomeOf(sovereigns, treaties));
       assert.equal(drawing !== null, drawn);
     });
+  }
+});
+
+test('no part of the bar of the fleet is less than nothing wide, nor are all of them more than all', () => {
+  for (let expected = 1; expected < 9; expected += 1) {
+    for (let silent = 0; silent <= expected; silent += 1) {
+      for (let healthy = 0; healthy + silent <= expected; healthy += 1) {
+        const fleet = { expected, healthy, silent } as Fleet;
+        const widths = [...fleetBar(fleet).text.matchAll(/ width="([^"]+)"/g)].map(([, width]) =>
+          Number(width),
+        );
+        assert.ok(Math.min(...widths) >= 0, `${widths}`);
+        const all = widths.reduce((sum, width) => sum + width, 0);
+        assert.equal(all, 100, `${widths}`);
+      }
+    }
   }
 });
 
@@ -258,7 +276,7 @@ suite('treaties of any number', () => {
     await page.getByRole('navigation', { name: 'Pages of treaties' }).getByText('Next').click();
     await page.waitForURL(/\?q=sovereign&sort=-ends&page=2#treaties-heading$/);
     assert.equal(await firstOf(), 'sovereign-069');
-    await page.getByRole('link', { name: 'Recognizes', exact: true }).first().click();
+    await page.getByRole('link', { name: 'Issuer', exact: true }).first().click();
     assert.equal(await firstOf(), 'sovereign-000');
     await page.fill('#q', 'sovereign-01');
     await page.getByRole('button', { name: 'Find' }).click();
@@ -303,7 +321,7 @@ suite('treaties of any number', () => {
       ]),
     );
     const order = tops.toSorted(([, a], [, b]) => Number(a) - Number(b)).map(([label]) => label);
-    assert.deepEqual(order, ['Recognizes', 'Is recognized', 'State', 'Until', 'From', 'Treaty']);
+    assert.deepEqual(order, ['Issuer', 'Subject', 'State', 'Until', 'From', 'Treaty']);
     const box = page.locator('#treaties').locator('..');
     assert.equal(await box.evaluate((each) => each.scrollWidth - each.clientWidth), 0);
   });
@@ -403,6 +421,14 @@ suite('in a browser', () => {
     assert.match(
       (await beta.locator('title').textContent()) ?? '',
       /^beta: recognizes by 2 treaties/,
+    );
+    await page.locator('.graph .skip').focus();
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Tab');
+    assert.equal(
+      await page.evaluate("document.activeElement.closest('.graph-box')"),
+      null,
+      'a reader of the tables need not go through the drawing',
     );
     await beta.focus();
     await page.keyboard.press('Enter');

@@ -80,6 +80,9 @@ test('a slash opens it from any page, and matches can be reached with the keyboa
   assert.equal(await page.evaluate('document.activeElement.textContent'), 'north-rail');
   await page.keyboard.press('ArrowUp');
   assert.equal(await page.evaluate('document.activeElement.name'), 'q');
+  const composed = `document.activeElement.dispatchEvent(new KeyboardEvent('keydown',
+    { key: 'Enter', isComposing: true, bubbles: true, cancelable: true }))`;
+  assert.equal(await page.evaluate(composed), true, 'Enter that ends a composition opens nothing');
   await page.keyboard.press('Enter');
   await page.waitForURL(`${na.url}/sovereign?id=north-rail`);
   await page.goBack();

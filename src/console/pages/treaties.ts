@@ -13,7 +13,7 @@ import { FOLLOW_TREATY, ISSUE_TREATY, REVOKE_TREATY } from './treaty-actions.ts'
 export const TREATIES = listPage<TreatyRow, TreatyRow['status']>({
   path: '/treaties',
   title: 'Treaties',
-  search: ['subject', 'Recognized sovereign'],
+  search: ['subject', 'Subject'],
   statuses: TreatyStatus.enum,
   adding: ISSUE_TREATY,
   empty: ['No sovereign is recognized. Recognize one here, or run', TO_ISSUE],
@@ -28,12 +28,12 @@ export const TREATIES = listPage<TreatyRow, TreatyRow['status']>({
   columns: (context) => [
     { head: 'Treaty', kind: 'id', isHead: true, cell: ({ treaty }) => idText(treaty.treaty_id) },
     {
-      head: 'Recognizes',
+      head: 'Subject',
       kind: 'name',
       cell: ({ treaty: { subject_sovereign_id: subject, issuer_sovereign_id: issuer } }) =>
         twoLines(
           nameInLink(subject),
-          issuer === context.networkName ? '' : `by ${nameInLink(issuer)}`,
+          issuer === context.networkName ? '' : `issued by ${nameInLink(issuer)}`,
         ),
     },
     {

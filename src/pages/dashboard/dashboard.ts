@@ -175,8 +175,8 @@ function urgentTable(urgent: readonly DashboardTreaty[], summary: TreatySummary)
 }
 
 const URGENT_COLUMNS: readonly Column<DashboardTreaty>[] = [
-  { ...sovereignColumn('Recognizes', (row) => row.issuer_sovereign_id), isHead: true },
-  sovereignColumn('Is recognized', (row) => row.subject_sovereign_id),
+  { ...sovereignColumn('Issuer', (row) => row.issuer_sovereign_id), isHead: true },
+  sovereignColumn('Subject', (row) => row.subject_sovereign_id),
   {
     head: 'Risk',
     kind: 'first',
@@ -250,7 +250,7 @@ const FEED_COLUMNS: readonly Column<DashboardFeed>[] = [
   { head: 'Freshness', kind: 'first', cell: ({ freshness }) => badge(stateBadge(freshness)) },
   timeColumn('Imported', (row) => row.imported_at, 'nowrap first'),
   { head: 'Revoked', kind: 'number', cell: ({ revoked_count }) => revoked_count },
-  { head: 'Sequence', kind: 'number id', cell: ({ sequence }) => nameInCell(String(sequence)) },
+  { head: 'Sequence', kind: 'number', cell: ({ sequence }) => nameInCell(String(sequence)) },
 ];
 
 /** The history changes without another version. A minute is recorded up to two seconds after it has ended. */

@@ -35,6 +35,7 @@ export function graphPicture(drawing: Drawing, emphasis: Emphasis | null): Html 
   const isStill = emphasis === null;
   const shown = emphasis ?? NO_EMPHASIS;
   return html`<figure class="${classes('graph', !isStill && 'open')}">
+<a class="skip" href="#graph-legend">Skip the drawing</a>
 ${isStill ? NO_HTML : TOOLS}<div class="graph-box" tabindex="0" role="group" aria-label="Drawing">
 <svg viewBox="0 0 ${width} ${height}" role="group" aria-labelledby="graph-title" class="${classes('graph-picture', links.length > DENSE && 'dense')}">
 <title id="graph-title">${title}</title>
@@ -86,7 +87,7 @@ ${node.revocations.length > 0 ? ring('evidence', 5) : ''}${node.isOwn ? ring('ow
 
 function legend({ about, nodes }: Drawing, states: readonly EdgeState[], isStill: boolean): Html {
   const isCrowded = nodes.some(({ label }) => !label.isShown);
-  return html`<figcaption class="legend">
+  return html`<figcaption class="legend" id="graph-legend" tabindex="-1">
 <span class="legend-title">Treaties</span>
 <ul>
 ${states.map(

@@ -42,8 +42,8 @@ export function edgesTable(
 }
 
 const EDGE_COLUMNS: readonly (Column<EdgeRow> & { readonly order: TreatyOrder })[] = [
-  { ...sovereignColumn('Recognizes', (row) => row.from), order: 'from' },
-  { ...sovereignColumn('Is recognized', (row) => row.to), order: 'to' },
+  { ...sovereignColumn('Issuer', (row) => row.from), order: 'from' },
+  { ...sovereignColumn('Subject', (row) => row.to), order: 'to' },
   {
     head: 'State',
     order: 'state',
