@@ -2,10 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { seed } from '../bench/seed.ts';
 import { beginningWith, SortedTexts } from '../src/authority/subjects/sorted-texts.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE } from './support/clock.ts';
+import { scratchFolder } from './support/folders.ts';
 import {
   auditEvents,
   heartbeat,
@@ -249,6 +251,39 @@ test('certificates are found by the beginning of an id or key, by health, and by
   const short = beginning(ill.key.publicKey, 7);
   assert.equal(outcome(await read(na, `?key=${short}`)), '400 invalid_key');
   assert.equal(outcome(await read(na, '?silent_since=soon')), '400 invalid_silent_since');
+});
+
+test('the few silent and unwell nodes of a large network are found at once, also after a restart', async () => {
+  await using scratch = scratchFolder();
+  const dataDir = `${scratch.path}/data`;
+  // A rack of 40 is silent, among more than a search looks at.
+  await seed(dataDir, { nodes: 6000, revoked: 0, invites: 0, agents: 0, named: 320 });
+  const began = await startTestAuthority({ dataDir });
+  const ill = await joinedNode(began);
+  const report = { cert_id: ill.certId, status: 'degraded' };
+  assert.equal(outcome(await nodeRequest(began, '/heartbeat', ill.key, report)), '200');
+  await assertFound(began);
+  await using again = await began.restart();
+  await assertFound(again);
+
+  async function assertFound(na: TestAuthority): Promise<void> {
+    const { body } = await read(na, '?status=silent');
+    assert.deepEqual([body.count, body.next_cursor], [40, undefined]);
+    const rows: Row[] = body.certificates;
+    const ids = rows.map(({ cert_id: id }) => id);
+    assert.deepEqual(ids, ids.toSorted());
+    assert.deepEqual(await idsOf(na, '?status=silent&limit=10'), ids.slice(0, 10));
+    assert.deepEqual(
+      await idsOf(na, '?status=silent&name=r007-0*'),
+      await idsOf(na, '?name=r007-0*'),
+    );
+    const unwell = await read(na, '?status=active&health=unwell');
+    assert.deepEqual(
+      unwell.body.certificates.map(({ cert_id: id }: Row) => id),
+      [ill.certId],
+    );
+    assert.equal(unwell.body.next_cursor, undefined);
+  }
 });
 
 test('texts with a common beginning can be read from any position, however they are stored', () => {

@@ -1,7 +1,7 @@
 /** Restores subjects and liveness from the store, in one pass over both. */
 import type { Certificate } from '../../machines/certificate.ts';
 import type { StoreChanges, StoreContents, StoredLiveness, StoredSubject } from '../store/store.ts';
-import type { Liveness, StoredContact } from './certificates/last-contact.ts';
+import type { Liveness, StoredContact, Use } from './certificates/last-contact.ts';
 import type { OperatorRegistry } from './operator-keys.ts';
 import type { Subject, SubjectKind } from './subjects/kinds.ts';
 import { type Subjects, toSubject } from './subjects/subjects.ts';
@@ -23,6 +23,7 @@ export async function restoreSubjects(
 ): Promise<void> {
   const contacts = contactsInOrder(stored.liveness);
   const active: number[] = [];
+  const quiet: number[] = [];
   for await (const batch of stored.subjects) {
     for (const row of batch) {
       if (row.kind === 'certificate') {
@@ -31,12 +32,14 @@ export async function restoreSubjects(
         while (contacts.mustRead(row.id)) await contacts.read();
         const contact = contacts.of(row.id) ?? firstContact(certificate);
         const number = liveness.restore(row.id, contact);
-        if (isActive(certificate, contact, times)) active.push(number);
+        const use = useOf(certificate, contact, times);
+        if (use === 'active') active.push(number);
+        else if (use === 'quiet') quiet.push(number);
       } else restoreOther(row, subjects, operatorKey);
     }
   }
   while (contacts.mustRead(null)) await contacts.read();
-  liveness.activate(active);
+  liveness.activate(active, quiet);
 }
 
 function restoreOther(
@@ -68,7 +71,7 @@ export async function applyChanges(
       subjects.restore('certificate', row.id, certificate);
       const contact = isNew ? firstContact(certificate) : null;
       const lastSeen = contact?.lastSeen ?? liveness.lastSeen(row.id);
-      liveness.follow(row.id, contact, isActive(certificate, { lastSeen }, times));
+      liveness.follow(row.id, contact, useOf(certificate, { lastSeen }, times));
     }
   }
   for (const { kind, id } of changes.removals()) {
@@ -82,7 +85,7 @@ export async function applyChanges(
     for (const { id, ...contact } of [...batch].sort((a, b) => a.lastSeen - b.lastSeen)) {
       const certificate = subjects.committed('certificate', id);
       if (certificate === undefined) continue;
-      liveness.follow(id, contact, isActive(certificate, contact, times));
+      liveness.follow(id, contact, useOf(certificate, contact, times));
     }
   }
 }
@@ -142,12 +145,15 @@ function firstContact({ context }: Subject<'certificate'>): StoredContact {
 }
 
 /** A renewed certificate is active only if it was used after its renewal [core-4-15]. */
-function isActive(
+function useOf(
   { value, context }: Subject<'certificate'>,
   { lastSeen }: Pick<StoredContact, 'lastSeen'>,
   { activeSince, now }: Pick<RestoreTarget, 'activeSince' | 'now'>,
-): boolean {
-  if (value === 'revoked' || lastSeen <= activeSince) return false;
-  const { renewedAt } = context;
-  return renewedAt === null || (lastSeen > renewedAt && (lastSeen <= now || renewedAt > now));
+): Use {
+  if (value === 'revoked') return 'none';
+  const { renewedAt, expiresAt } = context;
+  if (lastSeen <= activeSince) return renewedAt === null && expiresAt > now ? 'quiet' : 'none';
+  const isUsed =
+    renewedAt === null || (lastSeen > renewedAt && (lastSeen <= now || renewedAt > now));
+  return isUsed ? 'active' : 'none';
 }

@@ -39,6 +39,8 @@ test('last contacts match a plain map and list, whatever happens and is removed'
         const known = new Map<string, Known>();
         /** Ids in the order of their last contacts, newest last. */
         let active: string[] = [];
+        /** Those that were dropped from it because they were not heard from. */
+        const quiet = new Set<string>();
         let now = 1_000_000;
         let recordedFrom = now;
         liveness.begin(now);
@@ -51,22 +53,25 @@ test('last contacts match a plain map and list, whatever happens and is removed'
           return one;
         };
         const dropQuiet = () => {
-          active = active.filter((id) => now - of(id).lastSeen < WINDOW);
+          for (const id of active) if (now - of(id).lastSeen >= WINDOW) quiet.add(id);
+          active = active.filter((id) => !quiet.has(id));
           newest = of(active.at(-1) ?? '').lastSeen;
           known.delete('');
         };
         for (const { what, id, amount } of steps) {
           if (what === 'touch') {
             const at = now - (amount % 5);
-            liveness.touch(id, { at, status: `s${amount}`, remoteAddr: id, chain: 0 });
+            const status = amount % 3 === 0 ? `ok ${amount}` : `bad ${amount}`;
+            liveness.touch(id, { at, status, remoteAddr: id, chain: 0 });
             liveness.noteSigned(id, amount);
             const lastSeen = active.length === 0 ? at : Math.max(at, newest);
             const contact = of(id);
-            const heard = { lastSeen, later: null, status: `s${amount}`, remoteAddr: id };
+            const heard = { lastSeen, later: null, status, remoteAddr: id };
             Object.assign(contact, heard, { dirty: true });
             contact.newestSignedAt = Math.max(contact.newestSignedAt, amount);
             newest = lastSeen;
             active = [...active.filter((other) => other !== id), id];
+            quiet.delete(id);
           } else if (what === 'sign' && known.has(id)) {
             liveness.noteSigned(id, amount);
             const contact = of(id);
@@ -79,6 +84,7 @@ test('last contacts match a plain map and list, whatever happens and is removed'
               if (numbers.find(id) !== NONE) numbers.release(numbers.find(id));
               known.delete(id);
             }
+            quiet.delete(id);
             active = active.filter((other) => other !== id);
             newest = known.get(active.at(-1) ?? '')?.lastSeen ?? 0;
           } else if (what === 'wait') {
@@ -132,6 +138,12 @@ test('last contacts match a plain map and list, whatever happens and is removed'
           }
           dropQuiet();
           assert.equal(liveness.activeCount(now), active.length);
+          const quietIds = liveness.quietIds(now, quiet.size, () => false);
+          assert.deepEqual(quietIds?.sort(), [...quiet].sort());
+          const unwell = [...known]
+            .filter(([, { status }]) => /^bad/.test(status))
+            .map(([id]) => id);
+          assert.deepEqual(liveness.unwellIds(unwell.length)?.sort(), unwell.sort());
           assert.equal(liveness.newestSignedAt(id), known.get(id)?.newestSignedAt ?? 0);
         }
         for (const { walk, expected, seen } of walks) {

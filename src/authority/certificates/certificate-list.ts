@@ -15,7 +15,7 @@ import { descriptionTest } from '../../protocol/rows/description-filter.ts';
 import { isInHealth } from '../../protocol/rows/node-health.ts';
 import type { Authority } from '../authority.ts';
 import type { Handler } from '../engine/admission.ts';
-import { pageFrom } from '../engine/page.ts';
+import { MOST_LOOKED_AT, pageFrom } from '../engine/page.ts';
 import { descriptionRow, lengthOfDescription } from '../node-descriptions.ts';
 import type { Subject } from '../subjects/kinds.ts';
 import { beginningWith } from '../subjects/sorted-texts.ts';
@@ -47,7 +47,7 @@ export const listCertificates: Handler<'listCertificates'> = (
       row: (found) => rowOf(na, found),
       lengthOf: (found) => lengthOf(na, found),
     },
-    idsAfter(na, after?.id ?? '', filter),
+    idsAfter(na, after?.id ?? '', filter, at),
     limit,
   );
 
@@ -84,18 +84,32 @@ export const readCertificate: Handler<'readCertificate'> = (na, { cert_id: certI
   return rowOf(na, found);
 };
 
-function idsAfter(na: Authority, id: string, filter: CertificateFilter): Iterable<string> {
+function idsAfter(
+  na: Authority,
+  id: string,
+  filter: CertificateFilter,
+  at: number,
+): Iterable<string> {
   const { key, cert_id: beginning } = filter;
-  return key !== null && isPublicKey(key)
-    ? ownedAfter(na, id, key)
-    : beginningWith(beginning ?? '', na.certificateIds, id);
+  const few =
+    key !== null && isPublicKey(key) ? na.certificates.ownedBy(key) : fewFor(na, filter, at);
+  if (few === null) return beginningWith(beginning ?? '', na.certificateIds, id);
+  return few.filter((each) => each > id).sort();
 }
 
-function ownedAfter({ certificates }: Authority, id: string, key: string): readonly string[] {
-  return certificates
-    .ownedBy(key)
-    .filter((owned) => owned > id)
-    .sort();
+/**
+ * What operators look for in a large network is rare, and found without looking at the rest. Where it is not rare, the
+ * list comes to it soon: ids are random.
+ */
+function fewFor(
+  { liveness, subjects }: Authority,
+  { status, health }: CertificateFilter,
+  at: number,
+): string[] | null {
+  const isOver = (id: string) =>
+    (subjects.committed('certificate', id)?.context.expiresAt ?? 0) <= at;
+  const silent = status === 'silent' ? liveness.quietIds(at, MOST_LOOKED_AT, isOver) : null;
+  return silent ?? (health === 'unwell' ? liveness.unwellIds(MOST_LOOKED_AT) : null);
 }
 
 /** Null if the certificate is not on disk. */

@@ -1,9 +1,11 @@
 /**
  * Liveness of certificates, updated in memory immediately and flushed in batches. It is the only state that is not
  * durable when it is acknowledged. Active certificates form a list ordered by last contact, so recording a heartbeat,
- * counting active nodes and dropping silent ones cost the same for any fleet size.
+ * counting active nodes and dropping silent ones cost the same for any fleet size. What was dropped forms a second list
+ * in the same columns, so that the few silent nodes of a large fleet are found without looking at all of it.
  */
 import { detached } from '../../base/detached.ts';
+import { reportsHealth } from '../../protocol/rows/node-health.ts';
 import type { StoredLiveness } from '../../store/store.ts';
 import { type CertificateNumbers, createBlocks, NONE } from '../subjects/numbering.ts';
 import { NOT_HEARD } from './known-chains.ts';
@@ -24,8 +26,16 @@ export interface LastContact extends Omit<ContactView, 'id'> {
 
 export type Liveness = ReturnType<typeof createLiveness>;
 
-/** The place of a contact that is not in the list. */
-const NOT_ACTIVE = 0;
+/** The places of contacts that are not in the list of active ones: in that of quiet ones, or in none. */
+const QUIET = -1;
+const UNLISTED = 0;
+
+/** The ends of a list of contacts, by number, and its length. */
+interface Chain {
+  oldest: number;
+  newest: number;
+  count: number;
+}
 
 export function createLiveness(
   activeWindowMs: number,
@@ -33,16 +43,18 @@ export function createLiveness(
   rowsBits?: number,
 ) {
   const { of: blockOf, rowOf } = createBlocks((rows) => new ContactBlock(rows), rowsBits);
-  let oldest = NONE;
-  let newest = NONE;
-  let count = 0;
-  let lastPlace = NOT_ACTIVE;
+  const active: Chain = { oldest: NONE, newest: NONE, count: 0 };
+  /** Those that were active until they were not heard from for too long; all silent certificates are among them. */
+  const quiet: Chain = { oldest: NONE, newest: NONE, count: 0 };
+  /** Those whose last report was not healthy. */
+  const unwell = new Set<number>();
+  let lastPlace = UNLISTED;
   const walks = new Set<RosterWalk>();
   const dirty: number[] = [];
   /** False after `follow` has appended a contact that is older than the newest. */
   let isOrdered = true;
   /** Contacts with a higher place were added after the list was last sorted. */
-  let lastOrdered = NOT_ACTIVE;
+  let lastOrdered = UNLISTED;
   /**
    * Stored times that are later than now, because the clock is behind, or was ahead when they were stored. What is
    * stored stays, until the next contact; meanwhile, the certificate counts as last seen when this process began.
@@ -52,7 +64,7 @@ export function createLiveness(
   let recordedFrom = 0;
 
   const list: ContactList = {
-    newest: () => newest,
+    newest: () => active.newest,
     olderThan: (contact) => blockOf(contact).older[rowOf(contact)] as number,
     placeOf: (contact) => blockOf(contact).places[rowOf(contact)] as number,
     view(contact) {
@@ -68,27 +80,31 @@ export function createLiveness(
   };
 
   function isActive(contact: number): boolean {
-    return list.placeOf(contact) !== NOT_ACTIVE;
+    return list.placeOf(contact) > UNLISTED;
   }
 
   /** Links two contacts as neighbors; if one is `NONE`, the other becomes an end of the list. */
-  function link(older: number, newer: number): void {
-    if (older === NONE) oldest = newer;
+  function link(chain: Chain, older: number, newer: number): void {
+    if (older === NONE) chain.oldest = newer;
     else blockOf(older).newer[rowOf(older)] = newer;
-    if (newer === NONE) newest = older;
+    if (newer === NONE) chain.newest = older;
     else blockOf(newer).older[rowOf(newer)] = older;
   }
 
-  function append(contact: number): void {
-    lastPlace += 1;
-    blockOf(contact).places[rowOf(contact)] = lastPlace;
-    link(newest, contact);
-    link(contact, NONE);
-    count += 1;
+  function append(contact: number, chain = active): void {
+    if (chain === active) lastPlace += 1;
+    blockOf(contact).places[rowOf(contact)] = chain === active ? lastPlace : QUIET;
+    link(chain, chain.newest, contact);
+    link(chain, contact, NONE);
+    chain.count += 1;
+  }
+
+  function inOrder(contacts: number[]): number[] {
+    return contacts.sort((a, b) => lastSeenOf(a) - lastSeenOf(b));
   }
 
   function activate(heardOf: number[]): void {
-    for (const contact of heardOf.sort((a, b) => lastSeenOf(a) - lastSeenOf(b))) append(contact);
+    for (const contact of inOrder(heardOf)) append(contact);
     lastOrdered = lastPlace;
   }
 
@@ -96,23 +112,30 @@ export function createLiveness(
   function takeUnordered(): number[] {
     const isAdded = (contact: number) => contact !== NONE && list.placeOf(contact) > lastOrdered;
     let earliest = Number.POSITIVE_INFINITY;
-    for (let contact = newest; isAdded(contact); contact = list.olderThan(contact)) {
+    for (let contact = active.newest; isAdded(contact); contact = list.olderThan(contact)) {
       earliest = Math.min(earliest, lastSeenOf(contact));
     }
     const taken: number[] = [];
-    while (newest !== NONE && (isAdded(newest) || lastSeenOf(newest) > earliest)) {
+    for (
+      let { newest } = active;
+      newest !== NONE && (isAdded(newest) || lastSeenOf(newest) > earliest);
+      { newest } = active
+    ) {
       taken.push(newest);
       unlink(newest);
     }
     return taken;
   }
 
+  /** Removes the contact from the list that it is in, if any. */
   function unlink(contact: number): void {
     const block = blockOf(contact);
     const row = rowOf(contact);
-    link(block.older[row] as number, block.newer[row] as number);
-    block.places[row] = NOT_ACTIVE;
-    count -= 1;
+    if (block.places[row] === UNLISTED) return;
+    const chain = block.places[row] === QUIET ? quiet : active;
+    link(chain, block.older[row] as number, block.newer[row] as number);
+    block.places[row] = UNLISTED;
+    chain.count -= 1;
   }
 
   /** Call before an active contact changes or moves. */
@@ -130,7 +153,7 @@ export function createLiveness(
   }
 
   function retire(contact: number): void {
-    if (contact === NONE || !isActive(contact)) return;
+    if (contact === NONE) return;
     keepForWalks(contact);
     unlink(contact);
   }
@@ -150,7 +173,11 @@ export function createLiveness(
     block.lastSeen[row] = lastSeen;
     block.renewed[row] = 0;
     // The texts are usually equal; keeping the stored one allows the heartbeat's text to be garbage collected.
-    if (block.statuses[row] !== status) block.statuses[row] = detached(status);
+    if (block.statuses[row] !== status) {
+      block.statuses[row] = detached(status);
+      if (reportsHealth(status)) unwell.delete(contact);
+      else unwell.add(contact);
+    }
     if (block.remoteAddrs[row] !== remoteAddr) block.remoteAddrs[row] = detached(remoteAddr);
   }
 
@@ -178,13 +205,13 @@ export function createLiveness(
   }
 
   function sortActive(): void {
-    const active: number[] = [];
-    for (let contact = newest; contact !== NONE; contact = list.olderThan(contact)) {
-      active.push(contact);
+    const taken: number[] = [];
+    for (let contact = active.newest; contact !== NONE; contact = list.olderThan(contact)) {
+      taken.push(contact);
     }
-    for (const contact of active) unlink(contact);
+    for (const contact of taken) unlink(contact);
     // The contacts are almost in order already, which makes sorting fast.
-    activate(active.reverse());
+    activate(taken.reverse());
   }
 
   function noteSigned(contact: number, signedAt: number): void {
@@ -196,7 +223,14 @@ export function createLiveness(
   }
 
   function dropQuiet(now: number): void {
-    while (oldest !== NONE && now - lastSeenOf(oldest) >= activeWindowMs) retire(oldest);
+    for (
+      let { oldest } = active;
+      oldest !== NONE && now - lastSeenOf(oldest) >= activeWindowMs;
+      { oldest } = active
+    ) {
+      retire(oldest);
+      append(oldest, quiet);
+    }
   }
 
   /** Null if the contact was removed after it changed, or was already returned. */
@@ -222,11 +256,12 @@ export function createLiveness(
       keepForWalks(contact);
       later.delete(contact);
       // Keeps the list ordered even if the wall clock is set back.
+      const { newest } = active;
       const lastSeen = newest === NONE ? at : Math.max(at, lastSeenOf(newest));
       write(contact, lastSeen, status, remoteAddr);
       blockOf(contact).chains[rowOf(contact)] = chain;
       if (contact !== newest) {
-        if (isActive(contact)) unlink(contact);
+        unlink(contact);
         append(contact);
       }
       markDirty(contact);
@@ -251,13 +286,16 @@ export function createLiveness(
      * Applies a contact that another process stored, or keeps the known contact if `contact` is null, and updates whether
      * the certificate is active. After one or more calls, call `putInOrder` before anything else.
      */
-    follow(id: string, stored: StoredContact | null, isNowActive: boolean) {
+    follow(id: string, stored: StoredContact | null, use: Use) {
       const contact = numbers.take(id);
       const isMoved = stored !== null && stored.lastSeen !== lastSeenOf(contact);
       if (stored !== null) writeStored(contact, stored);
-      if (!isNowActive) retire(contact);
-      else if (isMoved || !isActive(contact)) {
-        if (isActive(contact)) unlink(contact);
+      if (use !== 'active') {
+        retire(contact);
+        if (use === 'quiet') append(contact, quiet);
+      } else if (isMoved || !isActive(contact)) {
+        unlink(contact);
+        const { newest } = active;
         if (newest !== NONE && lastSeenOf(contact) < lastSeenOf(newest)) isOrdered = false;
         append(contact);
       }
@@ -269,8 +307,11 @@ export function createLiveness(
       isOrdered = true;
       lastOrdered = lastPlace;
     },
-    /** Adds restored contacts to the list of active contacts, ordered by last contact. */
-    activate,
+    /** Adds restored contacts to the lists of active and of quiet contacts, ordered by last contact. */
+    activate(heardOf: number[], notHeardOf: number[] = []) {
+      activate(heardOf);
+      for (const contact of inOrder(notHeardOf)) append(contact, quiet);
+    },
     /** Makes the certificate inactive until its next contact. */
     retire: (id: string) => retire(numbers.find(id)),
     /** Notes that a successor was decided; call `retireRenewed` once it is stored. */
@@ -309,7 +350,7 @@ export function createLiveness(
      * they are as long ago as they were.
      */
     clockSet(now: number, byMs: number, wasWrong: boolean) {
-      for (let contact = newest; contact !== NONE; contact = list.olderThan(contact)) {
+      for (let contact = active.newest; contact !== NONE; contact = list.olderThan(contact)) {
         keepForWalks(contact);
       }
       if (wasWrong) moveRecorded(byMs);
@@ -323,11 +364,28 @@ export function createLiveness(
       sortActive();
     },
     /** The time of the most recent contact; 0 if no certificate is active. */
-    latest: () => (newest === NONE ? 0 : lastSeenOf(newest)),
+    latest: () => (active.newest === NONE ? 0 : lastSeenOf(active.newest)),
     activeCount(now: number): number {
       dropQuiet(now);
-      return count;
+      return active.count;
     },
+    /**
+     * The ids of at most `most` certificates among which are all silent ones, in no order; null if there are more. Those
+     * that are over, such as expired ones, make room.
+     */
+    quietIds(now: number, most: number, isOver: (id: string) => boolean): string[] | null {
+      dropQuiet(now);
+      while (quiet.count > most && isOver(numbers.idOf(quiet.oldest) ?? '')) unlink(quiet.oldest);
+      if (quiet.count > most) return null;
+      const ids: string[] = [];
+      for (let contact = quiet.newest; contact !== NONE; contact = list.olderThan(contact)) {
+        ids.push(numbers.idOf(contact) ?? '');
+      }
+      return ids;
+    },
+    /** The ids of all certificates whose last report was not healthy; null if there are more than `most`. */
+    unwellIds: (most: number): string[] | null =>
+      unwell.size > most ? null : [...unwell].map((contact) => numbers.idOf(contact) ?? ''),
     /** The time of the certificate's last contact, in milliseconds since the epoch; 0 if there was none. */
     lastSeen(id: string): number {
       const contact = numbers.find(id);
@@ -350,7 +408,7 @@ export function createLiveness(
     /** Starts a walk over the currently active certificates. */
     walk(now: number): RosterWalk {
       dropQuiet(now);
-      const walk = createRosterWalk(list, count, () => walks.delete(walk));
+      const walk = createRosterWalk(list, active.count, () => walks.delete(walk));
       walks.add(walk);
       return walk;
     },
@@ -367,6 +425,9 @@ export function createLiveness(
   };
 }
 
+/** Whether the certificate is used, is in force but not heard from, or can be neither until its next contact. */
+export type Use = 'active' | 'quiet' | 'none';
+
 /** One last contact. Instants are in milliseconds since the epoch. */
 export type StoredContact = Omit<StoredLiveness, 'id'>;
 
@@ -379,10 +440,10 @@ class ContactBlock {
   readonly newestSignedAt: Float64Array;
   readonly statuses: string[];
   readonly remoteAddrs: string[];
-  /** Neighbors in the list of active contacts, by number. */
+  /** Neighbors in the list of active or of quiet contacts, by number. */
   readonly older: Int32Array;
   readonly newer: Int32Array;
-  /** Increases along the list of active contacts, from oldest to newest; 0 for an inactive contact. */
+  /** Increases along the list of active contacts, from oldest to newest; of others, `QUIET` or `UNLISTED`. */
   readonly places: Float64Array;
   /** 1 if the contact changed since the last flush. */
   readonly dirty: Uint8Array;

@@ -6,7 +6,7 @@ import type { ListPlace, PageRequest } from '../../protocol/contract/pages.ts';
 
 const MOST_CHARACTERS = 64 * 1024;
 /** The most items that one page examines, even if few of them pass its filter. */
-const MOST_LOOKED_AT = 2000;
+export const MOST_LOOKED_AT = 2000;
 
 /** How the items of a list become rows. */
 export interface Rows<Item, Found = Item> {

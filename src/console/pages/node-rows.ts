@@ -49,9 +49,9 @@ async function pageOf(
   context: Context,
   filters: CertificateFilters,
   cursor: string,
-  ranges = rangesOf(context, filters, cursor),
 ): Promise<Found> {
   const { client } = context;
+  const ranges = rangesOf(context, filters, cursor);
   const rows: CertificateRow[] = [];
   let [range, next] = placeIn(cursor, ranges.length);
   for (; range < ranges.length && rows.length < ROWS_OF_PAGE; range += 1) {
@@ -59,10 +59,6 @@ async function pageOf(
     rows.push(...(ranges.length === 1 ? found.rows : byName(found.rows)));
     next = found.next;
     if (next !== '') break;
-  }
-  // In a large network, the few bad nodes are not found in reasonable time: it is better to see others than none.
-  if (ranges.length > 1 && rows.length === 0 && next !== '' && cursor === '') {
-    return { ...(await pageOf(context, filters, '', [filters])), isUnsorted: true };
   }
   const isEnd = range >= ranges.length;
   const place = ranges.length === 1 ? next : `${range}.${next}`;
