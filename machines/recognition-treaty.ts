@@ -22,6 +22,8 @@ export interface Treaty {
   readonly revocationReason: string | null;
   /** The successions of the subject that were followed; empty if the operator named the keys. */
   readonly followed: readonly AuthoritySuccession[];
+  /** Where the authority of the subject is fetched from; absent or null if it is not. It is no part of the record. */
+  readonly endpoint?: string | null;
 }
 
 export interface Following {
@@ -37,6 +39,7 @@ export interface Following {
 type TreatyEvent =
   | Following
   | { readonly type: 'issue'; readonly treaty: Treaty }
+  | { readonly type: 'setEndpoint'; readonly endpoint: string | null }
   | { readonly type: 'revoke'; readonly at: number; readonly reason: string };
 
 type TreatyRefusal =
@@ -68,7 +71,9 @@ export const treatyMachine = setup({
   types: {} as {
     context: Treaty;
     events: TreatyEvent;
-    emitted: Refused<TreatyRefusal> | { readonly type: 'issued' | 'revoked' | 'replaced' };
+    emitted:
+      | Refused<TreatyRefusal>
+      | { readonly type: 'issued' | 'revoked' | 'replaced' | 'endpoint_set' };
     tags: 'terminal';
   },
   guards: {
@@ -98,10 +103,17 @@ export const treatyMachine = setup({
         },
         revoke: { actions: emit(refused('treaty_not_found')) },
         follow: { actions: emit(refused('treaty_not_found')) },
+        setEndpoint: { actions: emit(refused('treaty_not_found')) },
       },
     },
     active: {
       on: {
+        setEndpoint: {
+          actions: [
+            assign(({ event }) => ({ endpoint: event.endpoint })),
+            emit({ type: 'endpoint_set' }),
+          ],
+        },
         revoke: {
           target: 'revoked',
           actions: [
@@ -130,6 +142,7 @@ export const treatyMachine = setup({
       tags: 'terminal',
       on: {
         follow: { actions: emit(refused('treaty_revoked')) },
+        setEndpoint: { actions: emit(refused('treaty_revoked')) },
         revoke: {
           actions: [
             assign(({ event }) => ({ revocationReason: event.reason })),

@@ -131,6 +131,7 @@ test('a treaty lends its keys to no feed once its revocation is decided', async 
   const key = newKey().publicKey;
   const issued = await na.order('issueTreaty', {
     issuer_sovereign_id: null,
+    endpoint: null,
     subject_sovereign_id: 'beta',
     subject_public_keys: [key],
     scope: { allowed_roles: [], accepted_statuses: ['active'], claims: {} },

@@ -115,6 +115,7 @@ const CONTRACT: readonly ContractRoute[] = [
     '/admin/recognition-treaties',
     '/admin/recognition-treaties/{}/revoke',
     '/admin/recognition-treaties/{}/follow',
+    '/admin/recognition-treaties/{}/endpoint',
     '/admin/sovereign-revocation-feeds/import',
   ].map((path): ContractRoute => ['POST', path, 'operator-privileged', 'ADMIN']),
   ...[

@@ -365,6 +365,47 @@ for (const id of ['nobody', '__proto__', 'a/b', ' ', 'ü']) {
   });
 }
 
+// Endpoints
+
+const setEndpoint = (na: TestAuthority, id: JsonValue | undefined, body: JsonObject) =>
+  operate(na, `${ISSUE}/${id}/endpoint`, body);
+
+test('an endpoint is kept with the treaty, also after a restart, and changes nothing that is signed', async () => {
+  await using na = await startTestAuthority();
+  const endpoint = 'https://na.beta.example/base';
+  const treaty = await issued(recognize(na, { endpoint }));
+  assert.equal('endpoint' in treaty, false);
+  const path = `/recognition-treaties/${treaty.treaty_id}`;
+  const row = parsed(await get(na, path));
+  assert.deepEqual([row.endpoint, row.treaty], [endpoint, treaty]);
+  assert.equal(audited(na, 'recognition_treaty_issued')[0]?.endpoint, endpoint);
+
+  const other = 'http://127.0.0.1:8443';
+  const answer = await setEndpoint(na, treaty.treaty_id, { endpoint: other });
+  assert.deepEqual(parsed(answer), { treaty_id: treaty.treaty_id, endpoint: other });
+  await using again = await na.restart();
+  const later = parsed(await get(again, path));
+  assert.deepEqual([later.endpoint, later.treaty], [other, treaty]);
+  assert.equal(outcome(await setEndpoint(again, treaty.treaty_id, {})), '200');
+  assert.equal('endpoint' in parsed(await get(again, path)), false);
+
+  assert.equal(outcome(await setEndpoint(again, 'unknown', {})), '404 treaty_not_found');
+  await revokeTreaty(again, treaty.treaty_id);
+  assert.equal(outcome(await setEndpoint(again, treaty.treaty_id, {})), '409 treaty_revoked');
+});
+
+for (const endpoint of [
+  ...['', 'na.beta.example', 'ftp://na.beta.example', 'https://user@na.beta.example'],
+  ...['https://na.beta.example?token=x', 'https://na.beta.example#x', 7, ['https://a.example']],
+  `https://na.beta.example/${'x'.repeat(2048)}`,
+]) {
+  test(`${JSON.stringify(endpoint).slice(0, 40)} is no endpoint`, async () => {
+    const na = await shared();
+    assert.equal(outcome(await recognize(na, { endpoint })), '400 invalid_endpoint');
+    assert.equal(outcome(await setEndpoint(na, 'any', { endpoint })), '400 invalid_endpoint');
+  });
+}
+
 // Lists
 
 test('the list of a network without treaties is empty', async () => {

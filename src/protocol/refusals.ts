@@ -255,6 +255,10 @@ export const REFUSALS = {
       message: 'subject_public_keys must not be empty',
       cure: 'Name at least one key of the other sovereign.',
     },
+    invalid_endpoint: {
+      message: 'endpoint must be an http or https URL without user, query and fragment',
+      cure: 'Send the base URL of the authority of the other sovereign, such as `https://na.beta.example`.',
+    },
     invalid_authority_keys: {
       message: 'authority_keys must be an object with a list of successions',
       cure: 'Send what `/authority-keys` of the other sovereign answers, or its list of `successions`, in `authority_keys`.',

@@ -73,6 +73,7 @@ const ended = {
   value: 'revoked',
   context: { ...treaty, revokedAt: NOW - 1, revocationReason: 'first' },
 };
+const setEndpoint = { type: 'setEndpoint', endpoint: 'https://na.beta.example' } as const;
 const replace = { type: 'revoke', at: NOW, reason: 'replaced_by:t-2' } as const;
 const follow = {
   type: 'follow',
@@ -114,6 +115,20 @@ testTable(treatyMachine, [
     },
   },
   { name: 'an unknown one cannot be revoked', event: replace, emits: ['treaty_not_found'] },
+  {
+    name: 'its subject can get an address, and another one',
+    from: { value: 'active', context: { ...treaty, endpoint: 'https://old.example' } },
+    event: setEndpoint,
+    emits: ['endpoint_set'],
+    to: { value: 'active', facts: { endpoint: 'https://na.beta.example' } },
+  },
+  {
+    name: 'one that has ended gets no address',
+    from: ended,
+    event: setEndpoint,
+    emits: ['treaty_revoked'],
+  },
+  { name: 'an unknown one gets no address', event: setEndpoint, emits: ['treaty_not_found'] },
   {
     name: 'it is replaced when its subject has another key',
     from: inForce,

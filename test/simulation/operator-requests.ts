@@ -170,6 +170,7 @@ export const OPERATOR_REQUESTS: Asks = {
         validity_hours: step.hours,
         metadata: {},
         issuer_sovereign_id: null,
+        endpoint: null,
       },
       decide: (moment) => issueTreaty(moment, peer.name, peer.key.publicKey, step.hours),
       learn: (_, made) => known.treaties.push(...made('recognition-treaty')),

@@ -64,6 +64,10 @@ const SHOWN: Readonly<
     title: 'Treaty replaced for another key',
     fields: ['treaty_id', 'successor_treaty_id', 'subject_sovereign_id', 'sequence'],
   },
+  recognition_treaty_endpoint_set: {
+    title: 'Address of a treaty set',
+    fields: ['treaty_id', 'endpoint'],
+  },
   sovereign_revocation_feed_imported: {
     title: 'Revocation feed imported',
     fields: ['feed_id', 'issuer_sovereign_id', 'sequence', 'revoked_count'],

@@ -21,7 +21,8 @@ import { refusalIn } from '../subjects/kinds.ts';
 import { isLifecycleActive, lifecycleOf } from './lifecycle.ts';
 import { statusOf } from './record-lists.ts';
 
-type Terms = CallInput<'issueTreaty'>;
+/** What is signed of the terms of a treaty. */
+type Terms = Omit<CallInput<'issueTreaty'>, 'endpoint'>;
 
 const HOUR = 3_600_000;
 /** A row with a long chain takes time, so a page has few of them: it is counted like this many characters. */
@@ -44,6 +45,7 @@ export const issueTreaty: Handler<'issueTreaty'> = (na, unit, terms) => {
     revokedAt: null,
     revocationReason: null,
     followed: [],
+    ...(terms.endpoint !== null && { endpoint: terms.endpoint }),
   };
   unit.send('recognition-treaty', record.treaty_id, { type: 'issue', treaty });
   unit.audit('recognition_treaty_issued', {
@@ -51,6 +53,7 @@ export const issueTreaty: Handler<'issueTreaty'> = (na, unit, terms) => {
     issuer_sovereign_id: issuer,
     subject_sovereign_id: terms.subject_sovereign_id,
     allowed_roles: record.scope.allowed_roles,
+    ...endpointOf(treaty),
   });
   return new JsonText(json);
 };
@@ -86,6 +89,15 @@ export const revokeTreaty: Handler<'revokeTreaty'> = (_na, unit, given) => {
   if (refused !== null) throw new Refusal(refused.refusal);
   unit.audit('recognition_treaty_revoked', { treaty_id: treatyId, reason });
   return { treaty_id: treatyId, status: 'revoked' };
+};
+
+export const setTreatyEndpoint: Handler<'setTreatyEndpoint'> = (_na, unit, given) => {
+  const { treaty_id: treatyId, endpoint } = given;
+  const event = { type: 'setEndpoint' as const, endpoint };
+  const refused = refusalIn(unit.send('recognition-treaty', treatyId, event));
+  if (refused !== null) throw new Refusal(refused.refusal);
+  unit.audit('recognition_treaty_endpoint_set', { treaty_id: treatyId, endpoint });
+  return { treaty_id: treatyId, endpoint };
 };
 
 export const listTreaties: Handler<'listTreaties'> = (na, given, at) => {
@@ -148,8 +160,13 @@ function rowOf(na: Authority, treaty: Treaty, at: number): WithText<TreatyRow, '
     revoked_at: lifecycle.revoked_at,
     revocation_reason: lifecycle.revocation_reason,
     lifecycle,
+    ...endpointOf(treaty),
     ...followedOf(treaty, at),
   };
+}
+
+function endpointOf({ endpoint }: Treaty): { readonly endpoint?: string } {
+  return endpoint == null ? {} : { endpoint };
 }
 
 function followedOf(

@@ -72,6 +72,7 @@ export function addTreatyCommands(program: Command): void {
       validity_hours: ['--validity-hours <n>', 'how long it is valid'],
       metadata: ['--metadata <json>', 'free-form metadata'],
       issuer_sovereign_id: ['--issuer <name>', "issuing sovereign (default: the authority's)"],
+      endpoint: ['--endpoint <url>', 'address of its authority, from which to fetch'],
     },
     options: SCOPE,
     out: 'the signed treaty',
@@ -100,6 +101,23 @@ export function addTreatyCommands(program: Command): void {
       'mesh-na treaty revoke 7d0f6e0c-8a51-4f0e-9a53-6f5d3c2b1a00 --reason "no longer needed"',
     ],
     text: (_, { treaty_id }) => [`Treaty ${treaty_id} is revoked.`],
+  });
+
+  routeCommand(treaty, 'endpoint', 'setTreatyEndpoint', {
+    about: 'set the address from which the subject of a treaty is fetched (privileged)',
+    values: {
+      treaty_id: 'treaty',
+      endpoint: ['[url]', 'address of its authority (default: it is not fetched)'],
+    },
+    examples: [
+      'mesh-na treaty endpoint 7d0f6e0c https://na.beta.example',
+      'mesh-na treaty endpoint 7d0f6e0c',
+    ],
+    text: ({ treaty_id, endpoint }) => [
+      endpoint === null
+        ? `The subject of treaty ${treaty_id} is not fetched.`
+        : `The subject of treaty ${treaty_id} is fetched from ${endpoint}.`,
+    ],
   });
 
   define(treaty, 'follow', {

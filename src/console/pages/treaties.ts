@@ -8,7 +8,12 @@ import { type TreatyRow, TreatyStatus } from '../../protocol/rows/treaty.ts';
 import { twoLines } from '../cells.ts';
 import { actionColumn, actionLink } from '../form-view.ts';
 import { listPage } from '../list-page.ts';
-import { FOLLOW_TREATY, ISSUE_TREATY, REVOKE_TREATY } from './treaty-actions.ts';
+import {
+  FOLLOW_TREATY,
+  ISSUE_TREATY,
+  REVOKE_TREATY,
+  SET_TREATY_ENDPOINT,
+} from './treaty-actions.ts';
 
 export const TREATIES = listPage<TreatyRow, TreatyRow['status']>({
   path: '/treaties',
@@ -55,9 +60,10 @@ export const TREATIES = listPage<TreatyRow, TreatyRow['status']>({
         if (status !== 'active') return '';
         const follow =
           lifecycle.state === 'expired' ? '' : actionLink(FOLLOW_TREATY, { treaty_id });
-        return html`<span class="actions">${follow} ${actionLink(REVOKE_TREATY, { treaty_id })}</span>`;
+        const address = actionLink(SET_TREATY_ENDPOINT, { treaty_id });
+        return html`<span class="actions">${follow} ${address} ${actionLink(REVOKE_TREATY, { treaty_id })}</span>`;
       },
     ),
   ],
-  actions: [ISSUE_TREATY, REVOKE_TREATY, FOLLOW_TREATY],
+  actions: [ISSUE_TREATY, REVOKE_TREATY, FOLLOW_TREATY, SET_TREATY_ENDPOINT],
 });

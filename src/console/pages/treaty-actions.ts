@@ -1,11 +1,20 @@
 /** What an operator can do about treaties: recognize a sovereign, follow its key, and end the recognition. */
 import { nameInCell } from '../../pages/ui/names.ts';
-import { followTreaty, issueTreaty, revokeTreaty } from '../../protocol/api/treaties.ts';
+import {
+  followTreaty,
+  issueTreaty,
+  revokeTreaty,
+  setTreatyEndpoint,
+} from '../../protocol/api/treaties.ts';
 import type { Context } from '../context.ts';
 import type { AskedField } from '../fields.ts';
 import { routeAction } from '../route-action.ts';
 
 const TREATY: AskedField = { label: 'Treaty', kind: 'id' };
+const ENDPOINT: AskedField = {
+  label: 'Address of its authority',
+  hint: 'Its feed and keys are fetched from there. Empty for none.',
+};
 
 export const ISSUE_TREATY = routeAction(issueTreaty, {
   name: 'issue-treaty',
@@ -20,10 +29,11 @@ export const ISSUE_TREATY = routeAction(issueTreaty, {
       hint: 'One on each line. Get them from its operators, not only from its address.',
     },
     'scope.allowed_roles': { label: 'Roles it may attest', hint: 'Empty for any.' },
+    endpoint: ENDPOINT,
   },
   missing: 'Name the sovereign and at least one of its keys.',
   command: ({ scope }) =>
-    `treaty issue {subject_sovereign_id} --key {subject_public_keys} ${scope ? '--role {scope.allowed_roles}' : '--any-role'} --validity-hours {validity_hours}`,
+    `treaty issue {subject_sovereign_id} --key {subject_public_keys} ${scope ? '--role {scope.allowed_roles}' : '--any-role'} --validity-hours {validity_hours} --endpoint {endpoint}`,
   audited: ['recognition_treaty_issued'],
   back: './treaties',
   explain: ({ subject_sovereign_id: subject, subject_public_keys: keys, ...sent }) => ({
@@ -83,6 +93,22 @@ async function cutBy(
       : `Other treaties that recognize ${named}: ${left}. Its attestations stay accepted under them.`,
   ];
 }
+
+export const SET_TREATY_ENDPOINT = routeAction(setTreatyEndpoint, {
+  name: 'set-treaty-endpoint',
+  title: 'Set the address of a sovereign',
+  label: 'Address',
+  fields: { treaty_id: TREATY, endpoint: ENDPOINT },
+  command: 'treaty endpoint {treaty_id} {endpoint}',
+  audited: ['recognition_treaty_endpoint_set'],
+  back: './treaties',
+  explain: ({ treaty_id, endpoint }) => ({
+    sentence: endpoint
+      ? `Fetch the subject of the treaty ${treaty_id} from ${endpoint}.`
+      : `Do not fetch the subject of the treaty ${treaty_id} any more.`,
+    effects: ['The address is public. The signed treaty stays as it is.'],
+  }),
+});
 
 export const FOLLOW_TREATY = routeAction(followTreaty, {
   name: 'follow-treaty',

@@ -50,6 +50,11 @@ export const TreatyRevocation = Type.Object({
   status: Type.Literal('revoked'),
 });
 
+export const TreatyEndpoint = Type.Object({
+  treaty_id: Type.String(),
+  endpoint: Type.Union([Type.String(), Type.Null()]),
+});
+
 /** There is only one reason, because a feed that is not accepted is refused. */
 export const FeedImported = Type.Object({
   accepted: Type.Boolean(),

@@ -1,7 +1,7 @@
 /** Recognition treaties: issue, revoke, follow and read them [core-4-13]. */
 import Type from 'typebox';
 import { areTexts, isJsonObject, type JsonObject } from '../../base/json/value.ts';
-import { TreatyList, TreatyRevocation } from '../answers/recognition.ts';
+import { TreatyEndpoint, TreatyList, TreatyRevocation } from '../answers/recognition.ts';
 import { AuthorityKeys, receivedChain } from '../records/authority-chain.ts';
 import { RecognitionTreaty, readTreatyScope, TreatyScope } from '../records/recognition-treaty.ts';
 import { FreeForm } from '../records/record.ts';
@@ -40,6 +40,18 @@ const ChainInput = Type.Refine(
   (document) => receivedChain(document) !== null,
 );
 
+const MAX_ENDPOINT_LENGTH = 2048;
+
+/** The base URL of an authority. Whether its address may be used is judged when it is. */
+const Endpoint = Type.Refine(
+  Type.String({ maxLength: MAX_ENDPOINT_LENGTH, description: 'Base URL of the authority' }),
+  (text) => {
+    if (!URL.canParse(text)) return false;
+    const { protocol, username, password, search, hash } = new URL(text);
+    return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === '';
+  },
+);
+
 const NEEDS_ID = {
   what: 'the id of a treaty issued here',
   otherwise: 'treaty_not_found',
@@ -71,10 +83,22 @@ export const issueTreaty = privilegedCommand('POST /admin/recognition-treaties',
     }),
     metadata: optional(FreeForm, {}),
     issuer_sovereign_id: optional(FilledText, null),
+    endpoint: optional(Endpoint, null, 'invalid_endpoint'),
   },
   answer: RecognitionTreaty,
   refusals: ['private_key_given', 'wrong_issuer'],
 });
+
+export const setTreatyEndpoint = privilegedCommand(
+  'POST /admin/recognition-treaties/{treaty_id}/endpoint',
+  {
+    summary: 'Set the address from which the subject of a treaty is fetched, or none',
+    body: { endpoint: optional(Endpoint, null, 'invalid_endpoint') },
+    exampleNeeds: NEEDS_ID,
+    answer: TreatyEndpoint,
+    refusals: ['treaty_not_found', 'treaty_revoked'],
+  },
+);
 
 export const revokeTreaty = privilegedCommand(
   'POST /admin/recognition-treaties/{treaty_id}/revoke',

@@ -32,6 +32,7 @@ export const AUDIT_EVENTS = [
   'recognition_treaty_issued',
   'recognition_treaty_revoked',
   'recognition_treaty_followed',
+  'recognition_treaty_endpoint_set',
   'sovereign_revocation_feed_imported',
   'sovereign_revocation_feed_rejected',
   'capability_offer_built',

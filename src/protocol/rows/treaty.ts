@@ -33,6 +33,9 @@ export const TreatyRow = Type.Object({
   revoked_at: Type.Union([Datetime, Type.Null()]),
   revocation_reason: Type.Union([Type.String(), Type.Null()]),
   lifecycle: Lifecycle,
+  endpoint: Type.Optional(
+    Type.String({ description: 'Only if the authority of the subject is fetched from there' }),
+  ),
   followed: Type.Optional(
     Type.Object(
       {
