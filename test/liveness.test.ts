@@ -56,7 +56,7 @@ test('contacts that another process stored are in order, each once, however ofte
     ['a', 4],
     ['c', 5],
   ] as const) {
-    liveness.follow(id, { lastSeen, status: 'ok', remoteAddr: '', newestSignedAt: 0 }, true);
+    liveness.follow(id, { lastSeen, status: 'ok', remoteAddr: '', newestSignedAt: 0 }, 'active');
     liveness.putInOrder();
   }
   const ids = liveness

@@ -371,11 +371,14 @@ export function createLiveness(
     },
     /**
      * The ids of at most `most` certificates among which are all silent ones, in no order; null if there are more. Those
-     * that are over, such as expired ones, make room.
+     * that are over, such as expired ones, make room, not more than `most` at once.
      */
     quietIds(now: number, most: number, isOver: (id: string) => boolean): string[] | null {
       dropQuiet(now);
-      while (quiet.count > most && isOver(numbers.idOf(quiet.oldest) ?? '')) unlink(quiet.oldest);
+      for (let left = most; left > 0 && quiet.count > most; left -= 1) {
+        if (!isOver(numbers.idOf(quiet.oldest) ?? '')) break;
+        unlink(quiet.oldest);
+      }
       if (quiet.count > most) return null;
       const ids: string[] = [];
       for (let contact = quiet.newest; contact !== NONE; contact = list.olderThan(contact)) {
