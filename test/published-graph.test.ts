@@ -244,24 +244,19 @@ test('a failed build fails only those who wait for it', async () => {
   assert.deepEqual(built, ['broken', 'whole', 'broken']);
 });
 
-/** Returns the longest time that a heartbeat took while the page was built, as a fraction of the page's time. */
-async function longestWait(
+/** How many heartbeats were answered before the page was. */
+async function beatsDuring(
   page: Promise<Received>,
   beat: () => Promise<Received>,
 ): Promise<number> {
-  const start = performance.now();
-  let end = 0;
+  let isMade = false;
   const made = page.finally(() => {
-    end = performance.now();
+    isMade = true;
   });
-  let longest = 0;
-  while (end === 0) {
-    const sent = performance.now();
-    assert.equal(outcome(await beat()), '200');
-    longest = Math.max(longest, performance.now() - sent);
-  }
+  let beats = 0;
+  for (; !isMade; beats += 1) assert.equal(outcome(await beat()), '200');
   assert.match((await made).text, /1 to 50 of 20,000/);
-  return longest / (end - start);
+  return beats;
 }
 
 test('heartbeats are answered while the first page after a change of a long graph is built', async () => {
@@ -271,14 +266,14 @@ test('heartbeats are answered while the first page after a change of a long grap
   const terms = { subject_sovereign_id: 'beta', subject_public_keys: [beta.key.publicKey] };
   await issued(recognize(na, terms));
   const ids = Array.from({ length: 20_000 }, (_, index) => `id-${100_000 + index}`);
-  const shares: number[] = [];
+  const beats: number[] = [];
   for (let sequence = 1; sequence <= 3; sequence += 1) {
     const feed = beta.feed(na.clock.now(), sequence, { revoked_attestation_ids: ids });
     await issued(importFeed(na, feed));
     // After this, the authority has built the document, but the edge has not read any of it.
     await get(na, '/connectome.json');
-    shares.push(await longestWait(get(na, '/connectome'), () => heartbeat(na, node)));
+    beats.push(await beatsDuring(get(na, '/connectome'), () => heartbeat(na, node)));
   }
-  // The machine may be busy with something else in one round, but hardly in all of them.
-  assert.ok(Math.min(...shares) < 0.5, `${shares} of the time`);
+  // A page that is built without a break lets the one or two through that have already arrived.
+  assert.ok(Math.min(...beats) > 5, `${beats}`);
 });

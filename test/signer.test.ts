@@ -201,9 +201,13 @@ test('a signer that hangs stops the authority for a second, once', async () => {
     const node = await joinedNode(na);
     signer.process.kill('SIGSTOP');
     const renewal = () => nodeRequest(na, '/renew', node.key, { cert_id: node.certId });
-    const began = performance.now();
-    for (let times = 0; times < 20; times += 1) assert.equal(outcome(await renewal()), UNSIGNED);
-    assert.ok(performance.now() - began < 15_000, 'only the first has waited');
+    const waits: number[] = [];
+    for (let times = 0; times < 20; times += 1) {
+      const began = performance.now();
+      assert.equal(outcome(await renewal()), UNSIGNED);
+      waits.push(performance.now() - began);
+    }
+    assert.ok(Math.min(...waits) < 1000, `only the first waits for the signer: ${waits}`);
     assert.equal(outcome(await heartbeat(na, node)), '200');
     signer.process.kill('SIGCONT');
     await until(async () => outcome(await renewal()) === '200');

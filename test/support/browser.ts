@@ -14,6 +14,9 @@ import {
 } from 'playwright-core';
 import { findChromium } from './programs.ts';
 
+/** Far longer than a page takes on a busy machine: then the failure says what did not come. */
+const PATIENCE_MS = 5 * 60_000;
+
 export const NARROW = 360;
 export const WIDE = 1440;
 
@@ -117,6 +120,7 @@ async function newPage(
     javaScriptEnabled: javaScript,
     hasTouch,
   });
+  context.setDefaultTimeout(PATIENCE_MS);
   return context.newPage();
 }
 
