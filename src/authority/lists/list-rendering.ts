@@ -90,16 +90,16 @@ interface ListRenderingOptions {
   readonly show: ShowVersion;
 }
 
+/** A list on this thread. The entries are what a thread would take over. */
 interface ListHere {
   readonly entries: ListEntry[];
-  /** Created when the first document is rendered. */
-  content: ListContent | null;
+  readonly content: ListContent;
 }
 
 export function createListRendering(options: ListRenderingOptions) {
   const { form, signer, threads, show } = options;
-  /** All entries; null once the list is no longer rendered on this thread. */
-  let here: ListHere | null = { entries: [], content: null };
+  /** Null once the list is no longer rendered on this thread. */
+  let here: ListHere | null = { entries: [], content: createListContent(form) };
   let onThread: ThreadList | null = null;
   let becomingReady: Promise<void> | undefined;
   let longFrom = threads?.from ?? Infinity;
@@ -141,7 +141,7 @@ export function createListRendering(options: ListRenderingOptions) {
       onThread?.add(entries);
       if (here === null) return;
       for (const entry of entries) here.entries.push(entry);
-      here.content?.add(entries);
+      here.content.add(entries);
       if (onThread === null && threads !== null && here.entries.length >= longFrom) {
         startOnThread(threads, here.entries);
       }
@@ -149,7 +149,6 @@ export function createListRendering(options: ListRenderingOptions) {
     /** Renders this version and shows it, immediately or later, unless a newer version is shown instead. */
     render(head: ListHead) {
       if (here !== null) {
-        here.content ??= contentOf(form, here.entries);
         show(here.content.document(head, signer), head);
         return;
       }
@@ -165,10 +164,4 @@ export function createListRendering(options: ListRenderingOptions) {
       await working;
     },
   };
-}
-
-function contentOf(form: ListForm, entries: readonly ListEntry[]): ListContent {
-  const content = createListContent(form);
-  content.add(entries);
-  return content;
 }
