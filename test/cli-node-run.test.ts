@@ -77,7 +77,7 @@ function stateIn(folder: string) {
 test('a node joins, follows its network, is stopped and started again, and exits when it is revoked', async () => {
   writeFileSync(tokenFile, await invite(na));
   const log = join(scratch, 'changes');
-  const onChange = `echo >> ${log}`;
+  const onChange = `echo "$@" >> ${log}; true`;
   let child: ChildProcess | null = null;
   const first = run(
     ['--root-key', rootKey, '--token-file', tokenFile, '--on-change', onChange],
@@ -114,13 +114,13 @@ test('a node joins, follows its network, is stopped and started again, and exits
 test('anything that prevents a node’s start is refused in one sentence, with a cure if there is one', async () => {
   const damaged = join(scratch, 'damaged');
   cpSync(nodeDir, damaged, { recursive: true });
-  writeFileSync(join(damaged, 'policy.json'), '{"policy_id"');
+  writeFileSync(join(damaged, 'certificate.json'), '{"cert_id"');
   const file = join(scratch, 'file');
   writeFileSync(file, '');
   const other = Buffer.alloc(32, 1).toString('base64');
   const cases: [folder: string, args: string[], code: number, message: RegExp][] = [
     [nodeDir, ['--root-key', other], 3, /has root key .*, not /],
-    [damaged, [], 3, /The stored policy is damaged/],
+    [damaged, [], 3, /The stored certificate is damaged/],
     [join(scratch, 'new'), [], 2, /give its --root-key/],
     [join(file, 'node'), ['--root-key', rootKey], 3, /file\/node/],
     [join(scratch, 'empty'), ['--root-key', rootKey], 4, /no certificate and no invite/],

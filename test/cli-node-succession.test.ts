@@ -181,7 +181,7 @@ test('node heartbeat follows if its proof names a key that was replaced', async 
   assert.match(stdout, /^Heartbeat acknowledged/);
 });
 
-test('the node commands accept nothing of a fork, an old genesis, or damaged files', async () => {
+test('the node commands accept nothing of a fork or an old genesis, and fetch again what is damaged', async () => {
   na.successions = chain(planned);
   assert.equal((await command('status')).code, 0);
   const before = filesIn(nodeDir);
@@ -212,11 +212,14 @@ test('the node commands accept nothing of a fork, an old genesis, or damaged fil
   cpSync(nodeDir, damaged, { recursive: true });
   writeFileSync(join(damaged, 'authority-keys.json'), '{');
   nodeDir = damaged;
-  for (const name of ['status', 'run']) {
-    const { code, stderr } = await command(name);
-    assert.equal(code, 3, stderr);
-    assert.match(stderr, /stored authority keys are damaged/);
-  }
+  const offline = await command('status', '--offline');
+  assert.deepEqual([offline.code, /keys are damaged/.test(offline.stderr)], [3, true]);
+  assert.equal((await command('heartbeat')).code, 0);
+  writeFileSync(join(damaged, 'authority-keys.json'), '');
+  const { code, stderr } = await command('status');
+  assert.equal(code, 0, stderr);
+  assert.match(stderr, /^mesh-na: \S+authority-keys\.json is damaged, and is fetched again\n/);
+  assert.deepEqual(filesIn(damaged), before);
 });
 
 test('node status accepts nothing of a chain that is shorter than the known one, and says so in one sentence', async () => {

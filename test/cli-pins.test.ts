@@ -1,7 +1,7 @@
 /** What the command line accepts from a server: only what follows from the key that it was given. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, beforeEach, suite, test } from 'node:test';
@@ -277,6 +277,14 @@ suite('a node that has joined', () => {
       ...{ key: part('key'), timestamp: part('ts'), nonce: part('nonce') },
     });
     assert.ok(verifySignature(part('key'), text, part('sig')));
+  });
+
+  test('is told what its agent could not do', async () => {
+    const problem = 'The certificate was superseded (certificate_superseded): a copy is in use';
+    writeFileSync(join(nodeDir, 'agent.json'), JSON.stringify({ problem }));
+    const { code, stdout } = await runCommand(nodeArgs('status', nodeDir, '--offline'));
+    assert.equal(code, EXIT.done);
+    assert.ok(stdout.endsWith(`node run     ${problem}\n`), stdout);
   });
 
   test('learns that its certificate is revoked, which ends with 4', async () => {

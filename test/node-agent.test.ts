@@ -595,7 +595,6 @@ test('an agent does not start with damaged files, or those of another network or
     });
   await assert.rejects(start({ genesis: '{"network_name"' }), /stored genesis is damaged/);
   await assert.rejects(start({ certificate: '{}' }), /stored certificate is damaged/);
-  await assert.rejects(start({ crl: '' }), /stored crl is damaged/);
   await assert.rejects(start({}, { key: newKey() }), /stored certificate is for another key/);
   const otherRoot = keyFromSeed(new Uint8Array(32)).publicKey;
   await assert.rejects(start({}, { rootKey: otherRoot }), /stored genesis is signed for root key/);
@@ -607,6 +606,41 @@ test('an agent does not start with damaged files, or those of another network or
   );
   const again = await start({});
   assert.equal(typeof (await again.agent.turn()), 'number');
+});
+
+for (const [record, text] of [
+  ['crl', ''],
+  ['crl', '{"crl_id"'],
+  ['policy', '[]'],
+  ['policy', ''],
+] as const) {
+  test(`an agent fetches its ${record} again where it finds '${text}'`, async () => {
+    await using na = await startTestAuthority();
+    const key = newKey();
+    const { agent, files } = await agentOf({ na }, { key });
+    await agent.turn();
+    const stored = files.get(record);
+    const again = await agentOf({ na }, { key, files: new Map([...files, [record, text]]) });
+    assert.equal(typeof (await again.agent.turn()), 'number');
+    assert.equal(again.files.get(record), stored);
+    assert.deepEqual(again.events[0], { type: 'damaged', record });
+  });
+}
+
+test('a copy of a node renews first: the other says what happened to its certificate', async () => {
+  await using na = await startTestAuthority();
+  const key = newKey();
+  const { files, agent } = await agentOf({ na }, { key, terms: { max_validity_hours: 10 } });
+  await agent.turn();
+  const copy = await agentOf({ na }, { key, files: new Map(files) });
+  na.clock.advance(8 * HOUR);
+  await copy.agent.turn();
+  na.clock.advance(16 * MINUTE);
+  await agent.turn();
+  assert.match(
+    agent.state().problem ?? '',
+    /\(certificate_superseded\): a copy of what this node /,
+  );
 });
 
 function storageIn(

@@ -11,6 +11,7 @@ import type { AgentStorage } from './agent-storage.ts';
 import { AuthorityError } from './authority-error.ts';
 import {
   createNetworkTrust,
+  isStoredTrust,
   type NetworkTrust,
   type NetworkTrustOptions,
 } from './followed-keys.ts';
@@ -27,6 +28,8 @@ export interface AgentAuthorityOptions {
   readonly verify: VerifySignature;
   now(): number;
   onRefused(what: 'genesis' | 'authority-keys', problem: string): void;
+  /** What is stored cannot be read, and is fetched again. */
+  onDamaged(what: 'authority-keys'): void;
   /** A statement came into force, or was announced. */
   onSuccession(statement: AuthoritySuccession, isInForce: boolean): void;
 }
@@ -36,8 +39,10 @@ export async function openAgentAuthority(options: AgentAuthorityOptions) {
   const stored = await storage.read('genesis');
   let genesis = stored === null ? null : readStoredGenesis(stored, options);
   let heldDigest = genesis === null ? '' : genesisDigest(genesis, portableSha256);
-  let trust =
-    genesis && trustFrom(genesis, { stored: await storage.read('authority-keys'), verify, now });
+  const statements = await storage.read('authority-keys');
+  const isDamaged = statements !== null && !isStoredTrust(statements);
+  if (isDamaged) options.onDamaged('authority-keys');
+  let trust = genesis && trustFrom(genesis, { stored: isDamaged ? null : statements, verify, now });
   let refused = { digests: '', at: Number.NEGATIVE_INFINITY };
 
   function currentKey(): string | null {
@@ -98,10 +103,17 @@ export async function openAgentAuthority(options: AgentAuthorityOptions) {
     /** Whose signatures count; null until there is a genesis. */
     trust: (): NetworkTrust | null => genesis && trust,
     currentKey,
+    /** Whether statements that were followed before are lost, so that what an earlier key signed cannot be judged. */
+    isDamaged,
     /** Fetches the genesis, and the statements if it is the first or names another key. Rejects when there is no answer. */
     async update(): Promise<void> {
       const offered = await offeredGenesis();
       if (offered !== null) await accept(offered, false);
+    },
+    /** The same with the statements in any case. */
+    async updateAll(): Promise<void> {
+      const offered = await offeredGenesis();
+      if (offered !== null) await accept(offered, true);
     },
     /** Fetches what changed according to a bulletin, whose signature is not verified yet. Rejects when there is no answer. */
     async follow(bulletin: Bulletin): Promise<void> {

@@ -14,7 +14,6 @@ import {
 } from '../protocol/records/revocation-list.ts';
 import { entriesDigest } from '../protocol/records/revocation-list-delta.ts';
 import { type AgentAuthorityOptions, openAgentAuthority } from './agent-authority.ts';
-import type { AgentStorage } from './agent-storage.ts';
 import { AuthorityError } from './authority-error.ts';
 import type { Authority } from './authority-signers.ts';
 import { DELTA_PROBLEMS, isDistrusted, revocationListProblem } from './network-trust.ts';
@@ -29,14 +28,15 @@ export interface AgentNetworkOptions extends AgentAuthorityOptions {
   readonly client: AgentAuthorityOptions['client'] &
     Pick<PublicClient, 'crl' | 'crlSince' | 'readPolicy'>;
   onRefused(what: NetworkRecord | 'bulletin' | 'delta', problem: string): void;
+  onDamaged(what: NetworkRecord): void;
 }
 
 export async function openAgentNetwork(options: AgentNetworkOptions) {
   const { client, storage, verify, now, onRefused } = options;
   const verifier = createVerifier({ verify, now });
   const authority = await openAgentAuthority(options);
-  let crl = await held(storage, 'crl', readCertificateRevocationList);
-  let policy = await held(storage, 'policy', readPolicyManifest);
+  let crl = await held('crl', readCertificateRevocationList);
+  let policy = await held('policy', readPolicyManifest);
   assertOfOneNetwork();
   dropDistrusted();
   let revoked = idsOn(crl);
@@ -48,6 +48,18 @@ export async function openAgentNetwork(options: AgentNetworkOptions) {
   let logSize = 0;
   /** When a newer list was last accepted, in milliseconds since the epoch. */
   let listTakenAt = Number.NEGATIVE_INFINITY;
+
+  /** Null for what is fetched again. */
+  async function held<T>(
+    name: 'crl' | 'policy',
+    read: (value: unknown) => T | null,
+  ): Promise<T | null> {
+    const text = authority.isDamaged ? null : await storage.read(name);
+    if (text === null) return null;
+    const record = read(parsed(text));
+    if (record === null) options.onDamaged(name);
+    return record;
+  }
 
   function assertOfOneNetwork(): void {
     const trust = authority.trust();
@@ -186,6 +198,11 @@ export async function openAgentNetwork(options: AgentNetworkOptions) {
     policy: (): PolicyManifest | null => policy,
     /** Fetches the documents that are still missing. Rejects when there is no answer. */
     complete,
+    /** Fetches everything that a certificate is judged by. Rejects when there is no answer. */
+    async refresh(): Promise<void> {
+      await followKeys(authority.updateAll);
+      await updateList();
+    },
     /** Fetches the documents that changed according to the bulletin. Rejects when there is no answer. */
     async follow(bulletin: Bulletin): Promise<void> {
       // The bulletin may be signed by an authority key that is followed because of it.
@@ -235,18 +252,6 @@ const DELTA_REFUSALS = new Set([
   // From an authority that does not support deltas and answered with the full list.
   'unreadable_answer',
 ]);
-
-async function held<T>(
-  storage: AgentStorage,
-  name: NetworkRecord,
-  read: (value: unknown) => T | null,
-): Promise<T | null> {
-  const text = await storage.read(name);
-  if (text === null) return null;
-  const record = read(parsed(text));
-  if (record !== null) return record;
-  throw new Error(`The stored ${name} is damaged`);
-}
 
 function digestOf(crl: CertificateRevocationList | null): string {
   return crl === null ? '' : entriesDigest(crl.issuer, crl.revoked_certificates, portableSha256);

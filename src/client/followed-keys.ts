@@ -57,6 +57,11 @@ const readStored = recordReader(
   }),
 );
 
+/** Whether the text is what `stored` returned once; a file may be empty or cut after a crash. */
+export function isStoredTrust(text: string): boolean {
+  return readStored(parsed(text)) !== null;
+}
+
 export type NetworkTrust = ReturnType<typeof createNetworkTrust>;
 
 /** Throws when `stored` is damaged or does not lead on from the pinned key. */

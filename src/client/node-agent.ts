@@ -61,6 +61,8 @@ export type AgentEvent =
       readonly statement: AuthoritySuccession;
       readonly isInForce: boolean;
     }
+  /** What was stored cannot be read, and is fetched again. */
+  | { readonly type: 'damaged'; readonly record: NetworkRecord }
   /** Something the authority sent was rejected. */
   | { readonly type: 'refused'; readonly what: string; readonly problem: string }
   | { readonly type: 'failed'; readonly problem: string; readonly retryInMs: number }
@@ -120,6 +122,7 @@ export async function createNodeAgent(options: NodeAgentOptions) {
     verify,
     now,
     onRefused: (what, problem) => refuse(what, problem),
+    onDamaged: (record) => emit({ type: 'damaged', record }),
     onSuccession: (statement, isInForce) => emit({ type: 'succession', statement, isInForce }),
   });
   const { authority } = network;
@@ -419,5 +422,11 @@ function isFinal(error: unknown): error is AuthorityError {
 }
 
 function problemOf(error: Error): string {
-  return error instanceof AuthorityError ? `${error.message} (${error.wireCode})` : error.message;
+  if (!(error instanceof AuthorityError)) return error.message;
+  const found = `${error.message} (${error.wireCode})`;
+  return error.code === 'certificate_superseded' ? `${found}: ${COPIED}` : found;
 }
+
+/** An agent renews in time, so another one with its key has done so. */
+const COPIED =
+  'a copy of what this node stores is in use elsewhere; stop it, and join again here or there with a new key and a new invite';

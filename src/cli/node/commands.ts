@@ -68,7 +68,7 @@ export function addNodeCommands(program: Command): void {
     options: [...RUN, ...HOSTNAME, ...TRUST],
     examples: [
       'mesh-na node run --url https://na.example --root-key "$ROOT_KEY" --token-file invite.txt',
-      "mesh-na node run --on-change 'systemctl reload vpn; echo changed:'",
+      `mesh-na node run --on-change 'systemctl reload vpn; echo "changed: $*"'`,
     ],
     run: runAgent,
   });
@@ -131,6 +131,7 @@ async function runStatus(options: TrustOptions & OptionsIn<typeof STATUS>): Prom
     `expires      ${status.expires_at}${isExpired ? ' (expired)' : ''}`,
     `revoked      ${entry === undefined ? 'no' : `${entry.reason}, ${entry.revoked_at}`} (list ${crl.sequence})`,
     `valid        ${reason === 'valid' ? 'yes' : `no: ${CERTIFICATE_PROBLEMS[reason]}`}`,
+    ...(typeof agent?.problem === 'string' ? [`node run     ${agent.problem}`] : []),
   ]);
   if (reason !== 'valid') throw failure(EXIT.refused, reason, '');
 }

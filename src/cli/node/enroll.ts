@@ -21,13 +21,13 @@ import { bytesOf, notHolding, systemCode } from '../kernel/files.ts';
 import { wholeNumber } from '../kernel/options.ts';
 import { printNotice, printResult } from '../kernel/output.ts';
 import {
-  certificatePath,
   type FolderOptions,
   hasNodeKey,
   makeNodeKey,
   type NodeOptions,
   readCertificate,
   readNodeKey,
+  recordPath,
   requestStorage,
   saveCertificate,
 } from './folder.ts';
@@ -145,12 +145,12 @@ function keepCertificate(options: FolderOptions, received: unknown, expected: Ex
   } catch (error) {
     // The token is used, so print the certificate; it can be saved once the folder is repaired.
     printResult({ json: true }, certificate, []);
-    const place = certificatePath(nodeDir);
+    const place = recordPath(nodeDir, 'certificate');
     const message = `The certificate was issued, but ${place} cannot be written (${systemCode(error)}); it is on standard output`;
     throw failure(EXIT.unusable, 'local_files', message);
   }
   printResult(options, certificate, [
-    `Saved certificate ${certificate.cert_id} of network "${certificate.network_name}" in ${certificatePath(nodeDir)}.`,
+    `Saved certificate ${certificate.cert_id} of network "${certificate.network_name}" in ${recordPath(nodeDir, 'certificate')}.`,
     `Roles: ${certificate.roles.join(', ') || 'none'}. Expires: ${certificate.expires_at}.`,
   ]);
 }

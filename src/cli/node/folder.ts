@@ -4,10 +4,10 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { MOST_BYTES } from '../../base/byte-bounds.ts';
 import { isJsonObject, type JsonObject } from '../../base/json/value.ts';
-import { jsonText } from '../../base/json/write.ts';
 import { writeKeyFile } from '../../base/keys/key-file.ts';
 import { readPrivateKey } from '../../base/keys/private-key.ts';
 import { readNamedFile } from '../../base/named-file.ts';
+import type { AgentRecord } from '../../client/agent-storage.ts';
 import type { StampStorage } from '../../client/kept-request.ts';
 import { keyFromSeed, newSeed, type SigningKey } from '../../client/keys.ts';
 import { type GenesisBlock, readGenesisBlock } from '../../protocol/records/genesis.ts';
@@ -49,8 +49,19 @@ export function keyPath(folder: string): string {
   return join(folder, 'node.key');
 }
 
-export function certificatePath(folder: string): string {
-  return join(folder, 'certificate.json');
+/** The file of a record, which the commands of a node and its agent share. */
+export function recordPath(folder: string, name: AgentRecord): string {
+  return join(folder, `${name}.json`);
+}
+
+/** Null when there is no such file. */
+export function readRecord(folder: string, name: AgentRecord): string | null {
+  const path = recordPath(folder, name);
+  return existsSync(path) ? readNamedFile(path, MOST_BYTES.list).toString() : null;
+}
+
+export function writeRecord(folder: string, name: AgentRecord, text: string): void {
+  replaceFile(recordPath(folder, name), text);
 }
 
 export function hasNodeKey(folder: string): boolean {
@@ -78,11 +89,11 @@ export function makeNodeKey(folder: string): SigningKey {
 }
 
 export function saveCertificate(folder: string, certificate: JoinCertificate): void {
-  replaceFile(certificatePath(folder), `${JSON.stringify(certificate, null, 2)}\n`);
+  writeRecord(folder, 'certificate', `${JSON.stringify(certificate, null, 2)}\n`);
 }
 
 export function readCertificate(folder: string): JoinCertificate {
-  const path = certificatePath(folder);
+  const path = recordPath(folder, 'certificate');
   const certificate = readSaved(path, readJoinCertificate, 'a certificate');
   if (certificate === null) throw new Error(`${path} does not exist; join the network first`);
   return certificate;
@@ -95,67 +106,39 @@ export interface HeldAuthority {
   readonly authorityKeys: string | null;
 }
 
-/** The network documents that the node last verified. */
-export interface HeldNetwork extends HeldAuthority {
-  readonly crl: CertificateRevocationList | null;
-}
-
-export function readHeldNetwork(folder: string): HeldNetwork {
-  return {
-    ...readHeldAuthority(folder),
-    crl: readSaved(revocationListPath(folder), readCertificateRevocationList, 'a revocation list'),
-  };
-}
-
 /** Without the revocation list, which may be long. */
 export function readHeldAuthority(folder: string): HeldAuthority {
   return {
-    genesis: readSaved(genesisPath(folder), readGenesisBlock, 'a genesis'),
-    authorityKeys: existsSync(authorityKeysPath(folder))
-      ? readNamedFile(authorityKeysPath(folder), MOST_BYTES.record).toString()
-      : null,
+    genesis: readSaved(recordPath(folder, 'genesis'), readGenesisBlock, 'a genesis'),
+    authorityKeys: readRecord(folder, 'authority-keys'),
   };
 }
 
-export interface SavedNetwork {
-  readonly genesis: GenesisBlock;
-  readonly crl: CertificateRevocationList;
-  /** Null while there are no statements. */
-  readonly authorityKeys: string | null;
+export function readHeldList(folder: string): CertificateRevocationList | null {
+  const path = recordPath(folder, 'crl');
+  return readSaved(path, readCertificateRevocationList, 'a revocation list');
 }
 
 /** Saves verified documents; creates the folder if needed. */
-export function saveNetwork(folder: string, { genesis, crl, authorityKeys }: SavedNetwork): void {
+export function saveRecords(folder: string, records: ReadonlyMap<AgentRecord, string>): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  // First, because they show why the genesis names another key.
-  if (authorityKeys !== null) replaceFile(authorityKeysPath(folder), authorityKeys);
-  replaceFile(genesisPath(folder), `${jsonText(genesis)}\n`);
-  replaceFile(revocationListPath(folder), `${jsonText(crl)}\n`);
-}
-
-export function genesisPath(folder: string): string {
-  return join(folder, 'genesis.json');
+  // Statements first, because they show why the genesis names another key.
+  for (const name of ['authority-keys', 'genesis', 'crl'] as const) {
+    const text = records.get(name);
+    if (text !== undefined) writeRecord(folder, name, text);
+  }
 }
 
 /** The stamp of the last request for a certificate, which an agent stores under the same name. */
 export function requestStorage(folder: string): StampStorage {
-  const path = join(folder, 'request.json');
   return {
-    read: () => (existsSync(path) ? readNamedFile(path, MOST_BYTES.record).toString() : null),
-    write: (text) => onLocalFiles(() => replaceFile(path, text)),
+    read: () => readRecord(folder, 'request'),
+    write: (text) => onLocalFiles(() => writeRecord(folder, 'request', text)),
   };
 }
 
 /** The state that an agent stored; null if none has run here. */
 export function readAgentState(folder: string): JsonObject | null {
   const read = (value: unknown) => (isJsonObject(value) ? value : null);
-  return readSaved(join(folder, 'agent.json'), read, 'the state of an agent');
-}
-
-export function authorityKeysPath(folder: string): string {
-  return join(folder, 'authority-keys.json');
-}
-
-function revocationListPath(folder: string): string {
-  return join(folder, 'crl.json');
+  return readSaved(recordPath(folder, 'agent'), read, 'the state of an agent');
 }

@@ -15,11 +15,11 @@ import { wholeNumber } from '../kernel/options.ts';
 import { type OutputOptions, printNotice, printResult } from '../kernel/output.ts';
 import { stopSignal } from '../service/stop-request.ts';
 import {
-  genesisPath,
   LONGEST_INTERVAL_SECONDS,
   type NodeOptions,
   readCertificate,
   readNodeKey,
+  recordPath,
 } from './folder.ts';
 import { pinnedAudience, trustInFolder, updateNetwork } from './trust.ts';
 
@@ -52,7 +52,7 @@ function heartbeats(options: HeartbeatOptions): () => Promise<Acknowledgement> {
   const key = onLocalFiles(() => readNodeKey(nodeDir));
   const server = serverOf(options);
   const trust = trustInFolder(nodeDir);
-  const isPinned = () => existsSync(genesisPath(nodeDir));
+  const isPinned = () => existsSync(recordPath(nodeDir, 'genesis'));
   // A single heartbeat does not need one.
   const sessions = every === undefined ? null : createHeartbeatSessions();
   let waitUntil = -Infinity;

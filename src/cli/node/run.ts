@@ -2,39 +2,37 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
-import { join } from 'node:path';
-import { MOST_BYTES } from '../../base/byte-bounds.ts';
-import { messageOf } from '../../base/error-message.ts';
-import { readNamedFile } from '../../base/named-file.ts';
 import { systemRuntime } from '../../base/runtime.ts';
-import type { AgentRecord, AgentStorage } from '../../client/agent-storage.ts';
+import type { AgentStorage } from '../../client/agent-storage.ts';
 import { type AgentEvent, type ChangedRecord, createNodeAgent } from '../../client/node-agent.ts';
 import { successionText } from '../connection/profiles.ts';
 import { URL_OPTION } from '../connection/server.ts';
 import { type OptionsIn, option } from '../kernel/command.ts';
 import { EXIT, failure, onLocalFiles } from '../kernel/errors.ts';
-import { assertCanSave, replaceFile, systemCode } from '../kernel/files.ts';
+import { assertCanSave, systemCode } from '../kernel/files.ts';
 import { duration } from '../kernel/options.ts';
 import { printNotice, printResult } from '../kernel/output.ts';
 import { stopSignal } from '../service/stop-request.ts';
 import { type HostnameOptions, inviteTokenIn, reportedHostname, VALIDITY } from './enroll.ts';
 import {
-  certificatePath,
   hasNodeKey,
   makeNodeKey,
   PROOF,
   readCertificate,
   readNodeKey,
+  readRecord,
+  recordPath,
+  writeRecord,
 } from './folder.ts';
 import { HEALTH } from './heartbeat.ts';
-import { pinnedRootKey, type TrustOptions } from './trust.ts';
+import { noticeDamaged, pinnedRootKey, type TrustOptions, unusableFolder } from './trust.ts';
 
 export const RUN = [
   option('--token-file <file>', 'file with the invite token, needed until there is a certificate'),
   HEALTH,
   option(
     '--on-change <command>',
-    'shell command to run after changes, with their names as arguments: certificate, genesis, authority-keys, crl, policy',
+    'shell command to run after changes, whose names are its arguments, "$@": certificate, genesis, authority-keys, crl, policy',
   ),
   option(
     '--succession-spread <duration>',
@@ -55,7 +53,7 @@ export async function runAgent(options: RunOptions): Promise<void> {
   const storage = onLocalFiles(() => folderStorage(nodeDir));
   const key = onLocalFiles(() => (hasNodeKey(nodeDir) ? readNodeKey : makeNodeKey)(nodeDir));
   const changes = onChange === undefined ? null : createChangeCommand(onChange);
-  let isMember = existsSync(certificatePath(nodeDir));
+  let isMember = existsSync(recordPath(nodeDir, 'certificate'));
   const agent = await createNodeAgent({
     url,
     proof,
@@ -73,6 +71,7 @@ export async function runAgent(options: RunOptions): Promise<void> {
     }),
     onEvent(event) {
       report(event);
+      if (event.type === 'damaged') noticeDamaged(nodeDir, event.record);
       if (event.type !== 'changed') return;
       if (event.record === 'certificate') {
         printNotice(`${isMember ? 'Renewed' : 'Joined'}: ${certificateText(nodeDir)}`);
@@ -81,7 +80,7 @@ export async function runAgent(options: RunOptions): Promise<void> {
       changes?.note(event.record);
     },
   }).catch((error: unknown) => {
-    throw failure(EXIT.unusable, 'local_files', `${nodeDir}: ${messageOf(error)}`);
+    throw unusableFolder(nodeDir, error);
   });
   const end = await agent.run(stopSignal());
   await changes?.settled();
@@ -116,19 +115,17 @@ function certificateText(nodeDir: string): string {
 
 /** Stores the records of an agent as files. Throws if a node that has not joined yet could not write them. */
 export function folderStorage(folder: string): AgentStorage {
-  const pathOf = (name: AgentRecord) => join(folder, `${name}.json`);
-  if (!existsSync(pathOf('certificate'))) {
+  if (!existsSync(recordPath(folder, 'certificate'))) {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    assertCanSave(pathOf('agent'), { overwrites: true });
+    assertCanSave(recordPath(folder, 'agent'), { overwrites: true });
   }
   return {
-    read: (name) =>
-      existsSync(pathOf(name)) ? readNamedFile(pathOf(name), MOST_BYTES.list).toString() : null,
+    read: (name) => readRecord(folder, name),
     write(name, text) {
       try {
-        replaceFile(pathOf(name), text);
+        writeRecord(folder, name, text);
       } catch (error) {
-        throw new Error(`${pathOf(name)} cannot be written (${systemCode(error)})`);
+        throw new Error(`${recordPath(folder, name)} cannot be written (${systemCode(error)})`);
       }
     },
   };
@@ -153,7 +150,7 @@ function createChangeCommand(command: string) {
     changed = new Set();
     await new Promise<void>((resolve) => {
       // In a group of its own, so that what it started ends with it.
-      const child = spawn('/bin/sh', ['-c', `${command} "$@"`, 'mesh-na', ...names], {
+      const child = spawn('/bin/sh', ['-c', command, 'mesh-na', ...names], {
         stdio: ['ignore', 'inherit', 'inherit'],
         detached: true,
       });

@@ -8,8 +8,11 @@ import { messageOf } from '../../base/error-message.ts';
 import { jsonText } from '../../base/json/write.ts';
 import { publicKeyOf } from '../../base/keys/public-key.ts';
 import { systemRuntime } from '../../base/runtime.ts';
-import { replacedKeyProblem, trustFrom } from '../../client/agent-authority.ts';
-import type { NetworkTrust } from '../../client/followed-keys.ts';
+import { trustFrom } from '../../client/agent-authority.ts';
+import { openAgentNetwork } from '../../client/agent-network.ts';
+import type { AgentRecord } from '../../client/agent-storage.ts';
+import { isStoredTrust, type NetworkTrust } from '../../client/followed-keys.ts';
+import { verifyText } from '../../client/keys.ts';
 import {
   certificateReason,
   genesisProblem,
@@ -17,6 +20,8 @@ import {
   type Pin,
   revocationListProblem,
 } from '../../client/network-trust.ts';
+import type { PublicClient } from '../../client/public-client.ts';
+import type { AuthoritySuccession } from '../../protocol/records/authority-succession.ts';
 import { type GenesisBlock, readGenesisBlock } from '../../protocol/records/genesis.ts';
 import type { JoinCertificate } from '../../protocol/records/join-certificate.ts';
 import {
@@ -32,13 +37,12 @@ import { publicKey } from '../kernel/options.ts';
 import { printNote, printNotice } from '../kernel/output.ts';
 import { isConfirmed, isTerminal } from '../kernel/terminal.ts';
 import {
-  authorityKeysPath,
   type FolderOptions,
-  genesisPath,
-  type HeldNetwork,
   readHeldAuthority,
-  readHeldNetwork,
-  saveNetwork,
+  readHeldList,
+  readRecord,
+  recordPath,
+  saveRecords,
 } from './folder.ts';
 
 export const TRUST = [
@@ -58,41 +62,63 @@ export interface VerifiedNetwork {
 }
 
 /**
- * Fetches the genesis, the succession statements and the revocation list, verifies them, and saves them in the node
- * folder.
+ * Follows the network as an agent does: fetches the genesis, the succession statements and the revocation list, verifies
+ * them, and only then saves them in the node folder.
  */
 export async function updateNetwork(options: TrustOptions): Promise<VerifiedNetwork> {
-  const held = onLocalFiles(() => readHeldNetwork(options.nodeDir));
-  const given = await givenPin(options, held);
-  const client = publicClient(options);
-  const offered = readable('genesis', readGenesisBlock(await client.readGenesis()));
-  const pin = given ?? (await pinOnFirstUse(options, offered));
-  assertPublic(pin, offered);
-  refuse('genesis', genesisProblem(offered, pin, systemRuntime.now()));
   const { nodeDir } = options;
-  const trust = heldTrust(nodeDir, offered, held.authorityKeys);
-  const document = await client.authorityKeys();
-  const news = document && followKeys(trust, document, offered).changes.at(-1);
-  refuse('genesis', replacedKeyProblem(offered, trust));
-  const crl = readable('revocation list', readCertificateRevocationList(await client.crl()));
-  refuseList(crl, trust, held);
-  // Statements that were withdrawn must not stay in the folder.
-  const hasKeys = trust.digest() !== null || held.authorityKeys !== null;
-  const authorityKeys = hasKeys ? trust.stored() : null;
-  onLocalFiles(() => saveNetwork(nodeDir, { genesis: offered, crl, authorityKeys }));
-  if (news) printNotice(successionText(news, true));
-  return { genesis: offered, crl, trust };
+  const client = publicClient(options);
+  const pin = (await givenPin(options)) ?? (await pinOnFirstUse(options, client));
+  if (pin.genesis === null) assertPublic(pin, await offeredGenesis(client));
+  const saved = new Map<AgentRecord, string>();
+  if (pin.genesis !== null) saved.set('genesis', `${jsonText(pin.genesis)}\n`);
+  let news: AuthoritySuccession | undefined;
+  const network = await openAgentNetwork({
+    client,
+    rootKey: pin.rootKey,
+    verify: verifyText,
+    now: systemRuntime.now,
+    storage: {
+      read: (name) => (name === 'policy' ? null : (saved.get(name) ?? readRecord(nodeDir, name))),
+      write: (name, text) => void saved.set(name, text),
+    },
+    onRefused(what, problem) {
+      // Without a delta, the whole list is fetched.
+      if (what !== 'delta') throw refusal(what, problem);
+    },
+    onDamaged: (name) => noticeDamaged(nodeDir, name),
+    onSuccession(statement, isInForce) {
+      if (isInForce) news = statement;
+    },
+  }).catch((error: unknown) => {
+    throw unusableFolder(nodeDir, error);
+  });
+  await network.refresh();
+  onLocalFiles(() => saveRecords(nodeDir, saved));
+  if (news !== undefined) printNotice(successionText(news, true));
+  const [genesis, crl, trust] = [
+    network.authority.genesis(),
+    network.crl(),
+    network.authority.trust(),
+  ];
+  if (genesis === null || crl === null || trust === null)
+    throw refusal('genesis', 'it is malformed');
+  return { genesis, crl, trust };
 }
 
-/** Compares the list with the held one, unless only a distrusted key signed that. */
-function refuseList(
-  crl: CertificateRevocationList,
-  trust: NetworkTrust,
-  { crl: held }: HeldNetwork,
-): void {
-  const isVoid = held !== null && isDistrusted(held, trust.keys());
-  const known = { authority: trust, held: isVoid ? null : held };
-  refuse('revocation list', revocationListProblem(crl, known, systemRuntime.now()));
+export function noticeDamaged(nodeDir: string, name: AgentRecord): void {
+  printNotice(`${recordPath(nodeDir, name)} is damaged, and is fetched again`);
+}
+
+/** What an agent says of its files when it cannot start with them. */
+export function unusableFolder(nodeDir: string, error: unknown): Error {
+  return failure(EXIT.unusable, 'local_files', `${nodeDir}: ${messageOf(error)}`);
+}
+
+async function offeredGenesis(client: PublicClient): Promise<GenesisBlock> {
+  const genesis = readGenesisBlock(await client.readGenesis());
+  if (genesis === null) throw refusal('genesis', 'it is malformed');
+  return genesis;
 }
 
 /** Rejects the private root key, which looks like a public one. */
@@ -105,8 +131,7 @@ function assertPublic({ rootKey }: Pin, { root_public_key: root }: GenesisBlock)
 
 /** The root key pinned by the folder or the command line, or on first use the one that the authority presents. */
 export async function pinnedRootKey(options: TrustOptions): Promise<string> {
-  const held = onLocalFiles(() => readHeldNetwork(options.nodeDir));
-  const pin = await givenPin(options, held);
+  const pin = await givenPin(options);
   return pin?.rootKey ?? (await updateNetwork(options)).genesis.root_public_key;
 }
 
@@ -150,20 +175,26 @@ export function judged(
 
 /** Verifies the documents in the node folder, or those in files instead, without network access. */
 async function verifyHeldNetwork(options: OfflineTrustOptions): Promise<VerifiedNetwork> {
-  const held = onLocalFiles(() => readHeldNetwork(options.nodeDir));
-  const pin = await givenPin(options, held);
+  const { nodeDir, authorityKeys: file } = options;
+  const { authorityKeys } = onLocalFiles(() => readHeldAuthority(nodeDir));
+  const pin = await givenPin(options);
   const genesis = pin?.genesis ?? null;
-  const crl = options.crl === undefined ? held.crl : await listIn(options.crl);
+  const heldList = onLocalFiles(() => readHeldList(nodeDir));
+  const crl = options.crl === undefined ? heldList : await listIn(options.crl);
   if (pin === null || genesis === null || crl === null) {
-    const message = `${options.nodeDir} has no documents of the network yet: give --genesis and --crl, or run the command once without --offline`;
+    const message = `${nodeDir} has no documents of the network yet: give --genesis and --crl, or run the command once without --offline`;
     throw failure(EXIT.unusable, 'local_files', message);
   }
   const now = systemRuntime.now();
-  refuse('genesis', genesisProblem(genesis, pin, now));
-  const trust = heldTrust(options.nodeDir, genesis, held.authorityKeys);
-  const { authorityKeys: file } = options;
+  const problem = genesisProblem(genesis, pin, now);
+  if (problem !== null) throw refusal('genesis', problem);
+  const trust = heldTrust(nodeDir, genesis, authorityKeys);
   if (file !== undefined) followKeys(trust, await readJsonFile(file), genesis);
-  refuseList(crl, trust, held);
+  // The list is compared with the held one, unless only a distrusted key signed that.
+  const isVoid = heldList !== null && isDistrusted(heldList, trust.keys());
+  const known = { authority: trust, held: isVoid ? null : heldList };
+  const wrong = revocationListProblem(crl, known, now);
+  if (wrong !== null) throw refusal('crl', wrong);
   return { genesis, crl, trust };
 }
 
@@ -172,8 +203,7 @@ function heldTrust(nodeDir: string, genesis: GenesisBlock, stored: string | null
   try {
     return trustFrom(genesis, { stored, now: systemRuntime.now });
   } catch (error) {
-    const message = `${authorityKeysPath(nodeDir)}: ${messageOf(error)}`;
-    throw failure(EXIT.unusable, 'local_files', message);
+    throw unusableFolder(nodeDir, error);
   }
 }
 
@@ -188,7 +218,7 @@ export function pinnedAudience(nodeDir: string): string {
   const { genesis } = onLocalFiles(() => readHeldAuthority(nodeDir));
   if (genesis !== null) return genesis.network_authority.public_key;
   const cure = 'run mesh-na node status --root-key <key> once';
-  const message = `${genesisPath(nodeDir)} does not exist, so the authority key is not known; ${cure}`;
+  const message = `${recordPath(nodeDir, 'genesis')} does not exist, so the authority key is not known; ${cure}`;
   throw failure(EXIT.unusable, 'local_files', message);
 }
 
@@ -200,7 +230,7 @@ export function trustInFolder(nodeDir: string): () => NetworkTrust | null {
   let verified: { readonly text: string; readonly trust: NetworkTrust } | null = null;
   return () => {
     const { genesis, authorityKeys } = onLocalFiles(() => readHeldAuthority(nodeDir));
-    if (genesis === null || authorityKeys === null) return null;
+    if (genesis === null || authorityKeys === null || !isStoredTrust(authorityKeys)) return null;
     const text = `${jsonText(genesis)}\n${authorityKeys}`;
     if (verified?.text !== text) {
       verified = { text, trust: heldTrust(nodeDir, genesis, authorityKeys) };
@@ -210,14 +240,15 @@ export function trustInFolder(nodeDir: string): () => NetworkTrust | null {
 }
 
 /** The pin from the folder or the command line; null to pin on first use. */
-async function givenPin(options: TrustOptions, held: HeldNetwork): Promise<Pin | null> {
+async function givenPin(options: TrustOptions): Promise<Pin | null> {
+  const held = onLocalFiles(() => readHeldAuthority(options.nodeDir));
   const { rootKey, genesis: file } = options;
   const given = file === undefined ? null : await readGenesisFile(file);
   const pinned = held.genesis ?? given;
   const keys = [held.genesis?.root_public_key, given?.root_public_key, rootKey];
   const [key, other] = new Set(keys.filter((each) => each !== undefined));
   if (other !== undefined) {
-    const where = held.genesis === null ? '--genesis' : genesisPath(options.nodeDir);
+    const where = held.genesis === null ? '--genesis' : recordPath(options.nodeDir, 'genesis');
     throw failure(EXIT.unusable, 'local_files', `${where} has root key ${key}, not ${other}`);
   }
   if (key !== undefined) return { rootKey: key, genesis: pinned };
@@ -229,8 +260,9 @@ async function givenPin(options: TrustOptions, held: HeldNetwork): Promise<Pin |
 /** Only the authority vouches for its root key, so a person has to decide. */
 async function pinOnFirstUse(
   { trustOnFirstUse, json, url }: TrustOptions,
-  { network_name, root_public_key }: GenesisBlock,
+  client: PublicClient,
 ): Promise<Pin> {
+  const { network_name, root_public_key } = await offeredGenesis(client);
   const shown = `The authority at ${url} belongs to network "${network_name}" with root key ${root_public_key}.`;
   if (trustOnFirstUse) {
     if (!json) printNote(`${shown} It is trusted from now on.`);
@@ -240,18 +272,13 @@ async function pinOnFirstUse(
   return { rootKey: root_public_key, genesis: null };
 }
 
-function readable<T>(what: Document, record: T | null): T {
-  if (record !== null) return record;
-  throw refusal(what, 'it is malformed');
-}
+const REFUSED = {
+  genesis: ['invalid_genesis', 'The genesis from the authority is rejected'],
+  'authority-keys': ['invalid_authority_keys', 'The authority keys are rejected'],
+  crl: ['invalid_crl', 'The revocation list from the authority is rejected'],
+} as const;
 
-function refuse(what: Document, problem: string | null): void {
-  if (problem !== null) throw refusal(what, problem);
-}
-
-type Document = 'genesis' | 'revocation list';
-
-function refusal(what: Document, problem: string): Error {
-  const code = what === 'genesis' ? 'invalid_genesis' : 'invalid_crl';
-  return failure(EXIT.refused, code, `The ${what} from the authority is rejected: ${problem}`);
+function refusal(what: string, problem: string): Error {
+  const [code, sentence] = REFUSED[what as keyof typeof REFUSED];
+  return failure(EXIT.refused, code, `${sentence}: ${problem}`);
 }
