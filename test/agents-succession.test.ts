@@ -13,6 +13,7 @@ import {
 } from '../src/client/node-agent.ts';
 import { createVerifier } from '../src/client/offline.ts';
 import { createPublicClient } from '../src/client/public-client.ts';
+import { fetchAgain } from './support/agent-fleet.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE } from './support/clock.ts';
 import { auditEvents, get, invite, operate } from './support/requests.ts';
@@ -42,7 +43,7 @@ async function memberOf(
   const events: AgentEvent[] = [];
   const agent = await createNodeAgent({
     url: 'http://authority.invalid',
-    fetch: (url, init) => fetch(url.replace('http://authority.invalid', place.na.url), init),
+    fetch: (url, init) => fetchAgain(url.replace('http://authority.invalid', place.na.url), init),
     rootKey: (await get(na, '/genesis')).body.root_public_key,
     storage: {
       read: (name) => files.get(name) ?? null,

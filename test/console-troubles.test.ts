@@ -28,7 +28,8 @@ type Trouble =
 /** A proxy in front of the authority that causes the selected trouble. */
 async function startProxy(na: TestAuthority) {
   const held = { trouble: 'none' as Trouble, behind: na, go: (): void => undefined };
-  const server = createServer(async (request, response) => {
+  // On a busy machine, clients would use connections that were closed meanwhile because they were idle.
+  const server = createServer({ keepAliveTimeout: 0 }, async (request, response) => {
     const body = (await request.setEncoding('utf8').toArray()).join('');
     const { trouble } = held;
     if (trouble === 'silent') return;

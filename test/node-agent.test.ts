@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { linkSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
 import { folderStorage } from '../src/cli/node/run.ts';
 import type { AgentRecord, AgentStorage } from '../src/client/agent-storage.ts';
@@ -140,9 +140,11 @@ async function oneInstance(): Promise<Place> {
 }
 
 /** An instance that writes, and one that takes over from it. */
-async function twoInstances(): Promise<Place> {
+async function twoInstances(t: TestContext): Promise<Place> {
   const cluster = await startCluster();
+  t.after(() => cluster[Symbol.asyncDispose]());
   const folder = networkFolder('alpha');
+  t.after(() => folder[Symbol.asyncDispose]());
   const clock = testClock();
   const flags = { store: await migratedDatabase(cluster) };
   const begin = () => startTestAuthority({ dataDir: folder.path, clock, flags, environment });
@@ -163,11 +165,7 @@ async function twoInstances(): Promise<Place> {
       await isReady(place.na);
       next = await begin();
     },
-    async [Symbol.asyncDispose]() {
-      await place.stop();
-      await folder[Symbol.asyncDispose]();
-      await cluster[Symbol.asyncDispose]();
-    },
+    [Symbol.asyncDispose]: () => place.stop(),
   };
   next = await begin();
   return place;
@@ -185,8 +183,8 @@ for (const [what, open] of [
   ['one that restarts', oneInstance],
   ['one that fails over to another', twoInstances],
 ] as const) {
-  test(`a fleet stays enrolled for weeks, whatever happens to its authority, ${what}`, async () => {
-    await using place = await open();
+  test(`a fleet stays enrolled for weeks, whatever happens to its authority, ${what}`, async (t) => {
+    await using place = await open(t);
     await keepEnrolled(place);
   });
 }

@@ -5,6 +5,7 @@ import { signerFromSeed, verifySignature } from '../../src/base/crypto/ed25519.t
 import type { AgentRecord } from '../../src/client/agent-storage.ts';
 import type { SigningKey } from '../../src/client/keys.ts';
 import { createNodeAgent, type NodeAgent } from '../../src/client/node-agent.ts';
+import type { Fetch } from '../../src/client/options.ts';
 import type { JoinCertificate } from '../../src/protocol/records/join-certificate.ts';
 import type { TestAuthority } from './authority.ts';
 import { MINUTE } from './clock.ts';
@@ -39,6 +40,9 @@ const AT_ONCE = 50;
 const MOST_INVITES = 1000;
 /** Real time, because thousands of agents in one process take longer than each would on its own machine. */
 const PATIENCE_MS = 600_000;
+
+/** A busy machine reuses connections that the server has closed in the meantime because they were idle. */
+export const fetchAgain: Fetch = (url, init) => fetch(url, init).catch(() => fetch(url, init));
 
 /** For the authority of such a fleet: requests of one minute arrive at once, and none is turned away. */
 export const PATIENT = { MESH_LONGEST_WAIT_MS: '0' };
@@ -108,9 +112,7 @@ export async function createAgentFleet(
         timeoutMs: PATIENCE_MS,
         fetch(url, init) {
           count(new URL(url).pathname);
-          const ask = () => fetch(url.replace(URL_OF_NA, na.url), init);
-          // A busy machine reuses connections that the server has closed in the meantime because they were idle.
-          return ask().catch(ask);
+          return fetchAgain(url.replace(URL_OF_NA, na.url), init);
         },
         key,
         rootKey,

@@ -27,7 +27,8 @@ export interface HostileAuthority {
 }
 
 export async function startHostileAuthority(answers: Answers = {}): Promise<HostileAuthority> {
-  const server = createServer(async (request, response) => {
+  // On a busy machine, clients would use connections that were closed meanwhile because they were idle.
+  const server = createServer({ keepAliveTimeout: 0 }, async (request, response) => {
     const body = (await request.setEncoding('utf8').toArray()).join('');
     const route = `${request.method} ${request.url}`;
     hostile.asked.push({ route, headers: request.headers, body });

@@ -178,7 +178,8 @@ export async function startSuccessionAuthority(): Promise<SuccessionAuthority> {
     }),
   };
 
-  const server = createServer(async (request, response) => {
+  // On a busy machine, clients would use connections that were closed meanwhile because they were idle.
+  const server = createServer({ keepAliveTimeout: 0 }, async (request, response) => {
     const text = (await request.setEncoding('utf8').toArray()).join('');
     const { pathname: path } = new URL(request.url ?? '', 'http://na');
     const body = text === '' ? {} : JSON.parse(text);
