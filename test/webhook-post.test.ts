@@ -7,9 +7,10 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { isPublicAddress } from '../src/server/webhooks/address.ts';
-import { createLookup } from '../src/server/webhooks/lookup.ts';
-import { createPoster } from '../src/server/webhooks/post.ts';
+import { isPublicAddress } from '../src/server/outbound/address.ts';
+import { createStrangerClient, type StrangerClient } from '../src/server/outbound/client.ts';
+import { createLookup } from '../src/server/outbound/lookup.ts';
+import { webhookReach } from '../src/server/webhooks/settings.ts';
 import { makeTlsPair } from './support/tls-files.ts';
 
 /** Far longer than an answer takes on a busy machine. */
@@ -102,23 +103,23 @@ suite('an endpoint that', () => {
 
 test('consecutive requests share a connection, and a stopped one is not reused', async () => {
   await using endpoint = await listen(says('HTTP/1.1 204 No Content\r\n\r\n'));
-  const url = new URL(endpoint.url);
-  const poster = createPoster({ url, lookup: createLookup(true), limitMs: LIMIT_MS });
+  const lookup = createLookup(webhookReach(true));
+  const poster = createStrangerClient({ lookup, limitMs: LIMIT_MS });
   for (let posted = 0; posted < 5; posted += 1) {
-    assert.equal(await poster.post('x', {}, NEVER), null);
+    assert.equal(await post(poster, endpoint.url), null);
   }
   assert.equal(endpoint.connections(), 1);
   poster.close();
   await endpoint.allClosed();
 
   await using silent = await listen(() => undefined);
-  const waiting = createPoster({ url: new URL(silent.url), lookup: createLookup(true) });
+  const waiting = createStrangerClient({ lookup });
   const stop = new AbortController();
-  const found = waiting.post('x', {}, stop.signal);
+  const found = post(waiting, silent.url, stop.signal);
   await silent.isReached();
   stop.abort();
   assert.equal(await found, 'the service is stopping');
-  assert.equal(await waiting.post('x', {}, stop.signal), 'the service is stopping');
+  assert.equal(await post(waiting, silent.url, stop.signal), 'the service is stopping');
   await silent.allClosed();
 });
 
@@ -136,9 +137,8 @@ test('private addresses are never connected to, whatever name leads there', asyn
 test('a name whose address changes a moment later is connected to where it was checked', async () => {
   await using endpoint = await listen(says('HTTP/1.1 204 No Content\r\n\r\n'));
   let asked = 0;
-  const url = new URL(endpoint.url.replace('127.0.0.1', 'rebinds.invalid'));
-  const poster = createPoster({
-    url,
+  const url = endpoint.url.replace('127.0.0.1', 'rebinds.invalid');
+  const poster = createStrangerClient({
     limitMs: LIMIT_MS,
     lookup(_host, options, answer) {
       asked += 1;
@@ -147,7 +147,7 @@ test('a name whose address changes a moment later is connected to where it was c
       else answer(null, address.address, address.family);
     },
   });
-  assert.equal(await poster.post('x', {}, NEVER), null);
+  assert.equal(await post(poster, url), null);
   assert.equal(asked, 1, 'the address is asked for once, and that is the one that is used');
   poster.close();
 });
@@ -262,11 +262,17 @@ async function postTo(
   url: string,
   { allowsPrivate = true, limitMs = LIMIT_MS } = {},
 ): Promise<string | null> {
-  const lookup = createLookup(allowsPrivate);
-  const poster = createPoster({ url: new URL(url), lookup, limitMs });
+  const lookup = createLookup(webhookReach(allowsPrivate));
+  const poster = createStrangerClient({ lookup, limitMs });
   try {
-    return await poster.post('{"entry":{}}\n', { 'Content-Type': 'application/x-ndjson' }, NEVER);
+    return await post(poster, url);
   } finally {
     poster.close();
   }
+}
+
+async function post(client: StrangerClient, url: string, abort = NEVER): Promise<string | null> {
+  const headers = { 'Content-Type': 'application/x-ndjson' };
+  const sent = { url: new URL(url), body: '{"entry":{}}\n', headers, abort };
+  return (await client.exchange(sent)).problem;
 }

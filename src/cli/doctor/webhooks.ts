@@ -3,15 +3,15 @@ import { once } from 'node:events';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { bareHost } from '../../base/bare-host.ts';
-import { createLookup, PrivateAddress } from '../../server/webhooks/lookup.ts';
-import type { WebhookSettings } from '../../server/webhooks/settings.ts';
+import { createLookup, PrivateAddress } from '../../server/outbound/lookup.ts';
+import { type WebhookSettings, webhookReach } from '../../server/webhooks/settings.ts';
 import { type Finding, fine, warning, wrong } from './finding.ts';
 
 const PATIENCE_MS = 5000;
 
 /** Returns one finding per webhook. */
 export function checkWebhooks({ urls, allowsPrivate }: WebhookSettings): Promise<Finding[]> {
-  const lookup = createLookup(allowsPrivate);
+  const lookup = createLookup(webhookReach(allowsPrivate));
   return Promise.all(
     urls.map(async (url) => {
       const socket = connectTo(url, lookup);

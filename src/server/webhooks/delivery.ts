@@ -15,7 +15,7 @@ import { singleKeyOf } from '../../protocol/records/signed-record.ts';
 import { WEBHOOK_PROOF_HEADER, webhookProof } from '../../protocol/records/webhook-proof.ts';
 import { isSignerUnavailable } from '../../protocol/refusals.ts';
 import type { AuthorityMetrics } from '../metrics/authority.ts';
-import type { Poster, Problem } from './post.ts';
+import type { StrangerClient } from '../outbound/client.ts';
 
 /** What all deliveries use. */
 export interface DeliveryTools {
@@ -27,10 +27,10 @@ export interface DeliveryTools {
 }
 
 export interface DeliveryOptions {
-  readonly host: string;
+  readonly url: URL;
   /** The index of the last delivered event. */
   readonly delivered: number;
-  readonly poster: Poster;
+  readonly client: StrangerClient;
   readonly abort: AbortSignal;
 }
 
@@ -44,10 +44,11 @@ const MOST_EVENTS = 100;
 export type Delivery = ReturnType<typeof createDelivery>;
 
 export function createDelivery(
-  { host, poster, abort, ...start }: DeliveryOptions,
+  { url, client, abort, ...start }: DeliveryOptions,
   tools: DeliveryTools,
 ) {
   const { call, runtime, logger, metrics } = tools;
+  const { host } = url;
   let { delivered } = start;
   let failures = 0;
   /** By the monotonic clock, because the wall clock may be set meanwhile. */
@@ -60,7 +61,7 @@ export function createDelivery(
     const [oldest] = lines;
     if (oldest === undefined || abort.aborted) return FIRST_RETRY_MS;
     waitingSince = loggedAt(oldest);
-    const problem = await post(`${lines.join('\n')}\n`, { poster, abort }, tools);
+    const problem = await post(`${lines.join('\n')}\n`, { url, client, abort }, tools);
     return problem === null ? taken(lines.length) : notTaken(problem);
   }
 
@@ -112,9 +113,9 @@ async function eventsAfter(after: number, call: Call): Promise<readonly string[]
 
 async function post(
   body: string,
-  { poster, abort }: Pick<DeliveryOptions, 'poster' | 'abort'>,
+  { url, client, abort }: Pick<DeliveryOptions, 'url' | 'client' | 'abort'>,
   { signer, runtime }: DeliveryTools,
-): Promise<Problem> {
+): Promise<string | null> {
   const timestamp = formatInstant(runtime.now());
   try {
     const proof = webhookProof(sha256Hex(body), timestamp, singleKeyOf(signer));
@@ -123,7 +124,7 @@ async function post(
       'User-Agent': 'mesh-na',
       [WEBHOOK_PROOF_HEADER]: proof,
     };
-    return await poster.post(body, headers, abort);
+    return (await client.exchange({ url, body, headers, abort })).problem;
   } catch (cause) {
     if (isSignerUnavailable(cause)) return 'the signer is unavailable';
     throw cause;

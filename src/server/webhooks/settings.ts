@@ -1,7 +1,5 @@
 /** The configured webhooks [events-5]. No message repeats an address, because it may contain a secret. */
-import { isIP } from 'node:net';
-import { bareHost } from '../../base/bare-host.ts';
-import { isPublicAddress } from './address.ts';
+import { type Reach, urlProblem } from '../outbound/address.ts';
 
 export interface WebhookSettings {
   readonly urls: readonly URL[];
@@ -13,6 +11,10 @@ export interface WebhookSettings {
 
 const MOST_WEBHOOKS = 10;
 const MOST_CHARACTERS = 2048;
+
+export function webhookReach(allowsPrivate: boolean): Reach {
+  return { allowsPrivate, setting: 'MESH_WEBHOOK_PRIVATE=1' };
+}
 
 /** `label` names the setting as it was given. Throws a one-sentence error if a URL is not acceptable. */
 export function webhookUrls(
@@ -36,15 +38,9 @@ export function webhookUrls(
 function problemOf(text: string, allowsPrivate: boolean): string | null {
   if (text.length > MOST_CHARACTERS) return `is longer than ${MOST_CHARACTERS} characters`;
   if (!URL.canParse(text)) return 'is not a URL';
-  const { protocol, username, password, hash, hostname } = new URL(text);
-  if (protocol !== 'https:' && !(protocol === 'http:' && allowsPrivate)) {
-    return 'must be an https URL, or http with MESH_WEBHOOK_PRIVATE=1';
-  }
+  const url = new URL(text);
+  const { username, password, hash } = url;
   if (username !== '' || password !== '') return 'must not contain a user name or password';
   if (hash !== '') return 'must not have a fragment, because it is never sent';
-  const address = bareHost(hostname);
-  if (isIP(address) !== 0 && !allowsPrivate && !isPublicAddress(address)) {
-    return 'names a private address, which only MESH_WEBHOOK_PRIVATE=1 allows';
-  }
-  return null;
+  return urlProblem(url, webhookReach(allowsPrivate));
 }

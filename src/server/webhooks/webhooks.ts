@@ -3,10 +3,10 @@ import type { WebhookFacts } from '../../authority/host-status.ts';
 import { sha256Hex } from '../../base/crypto/digest.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import type { WebhookCursors } from '../../protocol/contract/inputs.ts';
+import { createStrangerClient } from '../outbound/client.ts';
+import { createLookup } from '../outbound/lookup.ts';
 import { createDelivery, type DeliveryTools } from './delivery.ts';
-import { createLookup } from './lookup.ts';
-import { createPoster } from './post.ts';
-import type { WebhookSettings } from './settings.ts';
+import { type WebhookSettings, webhookReach } from './settings.ts';
 
 export type Webhooks = Awaited<ReturnType<typeof openWebhooks>>;
 
@@ -18,15 +18,15 @@ export async function openWebhooks(settings: WebhookSettings, tools: DeliveryToo
   const ids = hooks.map(({ id }) => id);
   const opened = await call('openWebhooks', { ids, after: settings.after });
   const saved = new Map(Object.entries(JSON.parse(textOf(opened)) as WebhookCursors));
-  const lookup = createLookup(settings.allowsPrivate);
+  const lookup = createLookup(webhookReach(settings.allowsPrivate));
   const running = hooks.map(({ url, id }) => {
     const delivered = saved.get(id) ?? 0;
     logger.write('INFO', 'webhook', `Posting events after ${delivered} to ${url.host}`);
-    const poster = createPoster({ url, lookup });
-    const place = { host: url.host, delivered, poster, abort: stopped.signal };
+    const client = createStrangerClient({ lookup });
+    const place = { url, delivered, client, abort: stopped.signal };
     const delivery = createDelivery(place, tools);
     void delivery.run();
-    return { id, poster, delivery };
+    return { id, client, delivery };
   });
 
   /** Stores the delivery positions that changed since the last call. */
@@ -47,7 +47,7 @@ export async function openWebhooks(settings: WebhookSettings, tools: DeliveryToo
     /** Stops posting and stores the delivery positions. */
     async stop(): Promise<void> {
       stopped.abort();
-      for (const { poster } of running) poster.close();
+      for (const { client } of running) client.close();
       await save();
     },
   };

@@ -1,5 +1,7 @@
-/** Which addresses a webhook may use, unless private ones are allowed [events-5]. */
+/** Which addresses strangers may be at, unless private ones are allowed [events-5], [core-4-13-3]. */
+import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { bareHost } from '../../base/bare-host.ts';
 
 /** NAT64: the last four bytes are the IPv4 address that is actually reached. */
 const NAT64 = ipaddr.IPv6.parse('64:ff9b::');
@@ -20,6 +22,29 @@ export function isPublicAddress(address: string): boolean {
   const found = reached(address);
   if (found.range() !== 'unicast' || OF_CLOUDS.has(found.toString())) return false;
   return found.kind() === 'ipv4' || (found as ipaddr.IPv6).match(GLOBAL, GLOBAL_BITS);
+}
+
+/** Where strangers may be. */
+export interface Reach {
+  /** Whether they may be on this machine or its private network, and may lack TLS. */
+  readonly allowsPrivate: boolean;
+  /** The setting that allows it. */
+  readonly setting: 'MESH_WEBHOOK_PRIVATE=1' | 'MESH_FEDERATION_PRIVATE=1';
+}
+
+/** Why nothing may be sent to the URL, whatever its name resolves to; null if it may. */
+export function urlProblem(
+  { protocol, hostname }: URL,
+  { allowsPrivate, setting }: Reach,
+): string | null {
+  if (protocol !== 'https:' && !(protocol === 'http:' && allowsPrivate)) {
+    return `must be an https URL, or http with ${setting}`;
+  }
+  const address = bareHost(hostname);
+  if (isIP(address) !== 0 && !allowsPrivate && !isPublicAddress(address)) {
+    return `names a private address, which only ${setting} allows`;
+  }
+  return null;
 }
 
 /** Rewrites a decimal IPv4 suffix in hex, because the library takes one after ten zero bytes for a mapped address. */
