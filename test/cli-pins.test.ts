@@ -279,7 +279,7 @@ suite('a node that has joined', () => {
     assert.ok(verifySignature(part('key'), text, part('sig')));
   });
 
-  test('is told what its agent could not do', async () => {
+  test('shows what its agent could not do', async () => {
     const problem = 'The certificate was superseded (certificate_superseded): a copy is in use';
     writeFileSync(join(nodeDir, 'agent.json'), JSON.stringify({ problem }));
     const { code, stdout } = await runCommand(nodeArgs('status', nodeDir, '--offline'));
