@@ -1,6 +1,9 @@
 /** Wrong uses of commands: each ends with its exit code and one sentence with the cause, and says what to do. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
@@ -159,6 +162,18 @@ const USES: readonly (readonly [line: string, exit: number, cause: RegExp, cure?
     NO_CURE,
   ],
   [
+    'store status --store postgres://u:se/cr?et@127.0.0.1:1/x',
+    3,
+    /^The URL of the store .* write %2F for \/, .*, or set PGPASSWORD$/,
+    NO_CURE,
+  ],
+  [
+    'store status --store postgres://u:12/secret@h/x',
+    3,
+    /^The store must be .*, or set PGPASSWORD$/,
+    NO_CURE,
+  ],
+  [
     'serve --port x --data-dir FOLDER/none',
     3,
     /^--port must be a whole number from 0 to 65535, /,
@@ -173,12 +188,26 @@ const USES: readonly (readonly [line: string, exit: number, cause: RegExp, cure?
   ['status --key-id nobody', 2, /^Key id nobody needs --key-file$/],
   ['status --url ftp://x', 2, /It must be an http or https URL\.$/],
   [
+    'invite list --url ELSEWHERE',
+    5,
+    /^No answer from the authority at \S+ \(unexpected redirect\)$/,
+    /^It redirects to https:\/\/na\.example\/admin\/\S+: give that address, if you trust it\.$/,
+  ],
+  [
     'status --url http://nobody.invalid',
     5,
     /^No answer from the authority at /,
     /^The (host|resolver) /,
   ],
 ];
+
+const others = createServer((request, response) => {
+  response.writeHead(302, { location: `https://na.example${request.url}` }).end();
+});
+others.listen(0, '127.0.0.1');
+await once(others, 'listening');
+after(() => others.close());
+const { port } = others.address() as AddressInfo;
 
 const HELP = /^See mesh-na( [\w-]+)* --help\.$/;
 const ENVIRONMENT = {
@@ -190,7 +219,10 @@ const ENVIRONMENT = {
 
 /** What the command prints to a terminal of this width, or to a file. */
 async function refused(line: string, columns?: number) {
-  const args = line.replaceAll('FOLDER', folder).replaceAll('DATA', na.dataDir).split(' ');
+  const places = { FOLDER: folder, DATA: na.dataDir, ELSEWHERE: `http://127.0.0.1:${port}` };
+  const args = Object.entries(places)
+    .reduce((text, [name, place]) => text.replaceAll(name, place), line)
+    .split(' ');
   const { stderr } = process;
   const own = { isTTY: stderr.isTTY, columns: stderr.columns };
   Object.assign(stderr, { isTTY: columns !== undefined, columns });
@@ -200,6 +232,24 @@ async function refused(line: string, columns?: number) {
     Object.assign(stderr, own);
   }
 }
+
+test('a user without a home folder is told what to set', {
+  skip: process.getuid?.() !== 0 && 'only root can become another user',
+}, async () => {
+  const { HOME = '' } = process.env;
+  delete process.env.HOME;
+  process.seteuid?.(54_321);
+  try {
+    const { code, stderr } = await runCommand(['profile', 'list'], { XDG_CONFIG_HOME: '' });
+    assert.deepEqual(
+      [code, stderr],
+      [3, 'mesh-na: This user has no home folder: set HOME, or XDG_CONFIG_HOME\n'],
+    );
+  } finally {
+    process.seteuid?.(0);
+    process.env.HOME = HOME;
+  }
+});
 
 suite('a wrong use says what is wrong and what to do', { concurrency: false }, () => {
   for (const [line, exit, cause, cure = HELP] of USES) {

@@ -88,7 +88,8 @@ function isNewer(offered: Delegation, held: Delegation): boolean {
 function delegationProblem({ network_authority }: GenesisBlock, now: number): string | null {
   const { valid_from, valid_to } = network_authority;
   if (now + CLOCK_TOLERANCE_MS < instantOf(valid_from)) {
-    return `its authority key is not valid before ${valid_from}`;
+    const clock = new Date(now).toISOString();
+    return `its authority key is not valid before ${valid_from}, and the clock of this machine says ${clock}: correct the clock if it is wrong`;
   }
   return now > instantOf(valid_to) ? `its authority key was valid until ${valid_to}` : null;
 }

@@ -226,6 +226,7 @@ const SILENCE: { readonly [code: string]: string } = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: NOT_TRUSTED,
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: NOT_TRUSTED,
   ERR_TLS_CERT_ALTNAME_INVALID: NOT_TRUSTED,
+  CERT_NOT_YET_VALID: 'Correct the clock of this machine, or the certificate of the server.',
   CERT_HAS_EXPIRED: 'Renew the certificate of the server, or correct the clock of this machine.',
 };
 

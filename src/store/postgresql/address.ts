@@ -19,7 +19,10 @@ export type StoreAddress = readonly ServerAddress[];
 export type PgEnvironment = { readonly [name: string]: string | undefined };
 
 const DEFAULT_PORT = 5432;
-const URL_PARTS = /^postgres(?:ql)?:\/\/([^/?#]*@)?([^/?#@]*)(\/[^?#]*)?(?:\?([^#]*))?$/;
+const URL_PARTS = /^postgres(?:ql)?:\/\/([^/?#]*@)?([^/?#@]*)(\/[^?#@]*)?(?:\?([^#]*))?$/;
+/** In a user or password, these characters would begin another part of the URL. */
+const UNENCODED =
+  '. In its user and password, write %2F for /, %3F for ?, %23 for #, %25 for % and %40 for @, or set PGPASSWORD';
 const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'];
 /** Variables that the client does not read by itself, with the corresponding URL parameters. */
 const SSL_VARIABLES = {
@@ -34,7 +37,7 @@ export function parseStoreAddress(text: string, environment: PgEnvironment): Sto
   const parts = URL_PARTS.exec(text);
   if (parts === null) {
     throw new Error(
-      'The store must be named by a URL such as postgresql://user@host:5432/database',
+      `The store must be named by a URL such as postgresql://user@host:5432/database${text.includes('@') ? UNENCODED : ''}`,
     );
   }
   const [, user = '', hosts = '', path = '', query = ''] = parts;
@@ -93,7 +96,9 @@ function clientConfig(url: string, parameters: URLSearchParams): ClientConfig {
   } catch (cause) {
     const { code, path } = cause as NodeJS.ErrnoException;
     const problem =
-      path === undefined ? 'it is not a valid URL' : `the file ${path} cannot be read (${code})`;
+      path === undefined
+        ? `it is not a valid URL${UNENCODED}`
+        : `the file ${path} cannot be read (${code})`;
     throw new Error(`The URL of the store cannot be used: ${problem}`);
   }
 }
