@@ -15,7 +15,7 @@ import {
 } from '../src/protocol/contract/instance-status.ts';
 import { createVacancy } from '../src/server/forward/vacancy.ts';
 import { assertEnded, invite } from './support/broken-disk.ts';
-import { cuttableProxy, placeOf, testInstances, until } from './support/instances.ts';
+import { cuttableProxy, isActive, placeOf, testInstances, until } from './support/instances.ts';
 import { keptLog } from './support/kept-log.ts';
 import { startCluster } from './support/postgresql.ts';
 import { get, joinedNode, operate, outcome, type Received, send } from './support/requests.ts';
@@ -105,6 +105,9 @@ test('while the database is gone, a standby serves copies of some documents as s
     send(na, 'GET', '/agents'),
     operate(na, '/admin/invite'),
   ];
+  for (const path of ['/readyz', '/health']) {
+    assert.equal(outcome(await get(na, path)), '503 service_not_ready', path);
+  }
   for (const asked of await Promise.all(refused)) {
     assert.equal(outcome(asked), '503 authority_unavailable');
     assert.equal(asked.headers.get('retry-after'), '1');
@@ -114,7 +117,7 @@ test('while the database is gone, a standby serves copies of some documents as s
   assert.match((await get(na, '/metrics')).text, /^mesh_na_serving_stale 1$/m);
 
   await cluster.start();
-  await until(async () => (await placeOf(standby)).role === 'active');
+  await until(() => isActive(standby));
   await until(async () => (await get(na, '/crl')).headers.get('x-mesh-stale-since') === null);
   assert.match((await get(na, '/metrics')).text, /^mesh_na_serving_stale 0$/m);
   const healed = await get(na, '/crl');

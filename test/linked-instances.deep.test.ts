@@ -6,7 +6,15 @@ import { isDeepStrictEqual } from 'node:util';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { startBrowser, type TestBrowser } from './support/browser.ts';
 import type { ChildServer } from './support/child-server.ts';
-import { cuttableProxy, type Place, placeOf, testInstances, until } from './support/instances.ts';
+import { HOUR } from './support/clock.ts';
+import {
+  cuttableProxy,
+  isActive,
+  type Place,
+  placeOf,
+  testInstances,
+  until,
+} from './support/instances.ts';
 import { startCluster } from './support/postgresql.ts';
 import {
   get,
@@ -111,7 +119,7 @@ test('stopping the active instance fails no request at the standbys, and killing
   const more = underLoad(other.na);
   await until(async () => more.acknowledged.length > 5);
   await active.end('SIGKILL');
-  await until(async () => (await placeOf(other)).role === 'active');
+  await until(() => isActive(other));
   const reached = more.acknowledged.length;
   await until(async () => more.acknowledged.length > reached + 5);
   await more.stop();
@@ -131,7 +139,6 @@ test('the history contains the counts of every instance, and keeps them through 
   await using instances = await testInstances(cluster);
   const first = await instances.start(LINKED);
   const second = await instances.start(LINKED);
-  const isActive = async (server: ChildServer) => (await placeOf(server)).role === 'active';
   await until(async () => (await placeOf(second)).ready);
   const node = await joinedNode(first.na);
   const beat = async (server: ChildServer, times: number) => {
@@ -175,10 +182,7 @@ test('a heartbeat session counts on every instance, once for each heartbeat, and
   assert.equal(outcome(await beat(second.na, session, { instant })), '401 session_ended');
 
   await first.end('SIGKILL');
-  await until(async () => {
-    const { role, ready } = await placeOf(second);
-    return role === 'active' && ready;
-  });
+  await until(() => isActive(second));
   assert.equal(outcome(await beat(second.na, session, { instant })), '401 session_ended');
   await next();
   assert.equal(outcome(await beat(second.na, session)), '200');
@@ -204,9 +208,30 @@ test('a batch of invites is the same through every instance, and after a change 
     assert.deepEqual([body.total.active, body.bins.length], [1, 1]);
   }
   assert.equal((await first.end('SIGTERM')).code, 0);
-  await until(async () => (await placeOf(second)).role === 'active');
+  await until(() => isActive(second));
   const withdrawn = await operate(second.na, '/admin/invites/withdraw', { batch });
   assert.deepEqual(withdrawn.body, { batch, withdrawn: 3, remaining: 0 });
+});
+
+test('a license policy that was posted through any instance is that of all, until another one is active', async () => {
+  await using instances = await testInstances(cluster);
+  const first = await instances.start(LINKED);
+  const second = await instances.start(LINKED);
+  await until(async () => (await placeOf(second)).ready);
+  const posted = await operate(second.na, '/admin/data-usage/policy', {
+    licensee_sovereign_id: 'beta',
+    allowed_source_ids: ['s-1'],
+    allowed_access_types: ['read'],
+    valid_from: formatInstant(Date.now()),
+    valid_until: formatInstant(Date.now() + HOUR),
+  });
+  assert.equal(outcome(posted), '201');
+  for (const { na } of [first, second]) {
+    assert.equal((await get(na, '/data-usage/policy')).text, posted.text);
+  }
+  assert.equal((await first.end('SIGTERM')).code, 0);
+  await until(() => isActive(second));
+  assert.equal(outcome(await get(second.na, '/data-usage/policy')), '404 no_policy');
 });
 
 test('while a link is cut, in either direction, no instance serves a list older than an acknowledged revocation', async () => {

@@ -7,7 +7,7 @@ import type { JsonObject } from '../src/base/json/value.ts';
 import { chainAt, FIRST } from './support/authority-chain.ts';
 import type { ChildServer } from './support/child-server.ts';
 import { scratchFolder } from './support/folders.ts';
-import { placeOf, testInstances, until } from './support/instances.ts';
+import { isActive, placeOf, testInstances, until } from './support/instances.ts';
 import { startCluster } from './support/postgresql.ts';
 import { get, heartbeat, joinedNode, operate, outcome } from './support/requests.ts';
 import { keyIn, stage, step, succession } from './support/successions.ts';
@@ -51,7 +51,7 @@ test('a key is activated once every linked instance has it, signs everywhere at 
 
   // The instance that takes over finds the key in the state.
   await active.end('SIGKILL');
-  await until(async () => (await placeOf(standby)).role === 'active');
+  await until(() => isActive(standby));
   assert.equal(await issuerAt(standby), signed.statement.to_key);
   assert.equal(outcome(await heartbeat(standby.na, node)), '200');
 

@@ -32,6 +32,7 @@ test('a waiting instance is alive, does nothing, says so, and takes over when th
   assert.deepEqual(await placeOf(first), { role: 'active', term: 1, ready: true });
   assert.deepEqual(await placeOf(second), { role: 'standby', term: 0, ready: false });
   assert.equal(outcome(await get(second.na, '/healthz')), '200');
+  assert.equal(outcome(await get(second.na, '/health')), '503 service_not_ready');
   for (const asked of [
     await operate(second.na, '/admin/invite'),
     await get(second.na, '/crl'),

@@ -48,8 +48,14 @@ export function exchange(address: string, init: ExchangeInit): Promise<Exchanged
       url.protocol === 'https:'
         ? overHttps(url, { ...options, agent: https })
         : overHttp(url, { ...options, agent: http });
-    outgoing.on('error', fail);
+    const unanswered = (cause: Error & { readonly code?: string }) => {
+      // The server has closed the connection, which was idle, before the request arrived.
+      if (outgoing.reusedSocket && cause.code === 'ECONNRESET') resolve(exchange(address, init));
+      else fail(cause);
+    };
+    outgoing.on('error', unanswered);
     outgoing.on('response', (incoming) => {
+      outgoing.off('error', unanswered).on('error', fail);
       const pieces: Buffer[] = [];
       incoming.on('data', (piece: Buffer) => pieces.push(piece));
       incoming.on('error', fail);

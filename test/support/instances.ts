@@ -158,6 +158,12 @@ export async function placeOf({ na }: ChildServer): Promise<Place> {
   return { role, term, ready: status === 200 };
 }
 
+/** Whether it has taken over, and answers. */
+export async function isActive(server: ChildServer): Promise<boolean> {
+  const { role, ready } = await placeOf(server);
+  return role === 'active' && ready;
+}
+
 /** Repeats the check until it is true. */
 export async function until(holds: () => Promise<boolean>): Promise<void> {
   while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 10));
