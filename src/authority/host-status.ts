@@ -25,6 +25,21 @@ export interface WebhookFacts {
   readonly waitingSince: number | null;
 }
 
+/** The authority of another sovereign, as it was fetched. Instants are in milliseconds since the epoch. */
+export interface PartnerFacts {
+  readonly subject: string;
+  readonly endpoint: string;
+  /** When everything was last fetched and accepted; null if it was not since this instance became active. */
+  readonly fetchedAt: number | null;
+  /** Null while it can be fetched. */
+  readonly failingSince: number | null;
+  readonly problem: { readonly text: string; readonly isRefused: boolean } | null;
+}
+
+export function partnerKey(subject: string, endpoint: string): string {
+  return `${endpoint} ${subject}`;
+}
+
 /** Facts that the authority cannot derive from its own state. Instants are in milliseconds since the epoch. */
 export interface HostStatus {
   /** Free bytes on the disk that holds the state; null if unknown. */
@@ -38,6 +53,8 @@ export interface HostStatus {
   /** Null if the service does not make backups itself. */
   readonly backup: BackupFacts | null;
   readonly webhooks: readonly WebhookFacts[];
+  /** By `partnerKey`. */
+  readonly partners: ReadonlyMap<string, PartnerFacts>;
   /** Whether the authority's signer is available. */
   readonly signs: boolean;
   /** The instances that serve together; null if this one is not linked to others. */
@@ -53,6 +70,7 @@ export const NOTHING_KNOWN: HostStatus = {
   delegatedUntil: null,
   backup: null,
   webhooks: [],
+  partners: new Map(),
   signs: true,
   instances: null,
   instancesWithout: () => 0,

@@ -65,6 +65,7 @@ export interface AuthorityOptions extends StateOptions {
   readonly countRefusal: Authority['countRefusal'];
   readonly fatal: Authority['fatal'];
   readonly keysSettled?: Authority['keysSettled'];
+  readonly endpointsChanged?: Authority['endpointsChanged'];
   /** Facts that the authority cannot derive from its own state. */
   readonly hostStatus?: () => HostStatus;
 }
@@ -387,6 +388,7 @@ function authorityOn(
     ...options,
     ...held,
     keysSettled: options.keysSettled ?? (() => Promise.resolve()),
+    endpointsChanged: options.endpointsChanged ?? (() => undefined),
     hostStatus: options.hostStatus ?? (() => NOTHING_KNOWN),
     failures,
     countRefusal(event, reason) {

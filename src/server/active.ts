@@ -29,6 +29,7 @@ import { measured } from '../store/measured.ts';
 import type { OpenedStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import type { Config } from './config/load.ts';
+import { createFederation, type Federation } from './federation/federation.ts';
 import { createHeadKeeper, type HeadKeeper } from './head/keeper.ts';
 import { type OpenedHeads, openHeads } from './head/open.ts';
 import { settleIdentityFiles } from './identity-files.ts';
@@ -105,6 +106,8 @@ export async function openActive(options: ActiveOptions): Promise<ActiveRole> {
 
 interface OpenState {
   readonly authority: OpenAuthority;
+  /** Whom a change of an endpoint is reported to. */
+  readonly endpoints: { changed(): void };
   /** Null without head files. */
   readonly keeper: HeadKeeper | null;
 }
@@ -114,6 +117,7 @@ async function openState(options: ActiveOptions, timed: Store): Promise<OpenStat
   const { config, signer, runtime, ready } = options;
   let heads: OpenedHeads | null = null;
   let authority: OpenAuthority | null = null;
+  const endpoints = { changed: () => undefined };
   let store = timed;
   try {
     heads = await openHeads(config.heads, timed, config.publicKey).catch(async (cause) => {
@@ -126,11 +130,15 @@ async function openState(options: ActiveOptions, timed: Store): Promise<OpenStat
     store = keeper?.store ?? timed;
     const written = (heads?.heads ?? []).map((head) => instantOf(head.written_at));
     authority = await openAuthority(
-      { ...authorityOptions(options, store), headWrittenAt: Math.max(0, ...written) },
+      {
+        ...authorityOptions(options, store),
+        headWrittenAt: Math.max(0, ...written),
+        endpointsChanged: () => endpoints.changed(),
+      },
       await readyFor(store, options),
     );
     await keeper?.keep();
-    return { authority, keeper };
+    return { authority, keeper, endpoints };
   } catch (cause) {
     if (keepsLease(cause, options)) for (const file of heads?.files ?? []) file.release();
     // Abandoned, not closed: if the previous holder crashed, the next start must still know it.
@@ -156,7 +164,7 @@ function refusingRole(store: Store, { message: reason }: OlderState, logger: Log
   };
 }
 
-function activeOn(options: ActiveOptions, { authority, keeper }: OpenState): ActiveRole {
+function activeOn(options: ActiveOptions, { authority, keeper, endpoints }: OpenState): ActiveRole {
   const { config, runtime, logger } = options;
   const { lease } = options.opened;
   if (runtime.now() < authority.recordedUntil) {
@@ -164,6 +172,8 @@ function activeOn(options: ActiveOptions, { authority, keeper }: OpenState): Act
     logger.write('WARNING', 'clock', text);
   }
   const endReaders = new AbortController();
+  let federation: Federation | null = null;
+  endpoints.changed = () => void federation?.readPartners();
   const backups = backupsOf(options, endReaders.signal);
   let webhooks: Webhooks | null = null;
   let renewLists = (): void => undefined;
@@ -182,6 +192,8 @@ function activeOn(options: ActiveOptions, { authority, keeper }: OpenState): Act
       if (config.webhooks.urls.length > 0) {
         background.start('webhook_save', WEBHOOK_SAVE_MS, webhooks.save);
       }
+      federation = federationOf(options, authority.call, background);
+      await federation?.readPartners();
       if (backups !== null) {
         background.start('backup', BACKUP_CHECK_MS, backups.check);
         void background.attempt('backup');
@@ -189,7 +201,11 @@ function activeOn(options: ActiveOptions, { authority, keeper }: OpenState): Act
     },
     backupFacts: () => backups?.facts ?? null,
     webhooks: () => webhooks?.facts ?? [],
-    endReaders: () => endReaders.abort(),
+    partners: () => federation?.facts ?? STARTING.partners(),
+    endReaders() {
+      endReaders.abort();
+      federation?.stop();
+    },
     async close() {
       await webhooks?.stop();
       await authority.close();
@@ -202,7 +218,7 @@ function activeOn(options: ActiveOptions, { authority, keeper }: OpenState): Act
 function startJobs(
   background: Background,
   { config, opened: { store }, fatal }: ActiveOptions,
-  { authority, keeper }: OpenState,
+  { authority, keeper }: Pick<OpenState, 'authority' | 'keeper'>,
 ): void {
   background.start('liveness_flush', config.authority.flushInterval, authority.flush);
   background.start('list_renewal', LIST_RENEWAL_MS, authority.renewLists);
@@ -225,6 +241,21 @@ function startJobs(
   background.start('trust_cycle', config.trustCycle, async () => {
     await authority.call('runTrustCycle', null);
   });
+}
+
+/** Null if nothing is fetched. */
+function federationOf(
+  { config, runtime, logger }: ActiveOptions,
+  call: Call,
+  background: Background,
+): Federation | null {
+  const { federation, edge } = config;
+  if (federation === null) return null;
+  const { maxFeedEntries } = edge;
+  const runDue = () => void background.attempt('federation');
+  const opened = createFederation(federation, { call, runtime, logger, maxFeedEntries, runDue });
+  background.start('federation', null, opened.visitDue);
+  return opened;
 }
 
 /** The standby state if it matches the store; null if the state must be read. */

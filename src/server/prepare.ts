@@ -85,6 +85,9 @@ async function hostStatusOf(
     get webhooks() {
       return place.role.webhooks();
     },
+    get partners() {
+      return place.role.partners();
+    },
     get signs() {
       return signer.isAvailable();
     },

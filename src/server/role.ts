@@ -11,7 +11,8 @@ export interface Role {
   /** Null without a backup schedule. */
   backupFacts(): HostStatus['backup'];
   webhooks(): HostStatus['webhooks'];
-  /** Ends the processes that read the state, and prevents new ones. */
+  partners(): HostStatus['partners'];
+  /** Ends the processes that read the state and what other sovereigns are fetched for, and prevents new ones. */
   endReaders(): void;
   /** Flushes for the last time and releases the state; call when no periodic work is running. */
   close(): Promise<void>;
@@ -26,6 +27,7 @@ export const STARTING: Role = {
   seal: () => undefined,
   backupFacts: () => null,
   webhooks: () => [],
+  partners: () => new Map(),
   endReaders: () => undefined,
   close: async () => undefined,
   abandon: async () => undefined,

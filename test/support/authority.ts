@@ -56,6 +56,8 @@ export interface TestAuthority {
   /** Records the minute of the history that has ended, as the service does every second. */
   recordHistory(): Promise<void>;
   runTrustCycle(): Promise<void>;
+  /** Fetches the partners that are due. */
+  federate(): Promise<void>;
   /** Makes a backup if one is due. */
   backUp(): Promise<void>;
   /** Reads the TLS files, as the service does every ten seconds. */
@@ -143,6 +145,7 @@ export async function startTestAuthority(options: TestOptions = {}): Promise<Tes
     renewLists: () => running.runJob('list_renewal'),
     recordHistory: () => running.runJob('history'),
     runTrustCycle: () => running.runJob('trust_cycle'),
+    federate: () => running.runJob('federation'),
     backUp: () => running.runJob('backup'),
     reloadTls: () => running.runJob('tls_reload'),
     settle: running.settle,

@@ -100,6 +100,7 @@ export async function startChildServer(
       renewLists: () =>
         Promise.reject(new Error('A server in another process renews its lists by itself')),
       sweep: () => Promise.reject(new Error('A server in another process sweeps by itself')),
+      federate: () => Promise.reject(new Error('A server in another process fetches by itself')),
       backUp: () => Promise.reject(new Error('A server in another process backs up by itself')),
       reloadTls: () =>
         Promise.reject(new Error('A server in another process reads its TLS files by itself')),

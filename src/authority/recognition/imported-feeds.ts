@@ -9,8 +9,10 @@ import type {
   RevocationImport,
 } from '../../../machines/revocation-feed.ts';
 import { sha256Hex } from '../../base/crypto/digest.ts';
-import type { VerifiedFeed } from '../../protocol/contract/inputs.ts';
+import type { CallInput } from '../../protocol/contract/calls.ts';
+import type { Fetched, VerifiedFeed } from '../../protocol/contract/inputs.ts';
 import { Refusal, type RefusalName } from '../../protocol/refusals.ts';
+import type { Authority } from '../authority.ts';
 import type { Handler } from '../engine/admission.ts';
 import { refusePrivateKeys } from '../engine/known-keys.ts';
 import { refusalIn, type Subject } from '../subjects/kinds.ts';
@@ -25,6 +27,9 @@ interface Slots {
   /** Imports by slot. */
   readonly held: Map<string, ImportLayer>;
 }
+
+/** An issuer whose feeds only grow needs two. */
+const MOST_FETCHED_SLOTS = 8;
 
 export function createImportedFeeds(index: RecognitionIndex, changed: () => void) {
   const slotsByIssuer = new Map<string, Slots>();
@@ -69,6 +74,8 @@ export function createImportedFeeds(index: RecognitionIndex, changed: () => void
       slots.next += 1;
       return slot;
     },
+    /** Whether so many imports of the issuer name ids that later ones omit that no further one may be fetched. */
+    isFull: (issuer: string) => slotsOf(issuer).held.size >= MOST_FETCHED_SLOTS,
     /** Indexes an import; returns a promise if it is long. All of its ids become revoked at the same moment. */
     absorb(slot: string, stored: RevocationImport): Promise<void> | undefined {
       const layer = begin(slot, stored);
@@ -122,7 +129,37 @@ export const treatyKeys: Handler<'treatyKeys'> = (na, { issuer }, at) => [
  * Imports another sovereign's revocation feed [core-4-14]. All its ids are stored as one subject, exactly as the edge serialized them. After the commit, they are indexed in
  * slices, and the answer waits for that.
  */
-export const importFeed: Handler<'importFeed'> = (na, unit, feed) => {
+export const importFeed: Handler<'importFeed'> = (na, unit, feed) =>
+  importVerified(na, unit, feed, (refusal, reason) => {
+    unit.audit('sovereign_revocation_feed_rejected', { ...detailsOf(feed), reason });
+    throw new Refusal(refusal, detailsOf(feed));
+  });
+
+/**
+ * Imports a feed that was fetched, unless it is the one that was imported last. A refused one is not audited, because
+ * a stranger would make the log grow.
+ */
+export const importFetchedFeed: Handler<'importFetchedFeed'> = (na, unit, feed) => {
+  const { issuer, feedId, sequence } = feed;
+  const known = unit.current('revocation-feed', sha256Hex(issuer))?.context;
+  const isKnown = known?.feedId === feedId && known.sequence === String(sequence);
+  if (isKnown && issuer === feed.expected_issuer_sovereign_id) return null;
+  if (na.importedFeeds.isFull(issuer)) {
+    throw new Refusal('invalid_sovereign_revocation_feed', { cause: 'ids_omitted' });
+  }
+  return importVerified(na, unit, feed, (refusal) => {
+    throw new Refusal(refusal);
+  });
+};
+
+type Reject = (refusal: RefusalName, reason: string) => never;
+
+function importVerified(
+  na: Authority,
+  unit: UnitOfWork,
+  feed: CallInput<'importFeed'> & Partial<Fetched>,
+  reject: Reject,
+) {
   const { issuer, feedId, revokedCount, rows, issuer_public_keys: given } = feed;
   refusePrivateKeys(na, given ?? []);
   const keys = given ?? treatyKeysOf(na, issuer, unit.at);
@@ -130,7 +167,7 @@ export const importFeed: Handler<'importFeed'> = (na, unit, feed) => {
     throw new Refusal('missing_issuer_public_keys', { issuer_sovereign_id: issuer });
   }
   if ((feed.expected_issuer_sovereign_id ?? issuer) !== issuer) {
-    reject(unit, feed, 'wrong_issuer', 'wrong_issuer');
+    reject('wrong_issuer', 'wrong_issuer');
   }
   const sequence = String(feed.sequence);
   const imported: ImportedFeed = { sequence, feedId, revokedCount, importedAt: unit.at, issuer };
@@ -141,7 +178,7 @@ export const importFeed: Handler<'importFeed'> = (na, unit, feed) => {
       signature: judgeSignature(feed, keys),
     }),
   );
-  if (refused !== null) reject(unit, feed, refused.refusal, REASONS[refused.refusal]);
+  if (refused !== null) reject(refused.refusal, REASONS[refused.refusal]);
   if (rows.length > 0) {
     const slot = na.importedFeeds.takeSlot(issuer);
     const stored = { issuer, feedId, sequence, revokedAt: unit.at, rows };
@@ -149,9 +186,14 @@ export const importFeed: Handler<'importFeed'> = (na, unit, feed) => {
     unit.whenCommitted(() => na.importedFeeds.absorb(slot, stored));
   }
   const about = { ...detailsOf(feed), revoked_count: revokedCount };
-  unit.audit('sovereign_revocation_feed_imported', about);
+  unit.audit('sovereign_revocation_feed_imported', { ...about, ...fetchedFrom(feed) });
   return { accepted: true, reason: 'accepted', ...about };
-};
+}
+
+/** How an audit entry says that nobody sent what was decided on. */
+export function fetchedFrom({ fetched_from }: Partial<Fetched>): Partial<Fetched> {
+  return fetched_from === undefined ? {} : { fetched_from };
+}
 
 /** The edge has already verified the signature; this checks whether the key is an accepted one. */
 function judgeSignature({ isSigned, verifiedUnder }: VerifiedFeed, keys: readonly string[]) {
@@ -164,11 +206,6 @@ const REASONS = {
   missing_feed_signature: 'missing_signature',
   invalid_feed_signature: 'invalid_signature',
 } as const satisfies Record<ImportedFeedRefusal, string>;
-
-function reject(unit: UnitOfWork, feed: VerifiedFeed, refusal: RefusalName, reason: string): never {
-  unit.audit('sovereign_revocation_feed_rejected', { ...detailsOf(feed), reason });
-  throw new Refusal(refusal, detailsOf(feed));
-}
 
 function detailsOf({ feedId, issuer, sequence }: VerifiedFeed) {
   return { feed_id: feedId, issuer_sovereign_id: issuer, sequence };

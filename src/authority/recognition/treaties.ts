@@ -1,8 +1,10 @@
 /** Recognition treaties [core-4-13]. */
 import type { Treaty } from '../../../machines/recognition-treaty.ts';
+import { sha256Hex } from '../../base/crypto/digest.ts';
 import { canonicalJson, JsonText, type WithText } from '../../base/json/write.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { CallInput } from '../../protocol/contract/calls.ts';
+import type { PartnerAddress } from '../../protocol/contract/inputs.ts';
 import { keysInForce } from '../../protocol/records/authority-chain.ts';
 import { type Issuer, keysOf } from '../../protocol/records/issuer.ts';
 import {
@@ -11,12 +13,13 @@ import {
 } from '../../protocol/records/recognition-treaty.ts';
 import { signRecord } from '../../protocol/records/signed-record.ts';
 import { Refusal } from '../../protocol/refusals.ts';
-import type { TreatyRow } from '../../protocol/rows/treaty.ts';
+import type { FetchState, TreatyRow } from '../../protocol/rows/treaty.ts';
 import type { Authority } from '../authority.ts';
 import type { Handler } from '../engine/admission.ts';
 import { assertOwnIssuer, costOf, issuerOf, textSignedAgain } from '../engine/issuer.ts';
 import { refusePrivateKeys } from '../engine/known-keys.ts';
 import { pageOf } from '../engine/page.ts';
+import { partnerKey } from '../host-status.ts';
 import { refusalIn } from '../subjects/kinds.ts';
 import { isLifecycleActive, lifecycleOf } from './lifecycle.ts';
 import { statusOf } from './record-lists.ts';
@@ -119,6 +122,20 @@ export const readTreaty: Handler<'readTreaty'> = (na, given, at) => {
   return rowOf(na, edge.treaty, at);
 };
 
+/** The authorities that are fetched, each with its treaties in force. */
+export const readPartners: Handler<'readPartners'> = ({ recognition }, _given, at) => {
+  const partners = new Map<string, PartnerAddress & { treatyIds: string[] }>();
+  for (const { treatyId, treaty } of recognition.edges()) {
+    const { subject, endpoint = null } = treaty;
+    if (endpoint === null || !isLifecycleActive(treaty, at)) continue;
+    const key = partnerKey(subject, endpoint);
+    const partner = partners.get(key) ?? { subject, endpoint, treatyIds: [] };
+    partner.treatyIds.push(treatyId);
+    partners.set(key, partner);
+  }
+  return new JsonText(JSON.stringify([...partners.values()]));
+};
+
 /** Whether this authority has revoked the treaty. */
 export function isTreatyRevoked(na: Authority, treatyId: string): boolean {
   return na.subjects.committed('recognition-treaty', treatyId)?.value === 'revoked';
@@ -161,8 +178,24 @@ function rowOf(na: Authority, treaty: Treaty, at: number): WithText<TreatyRow, '
     revocation_reason: lifecycle.revocation_reason,
     lifecycle,
     ...endpointOf(treaty),
+    ...(treaty.endpoint != null && { fetch: fetchState(na, treaty.subject, treaty.endpoint) }),
     ...followedOf(treaty, at),
   };
+}
+
+export function fetchState(na: Authority, subject: string, endpoint: string): FetchState {
+  const imported = na.subjects.committed('revocation-feed', sha256Hex(subject));
+  const facts = na.hostStatus().partners.get(partnerKey(subject, endpoint));
+  return {
+    fetched_at: instantText(facts?.fetchedAt),
+    imported_at: instantText(imported?.context.importedAt),
+    failing_since: instantText(facts?.failingSince),
+    problem: facts?.problem?.text ?? null,
+  };
+}
+
+function instantText(instant: number | null | undefined): string | null {
+  return instant == null ? null : formatInstant(instant);
 }
 
 function endpointOf({ endpoint }: Treaty): { readonly endpoint?: string } {

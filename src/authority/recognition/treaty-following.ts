@@ -3,6 +3,8 @@ import type { Following, Treaty } from '../../../machines/recognition-treaty.ts'
 import { parseJson } from '../../base/json/parse.ts';
 import { canonicalJson, JsonText } from '../../base/json/write.ts';
 import { formatInstant } from '../../base/timestamp.ts';
+import type { CallInput } from '../../protocol/contract/calls.ts';
+import type { Fetched } from '../../protocol/contract/inputs.ts';
 import type { ChainRefusal } from '../../protocol/records/authority-chain.ts';
 import type { AuthoritySuccession } from '../../protocol/records/authority-succession.ts';
 import { keysOf } from '../../protocol/records/issuer.ts';
@@ -20,6 +22,7 @@ import { assertOwnIssuer, issuerOf } from '../engine/issuer.ts';
 import { refusePrivateKeys } from '../engine/known-keys.ts';
 import { refusalIn } from '../subjects/kinds.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
+import { fetchedFrom } from './imported-feeds.ts';
 import { isLifecycleActive } from './lifecycle.ts';
 import type { Edge } from './recognition-index.ts';
 
@@ -41,7 +44,29 @@ export const treatyPin: Handler<'treatyPin'> = (na, { treatyId }) => {
  * The edge has followed the chain, because that may take hundreds of signature checks. What it followed from cannot have
  * changed, because a treaty never does.
  */
-export const followTreaty: Handler<'followTreaty'> = (na, unit, given) => {
+export const followTreaty: Handler<'followTreaty'> = (na, unit, given) => follow(na, unit, given);
+
+/**
+ * Follows a chain that was fetched if it leads to other keys. Nobody has compared its root key, so the treaty must
+ * name it.
+ */
+export const followFetchedKeys: Handler<'followFetchedKeys'> = (na, unit, given) => {
+  const treaty = unit.current('recognition-treaty', given.treaty_id)?.context;
+  if (treaty === undefined) throw new Refusal('treaty_not_found');
+  if (given.refusal === null && namesKeys(treaty, given.inForce, unit.at)) {
+    throw new Refusal('nothing_to_follow');
+  }
+  if (given.refusal === null && rootKeyIn(recordOf(treaty).metadata) === null) {
+    throw new Refusal('chain_rejected', { cause: 'root_key_needed' });
+  }
+  return follow(na, unit, given);
+};
+
+function follow(
+  na: Authority,
+  unit: UnitOfWork,
+  given: CallInput<'followTreaty'> & Partial<Fetched>,
+) {
   const { treaty_id: treatyId, refusal, inForce, nextAt } = given;
   refusePrivateKeys(na, [given.root_public_key]);
   const treaty = unit.current('recognition-treaty', treatyId)?.context;
@@ -57,8 +82,8 @@ export const followTreaty: Handler<'followTreaty'> = (na, unit, given) => {
     throw new Refusal('nothing_to_follow', { activates_at: nextAt });
   }
   if (refused !== null) throw new Refusal(refused.refusal);
-  return new JsonText(issueSuccessor(na, unit, { treatyId, following, inForce }));
-};
+  return new JsonText(issueSuccessor(na, unit, { treatyId, following, inForce }, given));
+}
 
 /** How many treaties one unit replaces, because each takes a signature. */
 const MOST_IN_A_UNIT = 32;
@@ -91,19 +116,25 @@ interface OfferedChain {
 function followingOf(
   na: Authority,
   { at }: UnitOfWork,
-  { followed, subjectKeys }: Treaty,
+  treaty: Treaty,
   { refusal, inForce }: OfferedChain,
 ): Following {
-  const keys = acceptedKeys(inForce, subjectKeys, at);
-  const namesThem =
-    keys.length === subjectKeys.length && keys.every((key, index) => key === subjectKeys[index]);
+  const { length } = treaty.followed;
   return {
     type: 'follow',
     at,
     successorId: na.runtime.uuid(),
     problem: refusal?.reason ?? null,
-    isNews: inForce.length > 0 && !(namesThem && inForce.length === followed.length),
+    isNews: inForce.length > 0 && !(namesKeys(treaty, inForce, at) && inForce.length === length),
   };
+}
+
+/** Whether the treaty names exactly the keys that it would name once it has followed these statements. */
+function namesKeys({ subjectKeys }: Treaty, inForce: OfferedChain['inForce'], at: number): boolean {
+  const keys = acceptedKeys(inForce, subjectKeys, at);
+  return (
+    keys.length === subjectKeys.length && keys.every((key, index) => key === subjectKeys[index])
+  );
 }
 
 interface Replacement {
@@ -117,6 +148,7 @@ function issueSuccessor(
   na: Authority,
   unit: UnitOfWork,
   { treatyId, following: { successorId }, inForce }: Replacement,
+  origin: Partial<Fetched> = {},
 ): string {
   const replaced = unit.existing('recognition-treaty', treatyId);
   const last = inForce.at(-1);
@@ -152,6 +184,7 @@ function issueSuccessor(
     subject_sovereign_id: replaced.subject,
     sequence: last.sequence,
     subject_public_keys: subjectKeys,
+    ...fetchedFrom(origin),
   });
   return json;
 }

@@ -1,35 +1,44 @@
 /** Verifies the revocation feeds of other sovereigns [core-4-14]. */
 import { verifySignature } from '../../base/crypto/ed25519.ts';
+import type { InputOf } from '../../protocol/api/define.ts';
+import type { importFeed } from '../../protocol/api/recognition.ts';
+import type { Call, Prepared } from '../../protocol/contract/calls.ts';
 import {
   type SovereignRevocationFeed as Feed,
   keyOfFeed,
 } from '../../protocol/records/revocation-feed.ts';
-import type { Edge } from '../edge.ts';
-import type { EdgeParts, Preparation } from '../operations/operations.ts';
+import type { EdgeParts } from '../operations/operations.ts';
 
 /** The search for a signature may take many checks. */
-const verifiedFeed: Preparation<'importFeed'> = async ({ feed, ...sent }, _request, edge) => {
+export async function verifiedFeed(
+  { feed, ...sent }: InputOf<typeof importFeed>,
+  call: Call,
+): Promise<Prepared['importFeed']> {
   const { feed_id: feedId, issuer_sovereign_id: issuer, sequence } = feed;
-  const keys = sent.issuer_public_keys ?? (await treatyKeysFor(issuer, edge));
+  const keys = sent.issuer_public_keys ?? (await treatyKeysFor(issuer, call));
   return {
-    ok: true,
-    value: {
-      ...sent,
-      feedId,
-      issuer,
-      sequence,
-      revokedCount: feed.revoked_attestation_ids.length,
-      rows: importRows(feed),
-      isSigned: feed.signatures.length > 0,
-      verifiedUnder: keyOfFeed(feed, keys, verifySignature),
-    },
+    ...sent,
+    feedId,
+    issuer,
+    sequence,
+    revokedCount: feed.revoked_attestation_ids.length,
+    rows: importRows(feed),
+    isSigned: feed.signatures.length > 0,
+    verifiedUnder: keyOfFeed(feed, keys, verifySignature),
   };
-};
+}
 
-export const recognitionParts = { importFeed: { prepare: verifiedFeed } } satisfies EdgeParts;
+export const recognitionParts = {
+  importFeed: {
+    prepare: async (sent, _request, { call }) => ({
+      ok: true,
+      value: await verifiedFeed(sent, call),
+    }),
+  },
+} satisfies EdgeParts;
 
-async function treatyKeysFor(issuer: string, edge: Edge): Promise<readonly string[]> {
-  const answer = await edge.call('treatyKeys', { issuer });
+async function treatyKeysFor(issuer: string, call: Call): Promise<readonly string[]> {
+  const answer = await call('treatyKeys', { issuer });
   return answer.ok ? (JSON.parse(answer.json) as string[]) : [];
 }
 

@@ -12,6 +12,7 @@ import type { HistoryPart } from '../rows/history.ts';
 import type { Answer } from './answers.ts';
 import type { NodeClaim, OperatorClaim, Tier } from './claims.ts';
 import type {
+  Fetched,
   FollowedChain,
   OpenWebhooks,
   ReadEvents,
@@ -124,6 +125,10 @@ export const CALLS = {
   awaitPublications: query<null>(),
   runTrustCycle: internalCommand<null>(),
   readCounts: internalQuery<null>(),
+
+  readPartners: internalQuery<null>(),
+  importFetchedFeed: internalCommand<Prepared['importFeed'] & Fetched>(),
+  followFetchedKeys: internalCommand<Prepared['followTreaty'] & Fetched>(),
 
   recordHistory: internalCommand<HistoryPart>(),
 

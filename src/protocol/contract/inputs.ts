@@ -51,6 +51,18 @@ export interface VerifiedFeed {
   readonly verifiedUnder: string | null;
 }
 
+/** The authority of a sovereign with which treaties in force have an endpoint. */
+export interface PartnerAddress {
+  readonly subject: string;
+  readonly endpoint: string;
+  readonly treatyIds: readonly string[];
+}
+
+/** What the authority is given was fetched from this endpoint. */
+export interface Fetched {
+  readonly fetched_from: string;
+}
+
 export interface ReadEvents {
   /** The number of the audit entry after which the events begin; 0 for all events. */
   readonly after: number;

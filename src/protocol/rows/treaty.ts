@@ -27,15 +27,30 @@ export const Lifecycle = Type.Object({
   replacement_treaty_id: Type.Union([Type.String(), Type.Null()]),
 });
 
+const MaybeInstant = Type.Union([Datetime, Type.Null()]);
+
+/** How the authority of a partner was fetched by the instance that is active now. */
+export const FetchState = Type.Object({
+  fetched_at: Type.Union([Datetime, Type.Null()], {
+    description: 'When its keys and its feed were last fetched, and nothing was wrong with them',
+  }),
+  imported_at: Type.Union([Datetime, Type.Null()], {
+    description: 'When a feed of it was last imported, by whomever',
+  }),
+  failing_since: MaybeInstant,
+  problem: Type.Union([Type.String(), Type.Null()]),
+});
+
 export const TreatyRow = Type.Object({
   treaty: RecognitionTreaty,
   status: TreatyStatus,
-  revoked_at: Type.Union([Datetime, Type.Null()]),
+  revoked_at: MaybeInstant,
   revocation_reason: Type.Union([Type.String(), Type.Null()]),
   lifecycle: Lifecycle,
   endpoint: Type.Optional(
     Type.String({ description: 'Only if the authority of the subject is fetched from there' }),
   ),
+  fetch: Type.Optional(FetchState),
   followed: Type.Optional(
     Type.Object(
       {
@@ -52,4 +67,5 @@ export type LifecycleState = Static<typeof LifecycleState>;
 export type ExpiryRisk = Static<typeof ExpiryRisk>;
 export type TreatyStatus = Static<typeof TreatyStatus>;
 export type Lifecycle = Static<typeof Lifecycle>;
+export type FetchState = Static<typeof FetchState>;
 export type TreatyRow = Static<typeof TreatyRow>;

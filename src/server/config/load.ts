@@ -21,6 +21,7 @@ import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { RATE_BUCKETS } from '../../protocol/route-description.ts';
 import type { DatabaseSetting } from '../../store/open.ts';
 import { parseStoreAddress } from '../../store/postgresql/address.ts';
+import type { FederationSettings } from '../federation/federation.ts';
 import type { HeadSettings } from '../head/open.ts';
 import { type WebhookSettings, webhookUrls } from '../webhooks/settings.ts';
 import { shown } from './config-file.ts';
@@ -84,6 +85,8 @@ export interface Config extends SigningKey {
   /** Where the head of the state is kept. */
   readonly heads: HeadSettings;
   readonly webhooks: WebhookSettings;
+  /** Null if the authorities of other sovereigns are not fetched. */
+  readonly federation: FederationSettings | null;
   /** Time between the announcement of a stop and the refusal of new work; null if not set. */
   readonly drain: number | null;
   /** Time between trust cycles; null disables them. */
@@ -181,6 +184,7 @@ export function checkConfig(
     minFree: minFree(setting),
     heads: { paths: setting('headFile') ?? [], acceptsNew: setting('newHead') === true },
     webhooks,
+    federation: federationSettings(setting),
     drain: inSeconds(setting('drain')),
     trustCycle: setting('trustCycle') * 3_600_000 || null,
     warnings,
@@ -338,6 +342,11 @@ function webhookSettings(setting: Setting): WebhookSettings {
     allowsPrivate,
     after: setting('webhookAfter'),
   };
+}
+
+function federationSettings(setting: Setting): FederationSettings | null {
+  const every = durationOf(setting('federationInterval'));
+  return every === 0 ? null : { every, allowsPrivate: setting('federationPrivate') };
 }
 
 function limitOf(text: string): RateLimit | null {

@@ -49,7 +49,7 @@ function option<const N extends Names, K extends Kind>(kind: K, names: N, help: 
 }
 
 /** Settings with these prefixes are grouped in objects of the configuration file. */
-const OBJECTS = /^(tls|log|backup|webhook|retention|rate_limit)_/;
+const OBJECTS = /^(tls|log|backup|webhook|federation|retention|rate_limit)_/;
 
 /** The member of the configuration file for a variable. */
 function memberOf(variable: string): string {
@@ -384,6 +384,18 @@ export const GROUPS = {
       whole(0, Number.MAX_SAFE_INTEGER),
       { variable: 'MESH_WEBHOOK_AFTER' },
       'index of the entry after which a new webhook begins; 0 starts with the first entry; unset, the end of the log',
+    ),
+  },
+  Federation: {
+    federationInterval: option(
+      SHORT_DURATION_OR_OFF,
+      { variable: 'MESH_FEDERATION_INTERVAL', fallback: '5m' },
+      'time between two fetches of the feed and the keys of each sovereign whose treaty has an endpoint, or `off`',
+    ),
+    federationPrivate: option(
+      SWITCH,
+      { variable: 'MESH_FEDERATION_PRIVATE', fallback: '0' },
+      '1 allows endpoints on this machine, in its private network, and without TLS',
     ),
   },
   Process: {

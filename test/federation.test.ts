@@ -1,0 +1,442 @@
+/** The authorities of other sovereigns are fetched, and give news to this one, or nothing at all [core-4-13-3]. */
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import type { JsonObject } from '../src/base/json/value.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { chainAt, countedKey, FIRST, ROOT, type Step } from './support/authority-chain.ts';
+import { HOUR, MINUTE, SECOND, setClock, testClock } from './support/clock.ts';
+import { networkFolder } from './support/folders.ts';
+import { type HostileAuthority, startHostileAuthority } from './support/hostile-authority.ts';
+import { get, operate, outcome } from './support/requests.ts';
+import { sharedAuthority } from './support/shared-authority.ts';
+import { DAY, stage, step, succession } from './support/successions.ts';
+import {
+  attest,
+  audited,
+  freshId,
+  importFeed,
+  issued,
+  post,
+  recognize,
+  revokeAttestation,
+  revokeTreaty,
+  type Sovereign,
+  signedBy,
+  sovereign,
+} from './support/trust.ts';
+
+const PRIVATE = { MESH_FEDERATION_PRIVATE: '1' };
+const INTERVAL = 5 * MINUTE;
+
+/** Every partner is visited within an interval and what a visit takes. */
+async function visit(na: TestAuthority): Promise<void> {
+  na.clock.advance(INTERVAL + 10 * SECOND);
+  await na.federate();
+}
+
+async function rootOf(na: TestAuthority): Promise<string> {
+  return (await get(na, '/sovereign.json')).body.root_public_key;
+}
+
+async function fetchOf(na: TestAuthority, { treaty_id }: JsonObject) {
+  return (await get(na, `/recognition-treaties/${treaty_id}`)).body.fetch;
+}
+
+async function verdict(na: TestAuthority, attestation: JsonObject, treaty: JsonObject) {
+  return (await post(na, '/attestations/verify-with-treaty', { attestation, treaty })).body.reason;
+}
+
+suite('between real authorities', () => {
+  test('a revocation of one is refused by the other within the interval, and nothing is imported twice', async () => {
+    const clock = testClock();
+    await using betaFolder = networkFolder('beta');
+    await using alpha = await startTestAuthority({ clock, environment: PRIVATE });
+    await using beta = await startTestAuthority({ clock, dataDir: betaFolder.path });
+    const terms = { subject_public_keys: [beta.audience], endpoint: `${beta.url}/` };
+    const treaty = await issued(recognize(alpha, terms));
+    const attestation = await issued(attest(beta));
+    await visit(alpha);
+    assert.equal(await verdict(alpha, attestation, treaty), 'accepted');
+    assert.equal(audited(alpha, 'sovereign_revocation_feed_imported').length, 1);
+
+    await revokeAttestation(beta, attestation.attestation_id);
+    await visit(alpha);
+    assert.equal(await verdict(alpha, attestation, treaty), 'attestation_locally_revoked');
+    const imported = audited(alpha, 'sovereign_revocation_feed_imported');
+    assert.equal(imported[1]?.fetched_from, `${beta.url}/`);
+    const now = alpha.clock.now();
+    for (let more = 0; more < 3; more += 1) await visit(alpha);
+    assert.equal(audited(alpha, 'sovereign_revocation_feed_imported').length, 2);
+    const state = await fetchOf(alpha, treaty);
+    assert.equal(Date.parse(state.imported_at), now);
+    assert.equal(Date.parse(state.fetched_at), alpha.clock.now());
+    assert.deepEqual([state.failing_since, state.problem], [null, null]);
+
+    // A restart keeps the endpoint, and spreads the first visits.
+    await using again = await alpha.restart();
+    await visit(again);
+    assert.equal((await fetchOf(again, treaty)).problem, null);
+    assert.equal(audited(again, 'sovereign_revocation_feed_imported').length, 0);
+  });
+
+  test('one that is away delays no other, is reported since when, and is imported when it is back', async () => {
+    const clock = testClock();
+    await using alpha = await startTestAuthority({ clock, environment: PRIVATE });
+    await using betaFolder = networkFolder('beta');
+    await using gammaFolder = networkFolder('gamma');
+    await using beta = await startTestAuthority({ clock, dataDir: betaFolder.path });
+    const gamma = await startTestAuthority({ clock, dataDir: gammaFolder.path });
+    const recognized = (na: TestAuthority, subject_sovereign_id: string) =>
+      issued(
+        recognize(alpha, {
+          subject_sovereign_id,
+          subject_public_keys: [na.audience],
+          endpoint: na.url,
+          validity_hours: 2000,
+        }),
+      );
+    const ofBeta = await recognized(beta, 'beta');
+    const ofGamma = await recognized(gamma, 'gamma');
+    await gamma.stop();
+    await visit(alpha);
+    const since = clock.now();
+    await visit(alpha);
+    assert.equal((await fetchOf(alpha, ofBeta)).problem, null);
+    const failing = await fetchOf(alpha, ofGamma);
+    assert.equal(failing.problem, 'the connection failed (ECONNREFUSED)');
+    assert.equal(Date.parse(failing.failing_since), since);
+    assert.equal(failing.fetched_at, null);
+
+    await using back = await startTestAuthority({ clock, dataDir: gammaFolder.path });
+    const endpoint = `/admin/recognition-treaties/${ofGamma.treaty_id}/endpoint`;
+    assert.equal(outcome(await operate(alpha, endpoint, { endpoint: back.url })), '200');
+    await alpha.federate();
+    const state = await fetchOf(alpha, ofGamma);
+    assert.deepEqual([state.problem, state.failing_since], [null, null]);
+    assert.equal(Date.parse(state.imported_at), clock.now());
+
+    // Of neither anything is fetched when its treaty has ended, or has no endpoint.
+    await operate(alpha, endpoint, {});
+    await revokeTreaty(alpha, ofBeta.treaty_id);
+    await visit(alpha);
+    assert.equal(
+      (await get(alpha, `/recognition-treaties/${ofGamma.treaty_id}`)).body.fetch,
+      undefined,
+    );
+    assert.equal((await fetchOf(alpha, ofBeta)).fetched_at, null);
+  });
+
+  test('a planned change of the key is followed, and feeds of the new key are imported', async () => {
+    const clock = testClock();
+    await using betaFolder = networkFolder('beta');
+    await using alpha = await startTestAuthority({ clock, environment: PRIVATE });
+    await using beta = await startTestAuthority({ clock, dataDir: betaFolder.path });
+    const treaty = await issued(
+      recognize(alpha, {
+        subject_public_keys: [beta.audience],
+        endpoint: beta.url,
+        validity_hours: 2000,
+        metadata: { root_public_key: await rootOf(beta) },
+      }),
+    );
+    await visit(alpha);
+    assert.equal(
+      (await get(alpha, `/recognition-treaties/${treaty.treaty_id}`)).body.status,
+      'active',
+    );
+    const signed = await succession(beta, { activatesIn: HOUR, overlap: DAY });
+    assert.equal(outcome(await stage(beta, signed)), '200');
+    clock.advance(HOUR);
+    assert.equal(outcome(await step(beta, 'activate')), '200');
+    await visit(alpha);
+    const { lifecycle } = (await get(alpha, `/recognition-treaties/${treaty.treaty_id}`)).body;
+    const path = `/recognition-treaties/${lifecycle.replacement_treaty_id}`;
+    const successor = (await get(alpha, path)).body;
+    assert.equal(successor.treaty.subject_public_keys.length, 2);
+    assert.equal(successor.endpoint, beta.url);
+    assert.deepEqual([successor.fetch.problem, successor.followed.sequence], [null, 1]);
+    assert.equal(audited(alpha, 'recognition_treaty_followed')[0]?.fetched_from, beta.url);
+    // A clock that is set back changes nothing: visits go by the time that passes.
+    const attestation = await issued(attest({ ...beta, audience: signed.statement.to_key }));
+    await setClock(alpha, -HOUR);
+    await setClock(beta, 0);
+    await revokeAttestation(
+      { ...beta, audience: signed.statement.to_key },
+      attestation.attestation_id,
+    );
+    await visit(alpha);
+    assert.equal((await get(alpha, path)).body.fetch.problem, null);
+    assert.deepEqual(await importedOf(alpha, 'beta'), [attestation.attestation_id]);
+  });
+});
+
+const shared = sharedAuthority({ environment: { ...PRIVATE, MESH_MAX_FEED_ENTRIES: '50' } });
+
+const FEED = 'GET /sovereign-revocation-feed';
+const KEYS = 'GET /authority-keys';
+
+interface Partner extends AsyncDisposable {
+  readonly na: TestAuthority;
+  readonly beta: Sovereign;
+  readonly host: HostileAuthority;
+  readonly treaty: JsonObject;
+  feed(sequence: number, changes?: JsonObject): JsonObject;
+}
+
+/** A partner whose authority answers whatever a test wants it to. */
+async function partner(terms: JsonObject = {}): Promise<Partner> {
+  const na = await shared();
+  const beta = sovereign(freshId('beta'), FIRST);
+  const host = await startHostileAuthority({ [KEYS]: { successions: [] } });
+  const treaty = await issued(
+    recognize(na, {
+      subject_sovereign_id: beta.name,
+      subject_public_keys: [beta.key.publicKey],
+      endpoint: host.url,
+      validity_hours: 87_600,
+      ...terms,
+    }),
+  );
+  return {
+    na,
+    beta,
+    host,
+    treaty,
+    feed: (sequence, changes) => beta.feed(na.clock.now(), sequence, changes),
+    async [Symbol.asyncDispose]() {
+      await revokeTreaty(na, treaty.treaty_id);
+      await host[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function importedOf(na: TestAuthority, name: string): Promise<string[]> {
+  const { revocation_blast_radius: rows } = (await get(na, '/connectome.json')).body;
+  return rows
+    .filter((row: JsonObject) => row.issuer_sovereign_id === name)
+    .map(({ id }: JsonObject) => id);
+}
+
+const never = new Promise<string>(() => undefined);
+const answered = (text: string | Buffer, headers: Record<string, string>, status = 200) =>
+  new Response(text, { status, headers });
+
+type Wrong = (given: Partner) => object | string | null | Promise<string>;
+
+const WRONG: readonly (readonly [string, Wrong, RegExp])[] = [
+  ['answers nothing', () => never, /^it took longer than 5 s$/],
+  ['ends the connection', () => null, /^the connection failed \(ECONNRESET\)$/],
+  ['answers 500', () => answered('{}', {}, 500), /^it answered 500$/],
+  [
+    'redirects to what would be accepted',
+    ({ host }) => answered('', { location: `${host.url}/feed` }, 302),
+    /^it redirects \(302\), and redirects are not followed$/,
+  ],
+  [
+    'answers endlessly',
+    () => `"${'x'.repeat(3 * 1024 * 1024)}"`,
+    /^its answer has more than 2 Mi?B$/,
+  ],
+  [
+    'compresses',
+    ({ feed }) =>
+      answered(gzipSync(JSON.stringify(feed(5))).toString('latin1'), {
+        'content-encoding': 'gzip',
+      }),
+    /^it compresses its answer, which was not asked for$/,
+  ],
+  ['answers a page', () => '<html>', /^its \/sovereign-revocation-feed is no JSON object$/],
+  [
+    'answers another document',
+    () => ({}),
+    /^its feed is refused: invalid_sovereign_revocation_feed$/,
+  ],
+  [
+    'answers more ids than are taken',
+    ({ feed }) =>
+      feed(5, { revoked_attestation_ids: Array.from({ length: 51 }, (_, n) => `id-${n}`) }),
+    /^its feed is refused: invalid_sovereign_revocation_feed$/,
+  ],
+  ['answers an older feed', ({ feed }) => feed(1), /^its feed is refused: stale_sequence$/],
+  [
+    'answers another feed with the same sequence',
+    ({ feed }) => feed(2),
+    /^its feed is refused: stale_sequence$/,
+  ],
+  [
+    'answers a forged feed',
+    ({ feed }) => ({ ...feed(5), revoked_attestation_ids: ['forged'] }),
+    /^its feed is refused: invalid_feed_signature$/,
+  ],
+  [
+    'answers a feed without a signature',
+    ({ feed }) => ({ ...feed(5), signatures: [] }),
+    /^its feed is refused: missing_feed_signature$/,
+  ],
+  [
+    'answers the feed of another sovereign',
+    ({ feed }) => signedBy({ ...feed(5), issuer_sovereign_id: 'gamma' }, FIRST),
+    /^its feed is refused: (wrong_issuer|missing_issuer_public_keys)$/,
+  ],
+];
+
+suite('a partner whose feed is not accepted changes nothing, and the reason and its time are shown:', () => {
+  for (const [what, wrong, problem] of WRONG) {
+    test(`it ${what}`, async () => {
+      await using given = await partner();
+      const { na, beta, host, treaty, feed } = given;
+      host.answers = { ...host.answers, [FEED]: feed(2, { revoked_attestation_ids: ['one'] }) };
+      await visit(na);
+      assert.equal((await fetchOf(na, treaty)).problem, null);
+      const log = na.logLines.length;
+      host.answers = { ...host.answers, [FEED]: wrong(given), 'GET /feed': feed(6) };
+      await visit(na);
+      const since = na.clock.now();
+      await visit(na);
+      const state = await fetchOf(na, treaty);
+      assert.match(state.problem, problem);
+      assert.equal(Date.parse(state.failing_since), since);
+      assert.equal(Date.parse(state.fetched_at), since - INTERVAL - 10 * SECOND);
+      assert.deepEqual(await importedOf(na, beta.name), ['one']);
+      const lines = na.logLines.slice(log).join('');
+      assert.equal(lines.match(/cannot be imported/g)?.length, 1);
+      assert.doesNotMatch(lines, /sovereign_revocation_feed_/);
+      assert.equal(
+        host.asked.some(({ route }) => route === 'GET /feed'),
+        false,
+      );
+
+      host.answers = {
+        ...host.answers,
+        [FEED]: feed(7, { revoked_attestation_ids: ['one', 'two'] }),
+      };
+      await visit(na);
+      assert.equal((await fetchOf(na, treaty)).failing_since, null);
+      assert.deepEqual(await importedOf(na, beta.name), ['one', 'two']);
+    });
+  }
+});
+
+test('a feed that is withheld becomes too old, although it is accepted', async () => {
+  await using given = await partner();
+  const { na, host, treaty, feed } = given;
+  host.answers = { ...host.answers, [FEED]: feed(1) };
+  await visit(na);
+  na.clock.advance(DAY);
+  await na.federate();
+  assert.equal((await fetchOf(na, treaty)).problem, 'its feed is older than a day');
+});
+
+test('feeds that omit what earlier ones have named are fetched only a few times', async () => {
+  await using given = await partner();
+  const { na, beta, host, treaty, feed } = given;
+  for (let sequence = 1; sequence <= 12; sequence += 1) {
+    const ids = { revoked_attestation_ids: [`id-${sequence}`] };
+    host.answers = { ...host.answers, [FEED]: feed(sequence, ids) };
+    await visit(na);
+  }
+  assert.equal((await importedOf(na, beta.name)).length, 8);
+  assert.equal((await fetchOf(na, treaty)).problem, 'its feed is refused: ids_omitted');
+  assert.equal(outcome(await importFeed(na, feed(20))), '200', 'by hand it still is');
+});
+
+test('without MESH_FEDERATION_PRIVATE, nothing is sent to a private address or without TLS', async () => {
+  await using na = await startTestAuthority();
+  await using host = await startHostileAuthority();
+  const treaty = await issued(recognize(na, { endpoint: host.url }));
+  const named = await issued(recognize(na, { endpoint: 'https://127.0.0.1:1' }));
+  await visit(na);
+  assert.match((await fetchOf(na, treaty)).problem, /^its address must be an https URL, or http/);
+  assert.match((await fetchOf(na, named)).problem, /^its address names a private address/);
+  assert.deepEqual(host.asked, []);
+});
+
+const PLANNED: Step = { kind: 'planned', at: -1 };
+const STOLEN: Step = { kind: 'compromise', at: -1 };
+const ROOT_NAMED = { metadata: { root_public_key: ROOT.publicKey } };
+const WITH_OTHER_KEY = { subject_public_keys: [countedKey(30).publicKey] };
+
+for (const [what, steps, terms, problem] of [
+  ['planned', [PLANNED], ROOT_NAMED, null],
+  ['planned, and the treaty names no root key', [PLANNED], {}, 'root_key_needed'],
+  ['stolen', [STOLEN], ROOT_NAMED, null],
+  ['stolen, and the treaty names no root key', [STOLEN], {}, 'root_key_needed'],
+  ['unknown', [PLANNED], WITH_OTHER_KEY, 'unknown_key'],
+] as [string, Step[], JsonObject, string | null][]) {
+  test(`a key that is ${what} is ${problem === null ? 'followed' : 'not followed'}`, async () => {
+    await using given = await partner(terms);
+    const { na, beta, host, treaty } = given;
+    const successions = chainAt(na.clock.now(), beta.name, steps);
+    const changed = sovereign(beta.name, countedKey(2));
+    const ids = { revoked_attestation_ids: ['one'] };
+    host.answers = {
+      [KEYS]: { successions },
+      [FEED]: changed.feed(na.clock.now(), 1, ids),
+    };
+    await visit(na);
+    const { status, fetch, lifecycle } = (
+      await get(na, `/recognition-treaties/${treaty.treaty_id}`)
+    ).body;
+    assert.equal(status, problem === null ? 'revoked' : 'active');
+    assert.deepEqual(await importedOf(na, beta.name), problem === null ? ['one'] : []);
+    if (problem === null) await revokeTreaty(na, lifecycle.replacement_treaty_id);
+    else assert.match(fetch.problem, /^its feed is refused: invalid_feed_signature$/);
+    // With a feed that is accepted, the reason is that of the keys.
+    host.answers = { ...host.answers, [FEED]: beta.feed(na.clock.now(), 2, ids) };
+    await visit(na);
+    if (problem !== null && terms !== WITH_OTHER_KEY) {
+      const later = await fetchOf(na, treaty);
+      assert.equal(later.problem, `its keys are refused: ${problem}`);
+    }
+  });
+}
+
+/** Now and then a value that does not fit. */
+function mostly<Value>(fits: fc.Arbitrary<Value>, ...odd: unknown[]): fc.Arbitrary<unknown> {
+  return fc.oneof(
+    { arbitrary: fits, weight: 8 },
+    { arbitrary: fc.constantFrom(...odd), weight: 1 },
+  );
+}
+
+test('of random feeds, exactly those are imported that the command accepts', async () => {
+  await using given = await partner();
+  const { na, host, beta } = given;
+  const changes = fc.record({
+    issuer_sovereign_id: mostly(fc.constant(beta.name), 'gamma', ''),
+    sequence: mostly(fc.nat(1000), -1, 1.5, 2 ** 60, '4', null),
+    issued_at: mostly(fc.constant('2026-01-01T00:00:00Z'), 'yesterday', 7),
+    revoked_attestation_ids: mostly(fc.array(fc.constantFrom('a', 'b', 'c')), null, 'a', [7]),
+    revocation_reasons: mostly(fc.constant({}), { a: 'x' }, { z: 'x' }, []),
+    feed_id: mostly(fc.uuid(), 'f', null),
+  });
+  const mark = mostly(fc.constant('signed'), 'unsigned', 'altered', 'by another');
+  await using twin = await startTestAuthority({ clock: na.clock });
+  await recognize(twin, {
+    subject_sovereign_id: beta.name,
+    subject_public_keys: [beta.key.publicKey],
+    validity_hours: 87_600,
+  });
+  let imported = 0;
+  await fc.assert(
+    fc.asyncProperty(changes, mark, async (changed, kind) => {
+      const draft = { ...beta.feed(na.clock.now(), 1), ...(changed as JsonObject) };
+      const key = kind === 'by another' ? countedKey(31) : beta.key;
+      const whole = kind === 'unsigned' ? { ...draft, signatures: [] } : signedBy(draft, key);
+      const feed = kind === 'altered' ? { ...whole, revoked_attestation_ids: ['z'] } : whole;
+      host.answers = { ...host.answers, [FEED]: feed };
+      const log = na.logLines.length;
+      await visit(na);
+      const text = na.logLines.slice(log).join('');
+      const isImported = text.includes('sovereign_revocation_feed_imported');
+      const byHand = await importFeed(twin, feed, { expected_issuer_sovereign_id: beta.name });
+      assert.equal(isImported, byHand.status === 200, JSON.stringify([feed, byHand.body]));
+      if (isImported) imported += 1;
+    }),
+    { numRuns: 60 },
+  );
+  assert.ok(imported > 1, `${imported} are imported`);
+  assert.deepEqual(await importedOf(na, beta.name), await importedOf(twin, beta.name));
+});
