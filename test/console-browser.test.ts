@@ -285,6 +285,48 @@ test('a page stays current while it is open, and what was typed and opened stays
   assert.deepEqual(visit.problems, []);
 });
 
+test('a revocation is in the console within a second of its event; a busy log is followed every five', async () => {
+  const na = await authority();
+  const first = await joinedNode(na, { name: 'watched-1' });
+  const second = await joinedNode(na, { name: 'watched-2' });
+  await using console = await startTestConsole(na);
+  await using visit = await browser.visit(console.url, { isApart: true });
+  const { page } = visit;
+  await page.waitForURL(/\/overview$/);
+  await page.clock.install();
+  await page.goto(new URL('./nodes?q=watched-&status=revoked', page.url()).href);
+  await page.locator('[data-live-status="live"]').waitFor();
+  const fetched: string[] = [];
+  page.on('request', (request) => {
+    if (request.resourceType() === 'fetch') fetched.push(request.url());
+  });
+  await page.clock.pauseAt(Date.now() + 5000);
+  const revoke = async ({ certId }: { readonly certId: string }) => {
+    // Another reader of the same events: when it has the next one, so has the page.
+    await page.evaluate(`new Promise((resolve) => {
+      const events = new EventSource('./audit-news');
+      events.addEventListener('open', resolve);
+      window.next = new Promise((next) => events.addEventListener('message', () => {
+        events.close();
+        next();
+      }));
+    })`);
+    await operate(na, '/admin/revoke', { cert_id: certId });
+    await page.evaluate('window.next');
+  };
+  const shown = (name: string) => page.getByRole('link', { name, exact: true });
+  await revoke(first);
+  await page.clock.runFor(1000);
+  await shown('watched-1').waitFor();
+  const before = fetched.length;
+  await revoke(second);
+  await page.clock.runFor(3000);
+  assert.equal(fetched.length, before);
+  await page.clock.runFor(2000);
+  await shown('watched-2').waitFor();
+  assert.deepEqual(visit.problems, []);
+});
+
 test('what a page fetches by itself does not keep the console running', async () => {
   const na = await authority();
   let now = na.clock.now();

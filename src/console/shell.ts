@@ -48,16 +48,16 @@ export function consolePage(
   const body = html`${verdict}${parts.body}`;
   const framedParts = { ...parts, path, networkName, end: KEYS, body };
   if (news === null) return framed(framedParts, site).text;
-  const spreadMs = news === EVERY_EVENT ? SPREAD_MS : 0;
-  const region = { source: news, version: '', spreadMs, everyMs: EVERY_MS };
+  const pauseMs = news === EVERY_EVENT ? PAUSE_MS : 0;
+  const region = { source: news, version: '', pauseMs, everyMs: EVERY_MS };
   const live = { status: LIVE_STATUS, body: liveRegion(region, body) };
   return framed({ ...framedParts, ...live }, site).text;
 }
 
 /** What is not logged, such as contacts, is fetched this often. */
 const EVERY_MS = 30_000;
-/** A busy network logs much, and a page may take the authority 100 ms. */
-const SPREAD_MS = 5000;
+/** A busy network logs much, and a page may take the authority 100 ms; what is logged after a pause is shown at once. */
+const PAUSE_MS = 5000;
 /** The events of whatever is logged from now on. */
 export const EVERY_EVENT = './audit-news';
 

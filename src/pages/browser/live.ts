@@ -106,7 +106,9 @@ function followEvents(source: string, take: Take, turn: Turn): void {
 function updater(region: HTMLElement): (news: News) => void {
   let announced = region.dataset.version;
   let isFetching = false;
+  let fetchedAt = 0;
   const leastSpread = Number(region.dataset.spread);
+  const pauseMs = Number(region.dataset.pause);
   const everyMs = Number(region.dataset.every);
 
   async function catchUp(spread: number): Promise<void> {
@@ -114,8 +116,10 @@ function updater(region: HTMLElement): (news: News) => void {
     let before: string | undefined;
     do {
       before = announced;
-      const most = Math.max(spread, leastSpread);
-      await new Promise((resolve) => setTimeout(resolve, Math.random() * most));
+      const own = Math.random() * Math.max(spread, leastSpread);
+      const wait = Math.max(own, fetchedAt + pauseMs - Date.now());
+      await new Promise((resolve) => setTimeout(resolve, wait));
+      fetchedAt = Date.now();
       const fresh = (await fetchedPage(location.href))?.querySelector('[data-live]');
       // Without an answer, the next message triggers another attempt.
       if (!fresh) break;

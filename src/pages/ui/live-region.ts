@@ -9,15 +9,17 @@ export interface LiveRegion {
   readonly version: string;
   /** The least spread of its requests. */
   readonly spreadMs?: number;
+  /** The least time between two of its requests. */
+  readonly pauseMs?: number;
   /** How often it fetches itself besides, for what changes without another version. */
   readonly everyMs?: number;
 }
 
 export function liveRegion(
-  { source, version, spreadMs = 0, everyMs = 0 }: LiveRegion,
+  { source, version, spreadMs = 0, pauseMs = 0, everyMs = 0 }: LiveRegion,
   content: Html,
 ): Html {
-  return html`<div class="live-region" data-live="${source}" data-version="${version}" data-spread="${spreadMs}" data-every="${everyMs}">
+  return html`<div class="live-region" data-live="${source}" data-version="${version}" data-spread="${spreadMs}" data-pause="${pauseMs}" data-every="${everyMs}">
 ${content}</div>`;
 }
 
