@@ -76,6 +76,12 @@ suite('invites', () => {
       assert.ok(text.includes(part), part);
     }
     assert.match((await console.page('invites?status=withdrawn')).text, /No invite matches/);
+    na.clock.advance(1000);
+    await operate(na, '/admin/invite', { batch: 'newest' });
+    const unused = (await console.page('invites')).text;
+    assert.match(unused, /batch=newest.*batch=cams/s, 'newest first');
+    assert.doesNotMatch(unused, /">consumed</);
+    assert.match((await console.page('invites?status=')).text, /">unused<.*">consumed</s);
   });
 
   test('are withdrawn one by one, and as a batch once the number is typed', async () => {

@@ -32,6 +32,7 @@ suite('audit', () => {
     assert.match(found.text, /: 1 found, newest first/);
     assert.doesNotMatch(found.text, new RegExp(other.certId));
     const actor = na.standard.keyId;
+    assert.ok(text.includes(`<option value="${actor}"></option>`), 'operators are proposed');
     assert.match((await console.page(`audit?actor=${actor}`)).text, /invite_created/);
     assert.match((await console.page('audit?actor=nobody')).text, /None of the entries 1 to/);
 
@@ -101,6 +102,7 @@ test('the overview says what is wrong since when, what ends, and who changed wha
   );
   assert.match(text, /<a href="\.\/nodes\?status=active&amp;health=unwell">1 unwell<\/a>/);
   assert.match(text, /needs a person/);
+  assert.match(text, /<ul aria-label="Fleet"><li>.*Nodes<.*Invites<.*<ul aria-label="Partners">/s);
   const [first] = /<tr id="changes-\d+".*?<\/tr>/s.exec(text) ?? [''];
   assert.match(first, new RegExp(`invite_created.*${na.standard.keyId}`, 's'));
   for (const path of ['nodes', 'audit', 'do?action=create-invites', 'nothing']) {
@@ -140,7 +142,8 @@ suite('succession', () => {
   test('each step, from staging to the end of the overlap', async () => {
     const na = await authority();
     await using console = await startTestConsole(na);
-    assert.match((await console.page('succession')).text, /The key has never been replaced/);
+    const before = (await console.page('succession')).text;
+    assert.match(before, /The key has never been replaced.*authority-key prepare.*sign --request/s);
     const early = await console.submit('do?action=cancel-succession', {});
     assert.match(early.text, /No succession is staged/);
 
@@ -155,6 +158,7 @@ suite('succession', () => {
     const page = await console.page('succession');
     assert.match(page.text, /takes over by itself at.*Cancel succession…/s);
     assert.doesNotMatch(page.text, /Activate…/, 'the authority would refuse it');
+    assert.doesNotMatch(page.text, /Laggards/, 'nobody lags behind a key that is not in force');
     na.clock.advance(DAY);
     assert.match((await console.page('succession')).text, /Activate….*Cancel succession…/s);
     await confirmed(console, 'cancel-succession');
@@ -171,7 +175,7 @@ suite('succession', () => {
     const overlap = await console.page('succession');
     assert.match(overlap.text, /Laggards.*<bdi>\(late-host\)<\/bdi>/s);
     assert.match(overlap.text, /In force; the previous key also signs/);
-    assert.match(overlap.text, /Finish….*Roll back…/s);
+    assert.match(overlap.text, /Roll back….*Finish…/s, 'somebody has not followed');
 
     const operator = { ...na.standard, key: na.privileged.key };
     await using wrong = await startTestConsole(na, { operator });

@@ -97,6 +97,8 @@ suite('treaties, attestations and feeds', () => {
     const expired = await console.page('treaties?subject=beta');
     assert.doesNotMatch(expired.text, /Follow…/, 'an expired treaty cannot follow');
     assert.match(expired.text, /Revoke…/, 'the posture counts it until then');
+    assert.ok(expired.text.includes(`name="subject_public_keys" value="${keys}"`));
+    assert.match(expired.text, /name="validity_hours" value="24">.*Renew….*Revoke…/s);
 
     const revoked = await confirmed(console, 'revoke-treaty', { treaty_id, reason: 'over' });
     assert.match(revoked.proposed, /It has expired[^<]*no longer counts as expired/);
@@ -130,7 +132,7 @@ suite('treaties, attestations and feeds', () => {
     });
     const row = async () => (await console.page('attestations?subject=member-2')).text;
     na.clock.advance(HOUR);
-    assert.match(await row(), /expired.*Revoke…/s, 'clocks differ');
+    assert.match(await row(), /expired.*Renew….*Revoke…/s, 'clocks differ');
     na.clock.advance(5 * MINUTE);
     assert.doesNotMatch(await row(), /Revoke…/);
   });

@@ -64,12 +64,12 @@ suite('the history on the dashboard', { concurrency: false }, () => {
   ] as const) {
     const where = `${theme}, ${width} pixels wide, ${javaScript ? 'with' : 'without'} JavaScript`;
     test(`is drawn and readable: ${where}`, async () => {
-      await using seen = await visit('/dashboard', { theme, width, javaScript });
+      await using seen = await visit('/dashboard?range=24h', { theme, width, javaScript });
       const { page } = seen;
       assert.equal(await seen.overflow(), 0);
       assert.deepEqual(seen.problems, []);
       if (javaScript) assert.deepEqual(await seen.violations(), []);
-      assert.equal(await page.locator('.chart .plot').count(), 3);
+      assert.equal(await page.locator('.chart .plot').count(), 5);
       assert.ok((await page.locator('.chart').first().locator('.gap').count()) >= 2);
       assert.equal(await page.locator('.chart').first().locator('.mark').count(), 1);
       assert.match(await page.locator('.decisions').innerText(), /: policy activated$/);
@@ -94,6 +94,22 @@ suite('the history on the dashboard', { concurrency: false }, () => {
       [0, 1, 2, 3, 0, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15].map(String),
     );
     assert.ok(rows.filter((row) => row.at(-1) === '0').every((row) => row[1] === '–'));
+  });
+
+  test('without a range, each drawing begins with what was recorded first, and says its scale', async () => {
+    await using seen = await visit('/dashboard', { javaScript: false });
+    const { page } = seen;
+    const charts = page.locator('.chart');
+    const scales = await charts.locator('.scale').allInnerTexts();
+    assert.deepEqual(scales.length, 5);
+    for (const scale of scales) assert.match(scale, /^[\d,.]+\s+0$/);
+    assert.match(await charts.last().innerText(), /95th percentile \(ms\)/);
+    const [, , steps] = (await page.getAttribute('.plot >> nth=0', 'viewBox'))?.split(' ') ?? [];
+    assert.ok(Number(steps) < 96, `${steps} steps`);
+    await page.getByRole('link', { name: 'Numbers of the last 24 hours' }).click();
+    const rows = await rowsOf(page);
+    assert.equal(rows.length, Number(steps));
+    assert.notEqual(rows[0]?.at(-1), '0');
   });
 
   test('the time range is in the address', async () => {

@@ -131,7 +131,10 @@ for (const threads of ['1', '2']) {
         ],
       );
       const page = (await get(na, '/dashboard')).text;
-      assert.match(page, /Ending soon<\/h2>.*horizon_summary\.within_week[^>]*>4</);
+      assert.match(
+        page,
+        /Ending soon<\/h2>.*<strong>\d needs?<\/strong> a person.*horizon_summary\.within_week[^>]*>4</,
+      );
       assert.deepEqual(days[2].kinds, { treaty: 2 });
       assert.match(page, /<span>2 treaties<\/span>/);
       const { text } = await get(na, '/metrics');

@@ -452,6 +452,19 @@ suite('in a browser', () => {
     }
   });
 
+  test('on a phone a graph opens as a whole if all of its names fit', async () => {
+    const na = await small();
+    await using visit = await (await browser()).visit(`${na.url}/atlas`, { width: NARROW });
+    const { page } = visit;
+    assert.equal(await page.innerText('[data-zoom-shown]'), '100%');
+    const box = await page.locator('.graph-picture').boundingBox();
+    for (const name of await page.locator('.node text').all()) {
+      const { x = 0, width = 0, height = 0 } = (await name.boundingBox()) ?? {};
+      assert.ok(height > 11, `a name is ${height} pixels high`);
+      assert.ok(x >= (box?.x ?? 0) && x + width <= (box?.x ?? 0) + (box?.width ?? 0));
+    }
+  });
+
   for (const javaScript of [true, false]) {
     test(`the atlas is searched and explains a path ${javaScript ? 'with' : 'without'} scripts`, async () => {
       const na = await small();

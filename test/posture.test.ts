@@ -244,7 +244,7 @@ suite('a fleet of twelve', () => {
     assert.match(metrics, /^mesh_na_role_nodes\{role="role:client",state="silent"\} 12$/m);
     assert.match(
       page,
-      /<a href="\.\/dashboard#fleet-heading">Nodes that have fallen silent: 12 of 12\.<\/a> <code>mesh-na certificate list --status silent<\/code>/,
+      /<a href="\.\/dashboard#fleet-heading">Nodes that have fallen silent: 12 of 12\.<\/a> <code>mesh-na node list<\/code>/,
     );
   });
 

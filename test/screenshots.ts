@@ -117,7 +117,7 @@ async function drawSite(
 ): Promise<void> {
   await using visit = await browser.visit(url, { isApart: true });
   const { page } = visit;
-  if (new URL(url).hash !== '') await page.waitForURL(/\/nodes$/);
+  if (new URL(url).hash !== '') await page.waitForURL(/\/overview$/);
   const root = new URL('.', page.url());
   for (const { name, path } of addresses) {
     const address = new URL(`.${path}`, root).href;

@@ -19,6 +19,21 @@ export function stateWith(tone: string, word: string, note: Content): Html {
   return twoLines(badge({ tone, word }), note);
 }
 
+/** A filter that takes any text, and proposes some. */
+export function textFilter(
+  name: string,
+  label: string,
+  value: string,
+  proposed: readonly string[] = [],
+): Html {
+  const list = proposed.length === 0 ? NO_HTML : html` list="${name}-choices"`;
+  return html`<p class="field"><label for="${name}">${label}</label><input type="text" id="${name}" name="${name}" value="${value}" autocomplete="off" spellcheck="false"${list}>${
+    proposed.length === 0
+      ? NO_HTML
+      : html`<datalist id="${name}-choices">${proposed.map((choice) => html`<option value="${choice}"></option>`)}</datalist>`
+  }</p>`;
+}
+
 /** The choices of a filter; the empty one does not filter. */
 export function filterOptions(words: readonly string[], chosen: string, any = ''): Html {
   return html`<option value="${any}">Any</option>${words.map(

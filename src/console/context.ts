@@ -40,6 +40,8 @@ export interface Context extends Connection {
   readonly networkName: string;
   /** The tier of the operator's key; null until the authority has answered. */
   readonly tier: OperatorTier | null;
+  /** The ids of all operator keys; empty until the authority has answered. */
+  readonly operators: readonly string[];
   /** What the authority says of itself, as every page shows it; null without an answer. */
   readonly posture: Posture | null;
   /** How many nodes are how; null without an answer. */
@@ -63,6 +65,7 @@ export function contextSource(
   const { publicClient, keyId, audience, url } = connection;
   let networkName: string | null = null;
   let tier: OperatorTier | null = null;
+  let operators: readonly string[] = [];
   let askedAt = Number.NEGATIVE_INFINITY;
 
   async function learn(): Promise<void> {
@@ -73,6 +76,7 @@ export function contextSource(
     ]);
     askedAt = now();
     networkName ??= genesis?.network_name ?? null;
+    operators = keys.map(({ key_id: id }) => id);
     tier = keys.find(({ key_id }) => key_id === keyId)?.tier ?? null;
   }
 
@@ -99,6 +103,7 @@ export function contextSource(
       client,
       networkName: networkName ?? new URL(url).host,
       tier,
+      operators,
       posture: dashboard?.posture ?? null,
       fleet: dashboard?.fleet ?? null,
       isReadOnly,

@@ -1,6 +1,7 @@
 /** The form of an action, as it is first shown and, if something is wrong with it, as it was filled in. */
 import { type Content, type Html, html, NO_HTML } from '../pages/ui/html.ts';
 import type { Column } from '../pages/ui/table.ts';
+import { instantOf } from '../protocol/records/record.ts';
 import { type Action, type Field, isOffered } from './action.ts';
 import type { Context } from './context.ts';
 
@@ -27,6 +28,24 @@ export function actionLink(
   }
   const query = new URLSearchParams({ action: name, ...values });
   return html`<a class="${look}" href="./do?${query.toString()}">${label}…</a>`;
+}
+
+/** How long before its end a record can be issued again from its row. */
+const SOON_MS = 3 * 86_400_000;
+
+/** Leads to the same terms again, for what ends within three days or has ended. */
+export function renewal(
+  action: Action,
+  values: Readonly<Record<string, string>>,
+  {
+    valid_from: from,
+    expires_at: end,
+  }: { readonly valid_from: string; readonly expires_at: string },
+  context: Context,
+): Html {
+  if (!isOffered(action, context) || instantOf(end) - context.now() > SOON_MS) return NO_HTML;
+  const hours = Math.max(1, Math.round((instantOf(end) - instantOf(from)) / 3_600_000));
+  return actionLink({ ...action, label: 'Renew' }, { ...values, validity_hours: String(hours) });
 }
 
 /** The column of what can be done with each row, if the key may do it. */

@@ -19,6 +19,8 @@ interface ListDefinition<Row, Status extends string>
   readonly search: readonly [name: string, label: string];
   /** The choices of the filter by status, if there is one. */
   readonly statuses?: readonly Status[];
+  /** The status that is shown unless one is chosen. */
+  readonly usualStatus?: Status;
   /** What adds to the list, and what its form begins with. */
   readonly adding: Action;
   readonly defaults?: Readonly<Record<string, string>>;
@@ -33,7 +35,7 @@ interface ListDefinition<Row, Status extends string>
   ofAll?(searched: string, context: Context): Html;
 }
 
-interface ListFilter<Status> {
+export interface ListFilter<Status> {
   readonly searched: string | undefined;
   readonly status: Status | undefined;
   readonly page: { readonly limit: number; readonly cursor: string | undefined };
@@ -47,6 +49,7 @@ interface ReadPage<Row> {
 export function listPage<Row, Status extends string = never>({
   search: [name, label],
   statuses = [],
+  usualStatus,
   adding,
   defaults = {},
   empty,
@@ -62,7 +65,8 @@ export function listPage<Row, Status extends string = never>({
     title,
     async load(context, query) {
       const text = (parameter: string) => textIn(query, parameter) || undefined;
-      const status = statuses.find((each) => each === text('status'));
+      const isAsked = query.has('status') || text(name) !== undefined;
+      const status = isAsked ? statuses.find((each) => each === text('status')) : usualStatus;
       const page = { limit: ROWS_OF_PAGE, cursor: text('cursor') };
       const found = await read(context, { searched: text(name), status, page });
       return { ...found, status };

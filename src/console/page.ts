@@ -44,6 +44,12 @@ export interface Page extends Omit<PageDefinition<never>, 'load' | 'render'> {
   show(context: Context, query: URLSearchParams): Promise<PageContent>;
 }
 
+/** Pages that belong together. */
+export interface PageGroup {
+  readonly name: string;
+  readonly pages: readonly Page[];
+}
+
 export function definePage<Model>(definition: PageDefinition<Model>): Page {
   const { load, render, ...page } = definition;
   return {

@@ -1,5 +1,5 @@
-/** The pages of the console, in the order of its navigation. */
-import type { Page } from './page.ts';
+/** The pages of the console, in the order and the groups of its navigation. */
+import type { Page, PageGroup } from './page.ts';
 import { ATTESTATIONS } from './pages/attestations.ts';
 import { AUDIT } from './pages/audit.ts';
 import { CONTACTS } from './pages/contacts.ts';
@@ -15,22 +15,15 @@ import { POLICY } from './pages/policy.ts';
 import { SUCCESSION } from './pages/succession.ts';
 import { TREATIES } from './pages/treaties.ts';
 
-export const PAGES: readonly Page[] = [
-  OVERVIEW,
-  NODES,
-  NODE,
-  CONTACTS,
-  INVITES,
-  OPERATORS,
-  TREATIES,
-  ATTESTATIONS,
-  FEEDS,
-  POLICY,
-  AUDIT,
-  HORIZON,
-  HEALTH,
-  SUCCESSION,
+export const GROUPS: readonly PageGroup[] = [
+  { name: 'State', pages: [OVERVIEW, HEALTH, HORIZON] },
+  { name: 'Fleet', pages: [NODES, NODE, CONTACTS, INVITES] },
+  { name: 'Partners', pages: [TREATIES, ATTESTATIONS, FEEDS] },
+  { name: 'Authority', pages: [POLICY, OPERATORS, SUCCESSION] },
+  { name: 'Log', pages: [AUDIT] },
 ];
+
+export const PAGES: readonly Page[] = GROUPS.flatMap(({ pages }) => pages);
 
 export const ACTIONS = new Map(
   PAGES.flatMap(({ actions = [] }) => actions).map((action) => [action.name, action]),

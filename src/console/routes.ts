@@ -9,7 +9,7 @@ import { type Connection, type Context, contextSource } from './context.ts';
 import { textIn } from './fields.ts';
 import { actionForm } from './form-view.ts';
 import type { Page, Stream } from './page.ts';
-import { ACTIONS, PAGES } from './registry.ts';
+import { ACTIONS, GROUPS, PAGES } from './registry.ts';
 import { formIn, page, plain, type Reply, seeOther } from './requests.ts';
 import { consolePage, EVERY_EVENT, problemLine, type ShellParts, type Theme } from './shell.ts';
 
@@ -42,7 +42,7 @@ export function createRooms(
     headers = {},
   ): Reply {
     const look = { theme, here: addressOf(asked) };
-    return page(status, consolePage(parts, PAGES, context, look), headers);
+    return page(status, consolePage(parts, GROUPS, context, look), headers);
   }
 
   async function showPage(found: Page, context: Context, asked: Asked): Promise<Reply> {
@@ -85,7 +85,7 @@ export function createRooms(
     asked: Asked,
   ): AsyncGenerator<string, void> {
     const look = { theme, here: addressOf(asked) };
-    const frame = consolePage({ ...parts, body: BODY }, PAGES, context, look);
+    const frame = consolePage({ ...parts, body: BODY }, GROUPS, context, look);
     const [before = '', after = ''] = frame.split(BODY.text);
     yield before;
     yield* pieces;

@@ -5,7 +5,7 @@ import { type FramedParts, framed, type Site } from '../pages/ui/frame.ts';
 import { type Html, html, NO_HTML } from '../pages/ui/html.ts';
 import { LIVE_STATUS, liveRegion } from '../pages/ui/live-region.ts';
 import type { Context } from './context.ts';
-import type { Page } from './page.ts';
+import type { PageGroup } from './page.ts';
 
 export type Theme = 'light' | 'dark';
 
@@ -25,18 +25,22 @@ export interface ShellParts extends Pick<FramedParts, 'title' | 'heading' | 'led
 
 export function consolePage(
   { news = null, ...parts }: ShellParts,
-  pages: readonly Page[],
+  groups: readonly PageGroup[],
   { networkName, keyId, tier, isReadOnly, url, posture }: Context,
   look: Look,
 ): string {
-  const shown = pages.filter((page) => page.isInNavigation);
-  const own = pages.find(({ path }) => path === parts.path);
+  const own = groups.flatMap(({ pages }) => pages).find(({ path }) => path === parts.path);
   // Other pages are reached from the nodes, and belong to them.
   const path = own === undefined || own.isInNavigation ? parts.path : '/nodes';
   const may = isReadOnly ? 'read-only' : (tier ?? 'tier unknown');
   const site: Site = {
     kind: 'Console',
-    navigation: shown.map(({ path, title }) => [path, title]),
+    navigation: groups.map(({ name, pages }) => ({
+      name,
+      pages: pages
+        .filter((page) => page.isInNavigation)
+        .map(({ path: each, title }) => [each, title] as const),
+    })),
     head: HEAD,
     tools: themeForm(look),
     footer: `${keyId} (${may}) at ${url}. This page comes from your own machine; the key stays with the program that serves it.`,

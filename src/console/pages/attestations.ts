@@ -1,7 +1,7 @@
 /** *Attestations*: who was attested to be a member, with which roles. */
 import { CLOCK_TOLERANCE_MS } from '../../client/offline.ts';
 import { attestationState } from '../../pages/trust/attestation.ts';
-import { type Html, NO_HTML } from '../../pages/ui/html.ts';
+import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
 import { nameInCell } from '../../pages/ui/names.ts';
 import { badge } from '../../pages/ui/parts.ts';
 import { idText, timeText } from '../../pages/ui/values.ts';
@@ -9,7 +9,7 @@ import { issueAttestation, revokeAttestation } from '../../protocol/api/attestat
 import { instantOf } from '../../protocol/records/record.ts';
 import type { AttestationRow } from '../../protocol/rows/attestation.ts';
 import { twoLines } from '../cells.ts';
-import { actionColumn, actionLink } from '../form-view.ts';
+import { actionColumn, actionLink, renewal } from '../form-view.ts';
 import { listPage } from '../list-page.ts';
 import { routeAction } from '../route-action.ts';
 
@@ -97,17 +97,24 @@ export const ATTESTATIONS = listPage<AttestationRow>({
         ),
     },
     { head: 'Expires', cell: ({ attestation }) => timeText(attestation.expires_at) },
-    ...actionColumn(
-      REVOKE,
-      context,
-      (row: AttestationRow): Html =>
-        mayStillBeAccepted(row, context.now())
-          ? actionLink(REVOKE, { attestation_id: row.attestation.attestation_id })
-          : NO_HTML,
-    ),
+    ...actionColumn(REVOKE, context, (row: AttestationRow): Html => {
+      const { attestation, status } = row;
+      const { attestation_id } = attestation;
+      const again =
+        status === 'active' ? renewal(ISSUE, termsOf(attestation), attestation, context) : NO_HTML;
+      const revoke = mayStillBeAccepted(row, context.now())
+        ? actionLink(REVOKE, { attestation_id })
+        : NO_HTML;
+      return html`<span class="actions">${again}${revoke}</span>`;
+    }),
   ],
   actions: [ISSUE, REVOKE],
 });
+
+/** As the form of an attestation has them. */
+function termsOf({ subject_id, subject_public_key: key, roles }: AttestationRow['attestation']) {
+  return { subject_id, subject_public_key: key ?? '', roles: roles.join('\n') };
+}
 
 /** Partners whose clocks are behind accept it a little longer. */
 function mayStillBeAccepted({ attestation, status }: AttestationRow, now: number): boolean {

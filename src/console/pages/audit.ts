@@ -5,6 +5,7 @@ import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
 import { emptyState, facts } from '../../pages/ui/parts.ts';
 import { idValue } from '../../pages/ui/values.ts';
 import { AUDIT_EVENTS } from '../../protocol/rows/audit-event.ts';
+import { textFilter } from '../cells.ts';
 import type { Context } from '../context.ts';
 import { detailsText, entriesIn, entriesTable, type LogReach, reachOf } from '../entries.ts';
 import { textIn } from '../fields.ts';
@@ -30,7 +31,7 @@ export const AUDIT = definePage({
     const query = auditQuery(given);
     return { query, ...(await entriesFor(context, query)) };
   },
-  render({ query, entries, after, last }) {
+  render({ query, entries, after, last }, context) {
     const older =
       after === 0
         ? NO_HTML
@@ -39,7 +40,7 @@ export const AUDIT = definePage({
       query.upTo === null ? NO_HTML : html`<a href="${address(query, null)}">Newest entries</a>`;
     return {
       news: query.upTo === null ? `./audit-news?after=${last}` : null,
-      body: html`${filterForm(query)}<div class="listing">
+      body: html`${filterForm(query, context)}<div class="listing">
 ${listing(query, entries, after, last)}<nav class="pager" aria-label="Pages of the audit log">${newest}${older}<a href="./audit-check">Verify the whole log</a></nav>
 </div>`,
     };
@@ -125,14 +126,14 @@ function listing(
   return entriesTable('entries', caption, shown);
 }
 
-function filterForm({ type, actor, subject }: AuditQuery): Html {
+function filterForm({ type, actor, subject }: AuditQuery, { operators }: Context): Html {
   return html`<form class="ask" method="get" action="./audit" role="search">
 <p class="field"><label for="q">Id or key</label><input type="search" id="q" name="q" value="${subject}" autocomplete="off" spellcheck="false"></p>
 <p class="field"><label for="type">Event</label><select id="type" name="type"><option value="">Any</option>${AUDIT_EVENTS.map(
     (event) =>
       html`<option value="${event}"${event === type ? html` selected` : NO_HTML}>${event}</option>`,
   )}</select></p>
-<p class="field"><label for="actor">Operator key</label><input type="text" id="actor" name="actor" value="${actor}" autocomplete="off" spellcheck="false"></p>
+${textFilter('actor', 'Operator key', actor, operators)}
 <p class="field"><button type="submit">Find</button> <a href="./audit">Clear</a></p>
 </form>`;
 }

@@ -14,6 +14,7 @@ import {
   type ContactCounts,
   type Contacts,
 } from '../../protocol/rows/contacts.ts';
+import { textFilter } from '../cells.ts';
 import { textIn } from '../fields.ts';
 import { definePage } from '../page.ts';
 import { filtersFor, type NodeQuery, nodeQuery, parametersOf, searchesFor } from './node-filter.ts';
@@ -78,7 +79,7 @@ export const CONTACTS = definePage({
         lede: rows === null ? ledeOfBins(group) : 'Each cell is a node.',
       }),
       body: html`<form class="ask" method="get" action="./contacts" role="search">
-${[...parameters].map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}<p class="field"><label for="q">Grouped by the label</label><input type="search" id="q" name="group" value="${group}" autocomplete="off" spellcheck="false"></p>
+${[...parameters].map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}${textFilter('group', 'Grouped by the label', group, labelsIn(rows ?? []))}
 <p class="field"><button type="submit">Group</button> <a href="./nodes?${parameters.toString()}">As a table</a></p>
 </form>
 ${contacts.total.count === 0 ? (parameters.size === 0 ? noNode(context) : emptyState('No node matches.')) : legend(contacts.total)}${
@@ -87,6 +88,10 @@ ${contacts.total.count === 0 ? (parameters.size === 0 ? noNode(context) : emptyS
     };
   },
 });
+
+function labelsIn(rows: readonly CertificateRow[]): string[] {
+  return [...new Set(rows.flatMap(({ labels = {} }) => Object.keys(labels)))].toSorted();
+}
 
 function ledeOfBins(group: string): string {
   const bin =

@@ -36,7 +36,7 @@ export const HEALTH = definePage({
   },
 });
 
-const DAY = { range: '24h', hasNumbers: false } as const;
+const DAY = { range: '24h', isTrimmed: true, hasNumbers: false } as const;
 
 /** What the dashboard draws; one answer has only some of its series. */
 async function historyOfDay({ publicClient, now }: Context): Promise<History> {

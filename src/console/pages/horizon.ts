@@ -1,4 +1,6 @@
 /** *Horizon*: what lapses, and when. */
+
+import { needsPerson } from '../../pages/dashboard/horizon-week.ts';
 import { shownCount } from '../../pages/ui/counts.ts';
 import { type Html, html } from '../../pages/ui/html.ts';
 import { emptyState, section } from '../../pages/ui/parts.ts';
@@ -30,16 +32,14 @@ const KINDS: Readonly<Record<LapsingKind, readonly [name: string, cure: string, 
   overlap: ['Signatures of the previous authority key', 'See who has not followed', 'Overlap'],
   tls: ['TLS certificate', 'Replace the files; the authority reads them again', 'TLS'],
   certificate: ['Node certificates', 'Nothing: nodes renew by themselves', 'Nodes'],
-  treaty: ['Treaties', 'Recognize the sovereigns again', 'Treaties'],
-  attestation: ['Attestations', 'Issue them again', 'Attestations'],
+  treaty: ['Treaties', 'Renew them', 'Treaties'],
+  attestation: ['Attestations', 'Renew them', 'Attestations'],
   policy: ['Data-license policies', 'Publish a new one', 'Policies'],
 };
 
 /** What lapses before then unless a person does something. */
 export function needingPerson(lapsing: readonly Lapsing[], before: number): Lapsing[] {
-  return lapsing.filter(
-    ({ kind, soonest }) => !KINDS[kind][1].startsWith('Nothing') && Date.parse(soonest) < before,
-  );
+  return lapsing.filter(({ kind, soonest }) => needsPerson(kind) && Date.parse(soonest) < before);
 }
 
 export function kindsTable(lapsing: readonly Lapsing[]): Html {

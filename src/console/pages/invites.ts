@@ -1,4 +1,5 @@
 /** *Invites*: created, listed and withdrawn. */
+import { pagesOf } from '../../client/list-pages.ts';
 import { counted } from '../../pages/ui/counts.ts';
 import { type Content, html, NO_HTML } from '../../pages/ui/html.ts';
 import { nameInCell } from '../../pages/ui/names.ts';
@@ -9,7 +10,7 @@ import { isOffered } from '../action.ts';
 import { stateWith, twoLines } from '../cells.ts';
 import type { Context } from '../context.ts';
 import { actionColumn, actionLink } from '../form-view.ts';
-import { listPage } from '../list-page.ts';
+import { type ListFilter, listPage } from '../list-page.ts';
 import { CREATE_INVITES, WITHDRAW_BATCH, WITHDRAW_INVITE } from './invite-actions.ts';
 import { nodeLink } from './node-rows.ts';
 
@@ -25,14 +26,12 @@ export const INVITES = listPage<InviteRow, InviteRow['status']>({
   title: 'Invites',
   search: ['batch', 'Batch'],
   statuses: INVITE_STATUSES,
+  usualStatus: 'unused',
   adding: CREATE_INVITES,
   defaults: DEFAULTS,
-  empty: ['There are no invites.'],
+  empty: ['There is no unused invite.'],
   noMatch: 'No invite matches.',
-  async read({ client }, { searched, status, page }) {
-    const list = await client.listInvites({ batch: searched, status, ...page });
-    return { ...list, rows: list.invites };
-  },
+  read: newestFirst,
   caption: ({ length }) => `${counted(length, 'invite')} on this page`,
   keyOf: ({ token_fingerprint: id }) => id,
   columns,
@@ -42,6 +41,39 @@ export const INVITES = listPage<InviteRow, InviteRow['status']>({
       : NO_HTML,
   actions: [CREATE_INVITES, WITHDRAW_INVITE, WITHDRAW_BATCH],
 });
+
+/** Beyond these, invites are in the order in which the authority reads them. */
+const MOST_SORTED = 1000;
+const MOST_PAGES = 5;
+
+/** Unused ones first. */
+async function newestFirst(
+  { client }: Context,
+  { searched: batch, status, page }: ListFilter<InviteRow['status']>,
+) {
+  const rows: InviteRow[] = [];
+  const { limit, cursor = '0' } = page;
+  const start = /^\d{1,4}$/.test(cursor) ? Number(cursor) : null;
+  const pages = pagesOf(
+    (each) => client.listInvites({ batch, status, ...each }),
+    ({ invites }) => invites,
+  );
+  let read = 0;
+  for await (const found of start === null ? [] : pages) {
+    rows.push(...found);
+    read += 1;
+    if (rows.length > MOST_SORTED || read > MOST_PAGES) break;
+  }
+  if (start === null || rows.length > MOST_SORTED || read > MOST_PAGES) {
+    const further = start === null ? { cursor } : {};
+    const list = await client.listInvites({ batch, status, limit, ...further });
+    return { ...list, rows: list.invites };
+  }
+  const isUsed = (row: InviteRow) => Number(row.status !== 'unused');
+  rows.sort((a, b) => isUsed(a) - isUsed(b) || (a.created_at < b.created_at ? 1 : -1));
+  const end = start + limit;
+  return { rows: rows.slice(start, end), next_cursor: end < rows.length ? String(end) : null };
+}
 
 function columns(context: Context) {
   return [

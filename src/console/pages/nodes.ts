@@ -8,7 +8,7 @@ import { idText, timeText } from '../../pages/ui/values.ts';
 import { CERTIFICATE_STATUSES, type CertificateRow } from '../../protocol/rows/certificate.ts';
 import { labelTexts } from '../../protocol/rows/node-description.ts';
 import { FormProblem, isOffered } from '../action.ts';
-import { filterOptions } from '../cells.ts';
+import { filterOptions, textFilter } from '../cells.ts';
 import type { Context } from '../context.ts';
 import { actionLink } from '../form-view.ts';
 import { definePage } from '../page.ts';
@@ -174,20 +174,6 @@ ${textFilter('role', 'Roles', role, roles)}${textFilter('health', 'Health', heal
 
 export function searchField(searched: string): Html {
   return html`<p class="field"><label for="q">Name, id, key, address, label or role</label><input type="search" id="q" name="q" value="${searched}" autocomplete="off" spellcheck="false"></p>`;
-}
-
-function textFilter(
-  name: string,
-  label: string,
-  value: string,
-  proposed: readonly string[] = [],
-): Html {
-  const list = proposed.length === 0 ? NO_HTML : html` list="${name}-choices"`;
-  return html`<p class="field"><label for="${name}">${label}</label><input type="text" id="${name}" name="${name}" value="${value}" autocomplete="off" spellcheck="false"${list}>${
-    proposed.length === 0
-      ? NO_HTML
-      : html`<datalist id="${name}-choices">${proposed.map((choice) => html`<option value="${choice}"></option>`)}</datalist>`
-  }</p>`;
 }
 
 function address(query: NodeQuery, changed: Partial<NodeQuery>): string {

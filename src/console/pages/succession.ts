@@ -42,8 +42,8 @@ export const SUCCESSION = definePage({
           : html`${section('change', 'The last change', changeFacts(succession))}${isUnderWay ? steps : NO_HTML}${section(
               'adoption',
               'Who has followed',
-              tallies([{ role: 'all nodes', ...nodes }, ...roles]),
-            )}${laggardsSection(laggards, nodes)}`
+              tallies([{ role: 'all nodes', ...nodes }, ...roles], succession.state),
+            )}${succession.state === 'staged' ? NO_HTML : laggardsSection(laggards, nodes)}`
       }${partnersSection(partners)}${isUnderWay ? NO_HTML : steps}`,
     };
   },
@@ -97,9 +97,11 @@ function changeFacts(succession: NonNullable<Adoption['succession']>): Html {
   ]);
 }
 
+type FollowedState = NonNullable<Adoption['succession']>['state'];
 type RoleTally = AdoptionTally & { readonly role: string };
 
-function tallies(rows: readonly RoleTally[]): Html {
+/** Nobody lags behind a key that is not in force yet. */
+function tallies(rows: readonly RoleTally[], state: FollowedState): Html {
   const count = (head: string, of: (row: RoleTally) => number): Column<RoleTally> => ({
     head,
     kind: 'number',
@@ -117,7 +119,7 @@ function tallies(rows: readonly RoleTally[]): Html {
       count('Certified', ({ certified }) => certified),
       count('Informed', ({ informed }) => informed),
       count('Followed', ({ followed }) => followed),
-      count('Laggards', ({ laggards }) => laggards),
+      ...(state === 'staged' ? [] : [count('Laggards', ({ laggards }) => laggards)]),
       count('Silent', ({ silent }) => silent),
     ],
   });
@@ -173,7 +175,7 @@ function partnersSection(rows: readonly PartnerAdoption[]): Html {
   return section('partners', 'Treaties that have not followed their subject', content);
 }
 
-function nextSteps({ succession }: Adoption, context: Context): Html {
+function nextSteps({ succession, nodes }: Adoption, context: Context): Html {
   if (!isOffered(STAGE, context)) return NO_HTML;
   const links = (...actions: readonly Action[]) =>
     html`<div class="actions">${actions.map((action) => actionLink(action, {}))}</div>`;
@@ -190,7 +192,26 @@ function nextSteps({ succession }: Adoption, context: Context): Html {
     );
   }
   if (succession?.state === 'overlap') {
-    return section('steps', 'Next step', links(FINISH, ROLL_BACK));
+    // There is no way back after the end of the overlap: it is first only where everybody has followed.
+    const hasLaggards = nodes !== null && nodes.laggards > 0;
+    return section(
+      'steps',
+      'Next step',
+      hasLaggards ? links(ROLL_BACK, FINISH) : links(FINISH, ROLL_BACK),
+    );
   }
-  return section('steps', 'Stage another key', actionForm(STAGE, new URLSearchParams()));
+  return section(
+    'steps',
+    'Replace the key',
+    html`${STEPS}${actionForm(STAGE, new URLSearchParams())}`,
+  );
 }
+
+/** All of a succession, because its first steps are taken elsewhere. */
+const STEPS = html`<ol class="effects">
+<li>On the machine of the authority, create the next key and a request: <code>mesh-na authority-key prepare --out request.json</code></li>
+<li>Where the root key is, offline, read the request and sign it: <code>mesh-na authority-key sign --request request.json --root-key root.key --out succession.json</code></li>
+<li>Stage what was signed: paste it below. Nodes and partners learn of the next key.</li>
+<li>Watch here who knows it. It takes over by itself at the time that was signed.</li>
+<li>When all nodes have followed, finish: the previous key signs no more. Until then, you can roll back.</li>
+</ol>`;

@@ -6,7 +6,7 @@ import { badge, stateBadge, TO_ISSUE } from '../../pages/ui/parts.ts';
 import { idText, timeText } from '../../pages/ui/values.ts';
 import { type TreatyRow, TreatyStatus } from '../../protocol/rows/treaty.ts';
 import { twoLines } from '../cells.ts';
-import { actionColumn, actionLink } from '../form-view.ts';
+import { actionColumn, actionLink, renewal } from '../form-view.ts';
 import { listPage } from '../list-page.ts';
 import {
   FOLLOW_TREATY,
@@ -53,17 +53,26 @@ export const TREATIES = listPage<TreatyRow, TreatyRow['status']>({
       cell: ({ treaty }) => treaty.scope.allowed_roles.join(', ') || 'any',
     },
     { head: 'Ends', cell: ({ treaty }) => timeText(treaty.expires_at) },
-    ...actionColumn(
-      REVOKE_TREATY,
-      context,
-      ({ treaty: { treaty_id }, status, lifecycle }: TreatyRow) => {
-        if (status !== 'active') return '';
-        const follow =
-          lifecycle.state === 'expired' ? '' : actionLink(FOLLOW_TREATY, { treaty_id });
-        const address = actionLink(SET_TREATY_ENDPOINT, { treaty_id });
-        return html`<span class="actions">${follow} ${address} ${actionLink(REVOKE_TREATY, { treaty_id })}</span>`;
-      },
-    ),
+    ...actionColumn(REVOKE_TREATY, context, ({ treaty, status, lifecycle }: TreatyRow) => {
+      if (status !== 'active') return '';
+      const { treaty_id, issuer_sovereign_id: issuer } = treaty;
+      const renew =
+        issuer === context.networkName
+          ? renewal(ISSUE_TREATY, termsOf(treaty), treaty, context)
+          : '';
+      const follow = lifecycle.state === 'expired' ? '' : actionLink(FOLLOW_TREATY, { treaty_id });
+      const address = actionLink(SET_TREATY_ENDPOINT, { treaty_id });
+      return html`<span class="actions">${renew}${follow} ${address} ${actionLink(REVOKE_TREATY, { treaty_id })}</span>`;
+    }),
   ],
   actions: [ISSUE_TREATY, REVOKE_TREATY, FOLLOW_TREATY, SET_TREATY_ENDPOINT],
 });
+
+/** As the form of a treaty has them. */
+function termsOf({ subject_sovereign_id, subject_public_keys, scope }: TreatyRow['treaty']) {
+  return {
+    subject_sovereign_id,
+    subject_public_keys: subject_public_keys.join('\n'),
+    'scope.allowed_roles': scope.allowed_roles.join('\n'),
+  };
+}

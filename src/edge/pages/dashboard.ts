@@ -26,8 +26,9 @@ export const dashboardParts = {
   showDashboard: {
     answer: ({ range: named, numbers }, request, edge) =>
       withDocument('dashboard', request, edge, async (document) => {
-        const range = HISTORY_RANGE_NAMES.find((name) => name === named) ?? '24h';
-        const view = { range, hasNumbers: numbers === 'shown' };
+        const asked = HISTORY_RANGE_NAMES.find((name) => name === named);
+        const range = asked ?? '24h';
+        const view = { range, isTrimmed: asked === undefined, hasNumbers: numbers === 'shown' };
         const history = await historyOf(edge, range, request.now);
         return htmlReply(pageOf(edge, document, view, history), request);
       }),
@@ -74,7 +75,7 @@ function pageOf(
   history: string | null,
 ): HtmlPage {
   const { etag } = document;
-  const name = `${view.range} ${view.hasNumbers}`;
+  const name = `${view.range} ${view.isTrimmed} ${view.hasNumbers}`;
   const known = rendered(edge).get(name);
   if (known?.etag === etag && known.history === history) return known.page;
   const drawn = drawnHistory(view, history === null ? null : (JSON.parse(history) as History));

@@ -12,6 +12,7 @@ copyTexts();
 listenForKeys();
 keepLive();
 beginAtContent();
+showCurrentPage();
 
 /** The token is in the fragment, which browsers send to nobody; it leaves the address before it is used. */
 function exchangeToken(): void {
@@ -28,6 +29,12 @@ function exchangeToken(): void {
 function beginAtContent(): void {
   if (document.querySelector('.confirm, [data-outcome]') === null) return;
   document.querySelector<HTMLElement>('main')?.focus();
+}
+
+/** On a phone, the navigation is one line, of which only a part is seen. */
+function showCurrentPage(): void {
+  const current = document.querySelector('.pages [aria-current]');
+  current?.scrollIntoView({ block: 'nearest', inline: 'center', behavior: 'instant' });
 }
 
 /** What was typed stays. The server learns of it, for the next page. */

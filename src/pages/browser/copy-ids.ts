@@ -23,9 +23,11 @@ export function offerCopies(): void {
   });
 }
 
-/** Gives each id and key a copy button. */
+const COPIED = '.id:not(.number), .posture code';
+
+/** Gives each id, key and command about a finding a copy button. */
 export function addIdButtons(root: ParentNode): void {
-  for (const holder of root.querySelectorAll('.id:not(.number)')) {
+  for (const holder of root.querySelectorAll(COPIED)) {
     if (holder.querySelector('.copy-id') !== null || textOf(holder) === '') continue;
     const button = document.createElement('button');
     button.type = 'button';

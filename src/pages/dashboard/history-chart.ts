@@ -9,12 +9,11 @@ export interface Curve {
   readonly label: string;
   /** One value for each step; null where nothing was recorded. */
   readonly values: readonly (number | null)[];
-  /** Curves with the same one share a scale, because their values can be compared. */
-  readonly scale: string;
 }
 
 export interface ChartParts {
   readonly title: string;
+  /** They share the scale. */
   readonly curves: readonly Curve[];
   /** The steps in which something was decided. */
   readonly marked: readonly number[];
@@ -27,18 +26,18 @@ const HEIGHT = 60;
 
 export function chart({ title, curves, marked, times }: ChartParts): Html {
   const steps = Math.max(...curves.map(({ values }) => values.length));
-  const tops = new Map<string, number>();
-  for (const { scale, values } of curves) {
-    const largest = Math.max(...values.map((value) => value ?? 0));
-    tops.set(scale, Math.max(tops.get(scale) ?? 1, largest));
-  }
+  const top = topOf(curves.flatMap(({ values }) => values));
   const [first] = curves;
   return html`<figure class="chart">
 <figcaption><strong>${title}</strong></figcaption>
 <ul class="legend">${curves.map(legendItem)}</ul>
-<svg class="plot"${shape(steps)}>${gaps(first?.values ?? [])}${marked.map(mark)}${curves.map((curve, index) => line(curve, index, tops.get(curve.scale) ?? 1))}</svg>
+<div class="scale"><span aria-hidden="true">${shownCount(top)}</span><svg class="plot"${shape(steps)}>${gaps(first?.values ?? [])}${marked.map(mark)}${curves.map((curve, index) => line(curve, index, top))}</svg><span aria-hidden="true">0</span></div>
 <div class="chart-times" aria-hidden="true">${times.map((time) => html`<span>${time}</span>`)}</div>
 </figure>`;
+}
+
+function topOf(values: readonly (number | null)[]): number {
+  return Math.max(...values.map((value) => value ?? 0)) || 1;
 }
 
 function shape(steps: number): Html {
@@ -81,8 +80,7 @@ export function sparkline(all: readonly (number | null)[]): Html {
   const first = all.findIndex((value) => value !== null);
   if (first === -1) return NO_HTML;
   const values = all.slice(first);
-  const top = Math.max(1, ...values.map((value) => value ?? 0));
-  return html`<svg${shape(values.length)}><path d="${pathOf(values, top)}"/></svg>`;
+  return html`<svg${shape(values.length)}><path d="${pathOf(values, topOf(values))}"/></svg>`;
 }
 
 /** Levels of the same height are one line. Lengths are relative, because those recur. */

@@ -1,4 +1,4 @@
-/** The history on the dashboard [core-4-22]: three drawings, what was decided, and, if asked for, all numbers. */
+/** The history on the dashboard [core-4-22]: drawings, what was decided, and, if asked for, all numbers. */
 import { displayTime, formatInstant } from '../../base/timestamp.ts';
 import { HISTORY_RANGE_NAMES } from '../../protocol/api/pages.ts';
 import type { History, HistoryStep, SeriesName } from '../../protocol/rows/history.ts';
@@ -56,6 +56,8 @@ export const DRAWN_SERIES: readonly SeriesName[] = [
 
 export interface HistoryView {
   readonly range: HistoryRange;
+  /** Whether it begins with what was recorded first: a new authority has nothing to show of most of a day. */
+  readonly isTrimmed?: boolean;
   /** Whether all numbers are below the drawings. */
   readonly hasNumbers: boolean;
 }
@@ -64,6 +66,25 @@ export interface DrawnHistory {
   readonly section: Html;
   /** The lines of numbers, by series. */
   readonly sparks: ReadonlyMap<SeriesName, Html>;
+}
+
+function fromFirstRecord(history: History): History {
+  const { recorded_minutes: recorded, series, from, step_seconds: seconds } = history;
+  const first = Math.max(
+    0,
+    recorded.findIndex((minutes) => minutes > 0),
+  );
+  return {
+    ...history,
+    from: formatInstant(Date.parse(from) + first * seconds * 1000),
+    recorded_minutes: recorded.slice(first),
+    series: series.map((row) => ({
+      ...row,
+      ...(row.count !== undefined && { count: row.count.slice(first) }),
+      ...(row.mean !== undefined && { mean: row.mean.slice(first) }),
+      ...(row.p95 !== undefined && { p95: row.p95.slice(first) }),
+    })),
+  };
 }
 
 /** `authority` is where the links lead, for pages that it does not serve itself. */
@@ -93,16 +114,25 @@ function rangeLinks(range: HistoryRange, authority: string): Html {
   return html`<nav aria-label="Time of the history"><ul class="ranges">${links}</ul></nav>`;
 }
 
-function drawings(view: HistoryView, history: History, authority: string): Html {
-  const { range, hasNumbers } = view;
+function drawings(view: HistoryView, all: History, authority: string): Html {
+  const { range, hasNumbers, isTrimmed = false } = view;
+  const history = isTrimmed ? fromFirstRecord(all) : all;
   const { words } = HISTORY_RANGES[range];
   const steps = stepsOf(history);
   const panels = panelsOf(history);
   const decisions = decisionsIn(history, steps);
   const marked = [...new Set(decisions.map(({ step }) => step))];
   const times = timesBelow(range, steps);
-  const all = panels.flatMap(({ curves }) => curves);
-  return html`<div class="charts">${panels.map(({ title, curves }) => chart({ title, curves, marked, times }))}</div>${decisionList(decisions)}${hasNumbers ? numbers(history, steps, all) : NO_HTML}<p class="small muted">${hasNumbers ? NO_HTML : html`<a href="${authority}/dashboard?range=${range}&amp;numbers=shown#history-numbers">Numbers of the last ${words.replace(/^1 /, '')}</a>. `}Raw data: <a href="${authority}/history.json?series=heartbeats,active_nodes">history.json</a>. Gray areas were not recorded. All times are in UTC.</p>`;
+  const numbersOf = isTrimmed ? '' : `range=${range}&`;
+  return html`<div class="charts">${panels.map(({ title, curves }) => chart({ title, curves, marked, times }))}</div>${decisionList(decisions)}${
+    hasNumbers
+      ? numbers(
+          history,
+          steps,
+          panels.flatMap(({ curves }) => curves),
+        )
+      : NO_HTML
+  }<p class="small muted">${hasNumbers ? NO_HTML : html`<a href="${authority}/dashboard?${numbersOf}numbers=shown#history-numbers">Numbers of the last ${words.replace(/^1 /, '')}</a>. `}Raw data: <a href="${authority}/history.json?series=heartbeats,active_nodes">history.json</a>. Gray areas were not recorded. All times are in UTC.</p>`;
 }
 
 interface Panel {
@@ -113,41 +143,42 @@ interface Panel {
 function panelsOf({ series, recorded_minutes: recorded }: History): Panel[] {
   const found = new Map(series.map((row) => [row.name, row]));
   const counts = (name: SeriesName) => found.get(name)?.count ?? [];
-  const curve = (label: string, values: Curve['values'], scale: string) => ({
-    label,
-    values,
-    scale,
-  });
+  const means = (name: SeriesName) => found.get(name)?.mean ?? [];
+  const curve = (label: string, values: Curve['values']) => ({ label, values });
   const refused = recorded.map((minutes, step) =>
     minutes === 0 ? null : REFUSED.reduce((sum, name) => sum + (counts(name)[step] ?? 0), 0),
   );
   const beats = counts('heartbeats').map((count, step) =>
     count === null ? null : Math.round(count / (recorded[step] || 1)),
   );
-  const times = found.get('heartbeat_time')?.p95 ?? [];
+  const times = (found.get('heartbeat_time')?.p95 ?? []).map((microseconds) =>
+    microseconds === null ? null : Math.round(microseconds / 10) / 100,
+  );
   return [
+    { title: 'Heartbeats', curves: [curve('Heartbeats a minute', beats)] },
     {
-      title: 'Heartbeats and nodes',
+      title: 'Nodes',
       curves: [
-        curve('Heartbeats a minute', beats, 'beats'),
-        curve('Active nodes', found.get('active_nodes')?.mean ?? [], 'nodes'),
+        curve('Active nodes', means('active_nodes')),
+        curve('Silent nodes', means('silent_nodes')),
+        curve('Unwell nodes', means('unhealthy_nodes')),
       ],
     },
     {
       title: 'Joins, renewals and revocations',
       curves: [
-        curve('Joins', counts('joins'), 'changes'),
-        curve('Renewals', counts('renewals'), 'changes'),
-        curve('Revocations', counts('revocations'), 'changes'),
+        curve('Joins', counts('joins')),
+        curve('Renewals', counts('renewals')),
+        curve('Revocations', counts('revocations')),
       ],
     },
     {
-      title: 'Refusals and request times',
-      curves: [
-        curve('Refused requests', refused, 'refusals'),
-        curve('Failed requests', counts('failed'), 'refusals'),
-        curve('Heartbeat p95 (µs)', times, 'times'),
-      ],
+      title: 'Refusals',
+      curves: [curve('Refused requests', refused), curve('Failed requests', counts('failed'))],
+    },
+    {
+      title: 'Time of a heartbeat',
+      curves: [curve('95th percentile (ms)', times)],
     },
   ];
 }

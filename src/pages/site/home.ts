@@ -39,7 +39,7 @@ export function homePage(
       dashboard === null
         ? emptyState('The authority does not answer at the moment.')
         : postureSection(dashboard.posture, fleetLine(dashboard.fleet))
-    }${identitySection(identity, baseUrl)}${trustTeaser(name)}${startsSection(baseUrl)}${addressNote(publicUrl)}${routesSection(routeGroups(routes))}`,
+    }${startsSection(baseUrl)}${addressNote(publicUrl)}${identitySection(identity, baseUrl)}${trustTeaser(name)}${routesSection(routeGroups(routes))}`,
   });
 }
 
@@ -48,7 +48,7 @@ function identitySection({ genesis, fingerprint }: Identity, baseUrl: string): H
   return html`<section aria-labelledby="identity">
 <h2 id="identity" class="visually-hidden">Identity</h2>
 <dl class="identity">
-${idFact('Fingerprint', fingerprint)}${idFact('Authority key', idText(public_key))}${idFact('Root key', idText(genesis.root_public_key))}
+${idFact('Fingerprint of the authority key', fingerprint)}${idFact('Authority key', idText(public_key))}${idFact('Root key', idText(genesis.root_public_key))}
 <div><dt>Valid</dt><dd><bdi>${timeText(valid_from)} to ${timeText(valid_to)}</bdi></dd></div>
 ${idFact('Address', baseUrl)}<div><dt>Network version</dt><dd><bdi>${genesis.network_version}</bdi></dd></div>
 </dl>
@@ -80,14 +80,16 @@ function commandLines(title: string, lines: readonly string[]): Html {
 }
 
 function routesSection(groups: readonly RouteGroup[]): Html {
+  const all = groups.reduce((sum, { routes }) => sum + routes.length, 0);
   return html`<section class="section" aria-labelledby="routes">
 <h2 id="routes">Pages and routes</h2>
+<details><summary>All ${all}, with what each is for</summary>
 ${groups.map(
   ({ id, title, note, routes }) => html`<section class="routes" aria-labelledby="routes-${id}">
 <div class="routes-head"><h3 id="routes-${id}">${title}</h3><p class="muted small">${note}</p></div>
 <ul>${routes.map(routeItem)}</ul>
 </section>`,
-)}</section>`;
+)}</details></section>`;
 }
 
 function routeItem(route: RouteDescription): Html {

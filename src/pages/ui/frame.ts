@@ -27,11 +27,17 @@ export interface PageParts {
   readonly connects?: boolean;
 }
 
+/** Pages that belong together, and what they are called together. */
+export interface NavigationGroup {
+  readonly name?: string;
+  readonly pages: readonly (readonly [path: string, label: string])[];
+}
+
 /** What all pages of a site share. */
 export interface Site {
   /** Shown below the name of the network. */
   readonly kind: string;
-  readonly navigation: readonly (readonly [path: string, label: string])[];
+  readonly navigation: readonly NavigationGroup[];
   /** The rest of the head: styles and scripts. */
   readonly head: Html;
   /** After the navigation. */
@@ -41,7 +47,7 @@ export interface Site {
   readonly theme?: 'light' | 'dark' | null;
 }
 
-const NAVIGATION = [
+const PAGES = [
   ['/', 'Home'],
   ['/trust', 'Trust'],
   ['/dashboard', 'Dashboard'],
@@ -61,7 +67,7 @@ export function renderPage({ connects = false, ...parts }: PageParts): HtmlPage 
   const { top = '.' } = parts;
   const page = framed(parts, {
     kind: 'Network Authority',
-    navigation: NAVIGATION,
+    navigation: [{ pages: PAGES }],
     head: head(top),
     tools: html`${searchLink(top)}${THEME_BUTTON}`,
     footer: 'All pages are read-only and load nothing from other sites.',
@@ -109,11 +115,14 @@ ${site.head}</head>
 <header class="top">
 <div class="top-row">
 <p class="brand"><a href="${top}/">${MARK}<span class="brand-text"><bdi class="brand-name">${networkName}</bdi><span class="brand-kind">${site.kind}</span></span></a></p>
-<nav class="pages" aria-label="Pages"><ul>
+<nav class="pages" aria-label="Pages">
 ${site.navigation.map(
-  ([path, label]) =>
-    html`<li><a href="${top}${path}"${path === parts.path ? CURRENT : NO_HTML}>${label}</a></li>`,
-)}</ul></nav>
+  ({ name, pages }) =>
+    html`<ul${name === undefined ? NO_HTML : html` aria-label="${name}"`}>${pages.map(
+      ([path, label]) =>
+        html`<li><a href="${top}${path}"${path === parts.path ? CURRENT : NO_HTML}>${label}</a></li>`,
+    )}</ul>`,
+)}</nav>
 ${site.tools}
 </div>
 </header>

@@ -123,14 +123,34 @@ function middleOf({ width, height }: Canvas): Point {
   return { x: width / 2, y: height / 2 };
 }
 
-/** The whole drawing; on a narrow screen, a legible part of it around its subjects. */
+/** The whole drawing; on a narrow screen where its names do not fit, a legible part of it around its subjects. */
 function openingView(picture: SVGSVGElement, canvas: Canvas): View {
-  if (canvas.pixels >= READABLE) return WHOLE;
+  if (canvas.pixels >= READABLE || haveRoom(picture, canvas)) return WHOLE;
   const subjects = subjectsOf(picture).map(placeOf);
   return framing(subjects.length === 0 ? [middleOf(canvas)] : subjects, canvas, {
     closest: READABLE / canvas.pixels,
     margin: MARGIN,
   });
+}
+
+/** Whether all names, in their full size, fit into the whole drawing without touching. */
+function haveRoom(picture: SVGSVGElement, { pixels }: Canvas): boolean {
+  const { left, right } = picture.getBoundingClientRect();
+  picture.style.setProperty('--closeness', String(pixels));
+  const names = [...picture.querySelectorAll('.node text')].map((name) =>
+    name.getBoundingClientRect(),
+  );
+  // The drawing is not scaled yet, or is shown as a whole.
+  const fit = names.every(
+    (a, index) =>
+      a.left >= left &&
+      a.right <= right &&
+      !names
+        .slice(index + 1)
+        .some((b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom),
+  );
+  picture.classList.toggle('roomy', fit);
+  return fit;
 }
 
 /** The selected sovereign, else those of the path or the search, else this authority. */
@@ -154,7 +174,8 @@ function show(figure: HTMLElement, { picture, canvas, view: { scale, x, y } }: S
     ?.setAttribute('transform', `translate(${x} ${y}) scale(${scale})`);
   // Names keep their size on the screen, so zooming in makes room for more of them.
   const least = picture.querySelector('.crowded') === null ? SMALLEST_NAMES : 1;
-  picture.style.setProperty('--closeness', String(Math.max(least, size)));
+  const closeness = picture.matches('.roomy') ? size : Math.max(least, size);
+  picture.style.setProperty('--closeness', String(closeness));
   picture.classList.toggle('close', size >= ROOM_FOR_NAMES);
   const shown = figure.querySelector('[data-zoom-shown]');
   const text = `${Math.round(scale * 100)}%`;
