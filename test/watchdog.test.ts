@@ -1,4 +1,4 @@
-/** A thread that hangs ends the process, so that a supervisor can restart it. */
+/** A bug in a handler fails one request; a thread that hangs ends the process, so that a supervisor can restart it. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -11,11 +11,35 @@ import {
 } from '../src/server/threads/beats.ts';
 import { startArmed } from './support/armed-server.ts';
 import type { ChildServer } from './support/child-server.ts';
-import { AUTHORITY_HANGS, EDGE_HANGS, MANY_INVITES } from './support/injected-faults.ts';
+import {
+  AUTHORITY_HANGS,
+  EDGE_HANGS,
+  HANDLER_THROWS,
+  MANY_INVITES,
+} from './support/injected-faults.ts';
 import { get, operate, outcome } from './support/requests.ts';
 
 for (const threads of ['1', '2']) {
   suite(`with ${threads} thread(s)`, () => {
+    test('a bug in one handler is a 500 and an ERROR line with the stack, and the service continues', async (t) => {
+      const server = await startArmed(t, threads, HANDLER_THROWS);
+      let failed = await operate(server.na, '/admin/invite', MANY_INVITES);
+      // The fault is armed shortly after the signal is sent.
+      while (failed.status === 200)
+        failed = await operate(server.na, '/admin/invite', MANY_INVITES);
+      assert.equal(outcome(failed), '500 internal_server_error');
+      const { code: _code, message, details, request_id, ...more } = failed.body.error;
+      assert.deepEqual([request_id, details, more], [failed.headers.get('x-request-id'), {}, {}]);
+      assert.doesNotMatch(message, /injected/);
+      assert.equal(outcome(await get(server.na, '/readyz')), '200');
+      const { code, stderr } = await server.end('SIGTERM');
+      assert.equal(code, 0);
+      const line = new RegExp(
+        `ERROR mesh\\.http request_id=${request_id} .*injected into a handler at .*createInvites`,
+      );
+      assert.match(stderr, line);
+    });
+
     test('an endless loop in the authority ends the process, and a line says where it was', async (t) => {
       const server = await startArmed(t, threads, AUTHORITY_HANGS);
       const asked = askUntilEnded(server);
@@ -104,10 +128,7 @@ async function endedByWatchdog(server: ChildServer, where: string): Promise<void
   assert.match(stderr.trimEnd().split('\n').at(-1) ?? '', new RegExp(`^\\S+ ${line}$`));
 }
 
-/**
- * Sends requests until the process ends; it may answer the first ones, because the fault is armed shortly after the
- * signal.
- */
+/** Sends requests until the process ends; it may answer the first ones. */
 async function askUntilEnded({ na }: ChildServer): Promise<void> {
   try {
     while (true) await operate(na, '/admin/invite', MANY_INVITES);
