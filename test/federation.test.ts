@@ -7,6 +7,7 @@ import type { JsonObject } from '../src/base/json/value.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { chainAt, countedKey, FIRST, ROOT, type Step } from './support/authority-chain.ts';
 import { HOUR, MINUTE, SECOND, setClock, testClock } from './support/clock.ts';
+import { runCommand } from './support/commands.ts';
 import { networkFolder } from './support/folders.ts';
 import { type HostileAuthority, startHostileAuthority } from './support/hostile-authority.ts';
 import { get, operate, outcome } from './support/requests.ts';
@@ -108,6 +109,9 @@ suite('between real authorities', () => {
     assert.equal(failing.problem, 'the connection failed (ECONNREFUSED)');
     assert.equal(Date.parse(failing.failing_since), since);
     assert.equal(failing.fetched_at, null);
+    await visit(alpha);
+    await visit(alpha);
+    await assertShown(alpha, ofGamma, gamma, failing);
 
     await using back = await startTestAuthority({ clock, dataDir: gammaFolder.path });
     const endpoint = `/admin/recognition-treaties/${ofGamma.treaty_id}/endpoint`;
@@ -127,6 +131,38 @@ suite('between real authorities', () => {
     );
     assert.equal((await fetchOf(alpha, ofBeta)).fetched_at, null);
   });
+
+  /** Wherever an operator may look. */
+  async function assertShown(
+    na: TestAuthority,
+    { treaty_id }: JsonObject,
+    { url }: TestAuthority,
+    failing: JsonObject,
+  ): Promise<void> {
+    const { partners, posture } = (await get(na, '/dashboard.json')).body;
+    assert.deepEqual(partners[0], { subject_sovereign_id: 'gamma', endpoint: url, ...failing });
+    assert.deepEqual(
+      posture.findings.filter(({ rule }: JsonObject) => rule === 'partners'),
+      [
+        {
+          rule: 'partners',
+          severity: 'attention',
+          sentence: 'Sovereigns whose feed or keys cannot be fetched: 1 of 2.',
+          since: failing.failing_since,
+        },
+      ],
+    );
+    const metrics = (await get(na, '/metrics')).text;
+    const lag = Math.round((na.clock.now() - Date.parse(String(failing.failing_since))) / 1000);
+    assert.ok(metrics.includes(`mesh_na_partner_lag_seconds{host="${new URL(url).host}"} ${lag}`));
+    const page = (await get(na, `/treaty?id=${treaty_id}`)).text;
+    assert.match(page, /the connection failed \(ECONNREFUSED\), since/);
+    const environment = { MESH_URL: na.url, MESH_DATA_DIR: na.dataDir };
+    const listed = await runCommand(['treaty', 'list', '--wide'], environment);
+    assert.match(listed.stdout, /the connection failed \(ECONNREFUSED\)/);
+    const doctor = await runCommand(['doctor', '--json'], environment);
+    assert.match(doctor.stdout, /\\"gamma\\" at http:[^"]* the connection failed \(ECONNREFUSED\)/);
+  }
 
   test('a planned change of the key is followed, and feeds of the new key are imported', async () => {
     const clock = testClock();

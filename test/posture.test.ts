@@ -48,6 +48,7 @@ const WELL: PostureFacts = {
   diskFree: 2 ** 40,
   minFree: 256 * 2 ** 20,
   webhooks: [hook(null), hook(NOW - MINUTE)],
+  partners: partners(null, NOW - MINUTE),
   signs: true,
   backup: { every: DAY, verifiedAt: NOW - DAY, since: NOW - 9 * DAY },
   operatorKeys: { usable: 2, privileged: 1 },
@@ -64,6 +65,23 @@ const WELL: PostureFacts = {
     trust_cycle: null,
   },
 };
+/** Partners, by when they began to fail. */
+function partners(...since: readonly (number | null)[]): PostureFacts['partners'] {
+  const problem = { text: 'it answered 500', isRefused: false };
+  const facts = { subject: 'beta', endpoint: 'https://na.beta.example', fetchedAt: null };
+  return new Map(
+    since.map((failingSince, index) => [
+      String(index),
+      { ...facts, failingSince, problem: failingSince === null ? null : problem },
+    ]),
+  );
+}
+const refusing: PostureFacts['partners'] = new Map(
+  [...partners(NOW)].map(([key, facts]) => [
+    key,
+    { ...facts, problem: { text: 'its feed is refused: stale_sequence', isRefused: true } },
+  ]),
+);
 const fleet = (changes: Partial<FleetFacts>) => ({ fleet: { ...FLEET, ...changes } });
 const backup = (changes: Partial<NonNullable<PostureFacts['backup']>>) => ({
   backup: { every: DAY, verifiedAt: NOW, since: NOW, ...changes },
@@ -94,6 +112,9 @@ const CASES: readonly (readonly [rule: string, severity: string, change: Partial
     ['backup', 'action', backup({ verifiedAt: NOW - 4 * DAY })],
     ['webhooks', 'attention', { webhooks: [hook(null), hook(NOW - 15 * MINUTE)] }],
     ['webhooks', 'action', { webhooks: [hook(NOW - DAY), hook(NOW - HOUR)] }],
+    ['partners', 'attention', { partners: partners(null, NOW - 15 * MINUTE) }],
+    ['partners', 'attention', { partners: refusing }],
+    ['partners', 'action', { partners: partners(NOW - DAY) }],
     ['backup', 'attention', backup({ verifiedAt: null, since: NOW - 37 * HOUR })],
     ['nodes_silent', 'attention', fleet({ silent: 1 })],
     ['nodes_silent', 'action', fleet({ silent: 6 })],

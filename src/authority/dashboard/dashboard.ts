@@ -11,6 +11,7 @@ import { publishedDocument } from '../../protocol/contract/documents.ts';
 import type {
   Dashboard,
   DashboardFeed,
+  DashboardPartner,
   DashboardSuccession,
   FeedSummary,
 } from '../../protocol/rows/dashboard.ts';
@@ -21,6 +22,7 @@ import type { FleetFacts } from '../census.ts';
 import { horizonSummary } from '../end-tally.ts';
 import type { Handler } from '../engine/admission.ts';
 import { connectomeSummary, sequenceValue } from '../recognition/recognition-graph.ts';
+import { fetchState } from '../recognition/treaties.ts';
 import { type TreatyBehind, treatiesBehind } from '../recognition/treaty-following.ts';
 import { type Adoption, isUnderWay } from '../succession/adoption.ts';
 import { currentPosture } from './health.ts';
@@ -29,6 +31,7 @@ import { endsOf } from './horizon.ts';
 const HOUR = 3_600_000;
 const FRESH_HOURS = 24;
 const WATCH_HOURS = 72;
+const MOST_PARTNERS = 100;
 /** Ages are in whole hours. */
 const STALE_MS = (WATCH_HOURS + 1) * HOUR;
 
@@ -92,6 +95,7 @@ function dashboard(
   const lastCycle = na.recentAudit.trustCycle();
   const trustCycle = trustCycleSummary(lastCycle, now);
   const { instances } = na.hostStatus();
+  const partners = partnerRows(na);
   na.counted.facts = {
     treaties: summary,
     treatiesBehind: {
@@ -131,6 +135,7 @@ function dashboard(
     horizon_summary: horizon,
     ...(succession !== null && { succession: successionRow(succession) }),
     ...(instances === null ? {} : { instances: [...instances] }),
+    ...(partners.length > 0 && { partners: partners.slice(0, MOST_PARTNERS) }),
     posture,
     warnings: posture.findings.map(({ sentence }) => sentence),
     links: LINKS,
@@ -141,6 +146,17 @@ function successionRow({ statement: { statement, state }, nodes }: Adoption): Da
   const { activates_at, overlap_until } = statement;
   const { active, followed } = nodes;
   return { state, activates_at, overlap_until, active, followed };
+}
+
+/** Those that fail first. */
+function partnerRows(na: Authority): DashboardPartner[] {
+  return [...na.hostStatus().partners.values()]
+    .map(({ subject, endpoint }) => ({
+      subject_sovereign_id: subject,
+      endpoint,
+      ...fetchState(na, subject, endpoint),
+    }))
+    .sort((a, b) => Number(a.problem === null) - Number(b.problem === null));
 }
 
 function feedRow(feed: ImportedFeed, now: number): DashboardFeed {

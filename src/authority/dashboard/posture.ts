@@ -6,7 +6,7 @@ import { formatInstant } from '../../base/timestamp.ts';
 import type { AdoptionState } from '../../protocol/rows/adoption.ts';
 import type { PostureFinding, PostureUnknown } from '../../protocol/rows/posture.ts';
 import type { FleetFacts } from '../census.ts';
-import type { BackupFacts, WebhookFacts } from '../host-status.ts';
+import type { BackupFacts, PartnerFacts, WebhookFacts } from '../host-status.ts';
 
 /** Instants are in milliseconds since the epoch. */
 export interface PostureFacts {
@@ -32,6 +32,7 @@ export interface PostureFacts {
   /** The backup schedule; null if there is none. */
   readonly backup: BackupFacts | null;
   readonly webhooks: readonly WebhookFacts[];
+  readonly partners: ReadonlyMap<string, PartnerFacts>;
   /** Whether the authority's signer is available. */
   readonly signs: boolean;
   readonly operatorKeys: { readonly usable: number; readonly privileged: number };
@@ -159,6 +160,16 @@ export const POSTURE_RULES: readonly Rule[] = [
     if (failing.length === 0) return null;
     const since = Math.min(...failing);
     const sentence = `Webhooks that have taken no event for 15 minutes: ${failing.length} of ${webhooks.length}.`;
+    return (now - since >= DAY ? action : attention)(sentence, since);
+  }),
+  rule('partners', ({ partners, now }) => {
+    const failing = [...partners.values()].flatMap(({ failingSince, problem }) => {
+      const isFinding = problem?.isRefused || now - (failingSince ?? now) >= HOUR / 4;
+      return failingSince === null || !isFinding ? [] : [failingSince];
+    });
+    if (failing.length === 0) return null;
+    const since = Math.min(...failing);
+    const sentence = `Sovereigns whose feed or keys cannot be fetched: ${failing.length} of ${partners.size}.`;
     return (now - since >= DAY ? action : attention)(sentence, since);
   }),
   fleetRule('nodes_silent', ({ expected, silent, silentKnownFrom, since }) => {

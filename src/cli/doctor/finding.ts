@@ -37,6 +37,7 @@ export const CHECKS = {
   clock_skew: 'Requests with a wrong time are refused',
   public_url: 'Documents and pages show an address that clients cannot use',
   forwarded: 'Clients could fake their address, and thus evade limits and falsify the audit log',
+  partners: 'What they revoke does not become known here',
   posture: 'The authority itself reports a problem',
   version: 'Commands and server may be incompatible',
 } as const;

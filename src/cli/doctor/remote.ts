@@ -2,7 +2,7 @@
 
 import { isIP } from 'node:net';
 import { connect, type PeerCertificate, type TLSSocket } from 'node:tls';
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { bareHost } from '../../base/bare-host.ts';
 import { messageOf } from '../../base/error-message.ts';
 import type { JsonObject } from '../../base/json/value.ts';
@@ -19,6 +19,7 @@ import { AuthorityKeys, followChain } from '../../protocol/records/authority-cha
 import { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { instantOf, Whole } from '../../protocol/records/record.ts';
 import type { CertificateRevocationList } from '../../protocol/records/revocation-list.ts';
+import { DashboardPartner } from '../../protocol/rows/dashboard.ts';
 import { Posture } from '../../protocol/rows/posture.ts';
 import { metricsText } from '../connection/server.ts';
 import { ending, type Finding, fine, unknown, warning, wrong } from './finding.ts';
@@ -62,6 +63,7 @@ export async function checkRemote(options: RemoteOptions): Promise<Finding[]> {
     ...(network.genesis === null ? [] : await checkDocuments(calls, network.genesis, options)),
     ...(await checkAddress(calls, server)),
     await checkClock(calls, options),
+    ...(await checkPartners(calls)),
     await checkPosture(calls),
     await checkVersion(options),
   ];
@@ -317,6 +319,21 @@ async function isPast(calls: Calls, instant: number): Promise<boolean> {
 }
 
 const Judged = Type.Object({ posture: Posture });
+const WithPartners = Type.Object({ partners: Type.Optional(Type.Array(DashboardPartner)) });
+
+/** Nothing without partners. */
+async function checkPartners(calls: Calls): Promise<Finding[]> {
+  const { partners = [] } = await calls
+    .get(WithPartners, '/dashboard.json')
+    .catch((): Static<typeof WithPartners> => ({}));
+  const failing = partners.filter(({ problem }) => problem !== null);
+  const cure = 'Ask its operators, or set its address with mesh-na treaty endpoint';
+  if (partners.length === 0) return [];
+  if (failing.length === 0) return [fine('partners', 'Every sovereign with an address is fetched')];
+  return failing.map(({ subject_sovereign_id: subject, endpoint, problem, failing_since: since }) =>
+    warning('partners', `"${subject}" at ${endpoint}: ${problem} (since ${since})`, cure),
+  );
+}
 
 function checkPosture(calls: Calls): Promise<Finding> {
   return asked('posture', 'Check the log of the authority', async () => {

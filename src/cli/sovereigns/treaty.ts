@@ -149,6 +149,8 @@ export function addTreatyCommands(program: Command): void {
       column('STATE', ({ lifecycle }) => lifecycle.state, 5),
       timeColumn('EXPIRES', ({ treaty }) => treaty.expires_at, 4),
       column('REASON', ({ lifecycle }) => lifecycle.revocation_reason, 1),
+      timeColumn('FETCHED', ({ fetch }) => fetch?.fetched_at, 2),
+      column('PROBLEM', ({ fetch }) => fetch?.problem, 1),
     ],
     none: 'No treaties.',
     examples: ['mesh-na treaty list', 'mesh-na treaty list --subject beta --json'],

@@ -64,6 +64,7 @@ const PAGES: Readonly<Record<string, string>> = {
   treaties_expired: './treaties',
   treaties_expiring: './treaties',
   treaties_behind: './treaties',
+  partners: './treaties',
   feeds_stale: './feeds',
   trust_cycle: './audit?type=trust_cycle_completed',
 };

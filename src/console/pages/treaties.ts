@@ -52,6 +52,16 @@ export const TREATIES = listPage<TreatyRow, TreatyRow['status']>({
       kind: 'words',
       cell: ({ treaty }) => treaty.scope.allowed_roles.join(', ') || 'any',
     },
+    {
+      head: 'Fetched',
+      cell: ({ fetch }) =>
+        fetch === undefined
+          ? ''
+          : twoLines(
+              fetch.fetched_at === null ? '' : timeText(fetch.fetched_at),
+              fetch.problem ?? '',
+            ),
+    },
     { head: 'Ends', cell: ({ treaty }) => timeText(treaty.expires_at) },
     ...actionColumn(REVOKE_TREATY, context, ({ treaty, status, lifecycle }: TreatyRow) => {
       if (status !== 'active') return '';

@@ -27,6 +27,7 @@ export const FINDING_CURES: { readonly [rule: string]: readonly [href: string, c
     disk: ['./history.json?series=disk_free', 'doctor'],
     backup: ['./cli-reference#backup-create', 'backup create'],
     webhooks: ['./dashboard#changes-heading', 'doctor'],
+    partners: ['./connectome#treaties-heading', 'treaty list'],
     nodes_silent: [FLEET, 'node list'],
     nodes_unwell: [FLEET, 'node list --health unwell'],
     certificates_lapsing: [FLEET, 'certificate list --expires-before 3d'],

@@ -41,9 +41,22 @@ export function treatyPage(row: TreatyRow, model: GraphModel): HtmlPage {
         ['Accepted attestations', scope.accepted_statuses.join(', ')],
         ['Required claims', freeForm(scope.claims)],
         ['Metadata', freeForm(treaty.metadata)],
+        ...fetchFacts(row),
       ]),
     )}${section('keys', 'Keys of the recognized sovereign', keysOf(row))}${section('history', 'History', html`${history(row, model)}${row.status === 'active' ? whatIf(id, from, to) : ''}`)}<p class="small muted">Raw data: <a href="./recognition-treaties/${encodeURIComponent(id)}">the treaty with its signatures</a>, <a href="./connectome.json">connectome.json</a>.</p>`,
   });
+}
+
+function fetchFacts({ endpoint, fetch }: TreatyRow): (readonly [string, Html])[] {
+  if (endpoint === undefined || fetch === undefined) return [];
+  const { fetched_at: fetched, failing_since: since, problem } = fetch;
+  return [
+    ['Fetched from', html`<bdi>${endpoint}</bdi>`],
+    ['Last fetched', fetched === null ? html`not yet` : timeText(fetched)],
+    ...(since === null
+      ? []
+      : [['Problem', html`${problem ?? ''}, since ${timeText(since)}`] as const]),
+  ];
 }
 
 function keysOf({ treaty, followed }: TreatyRow): Html {

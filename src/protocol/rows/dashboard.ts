@@ -5,6 +5,7 @@ import { ADOPTION_STATES } from './adoption.ts';
 import { type ConnectomeSummary, EdgeRow } from './graph.ts';
 import { HorizonSummary } from './horizon.ts';
 import { Fleet, Posture } from './posture.ts';
+import { FetchState } from './treaty.ts';
 
 const DisplayTime = Type.String();
 const Freshness = Type.Enum(['fresh', 'watch', 'stale']);
@@ -98,6 +99,13 @@ export const DashboardInstance = Type.Object({
   }),
 });
 
+/** The authority of another sovereign that is fetched. */
+export const DashboardPartner = Type.Object({
+  subject_sovereign_id: Type.String(),
+  endpoint: Type.String(),
+  ...FetchState.properties,
+});
+
 /** The published schema allows additional members; the types list the current ones. */
 const AnyCounts = Type.Record(Type.String(), Type.Integer());
 const AnyRows = Type.Array(Type.Object({}, { additionalProperties: true }));
@@ -122,6 +130,11 @@ export const Dashboard = Type.Object({
       description: 'The instances that answer together; absent if instances are not linked',
     }),
   ),
+  partners: Type.Optional(
+    Type.Array(DashboardPartner, {
+      description: 'At most 100, those that fail first; absent if no treaty has an endpoint',
+    }),
+  ),
   posture: Posture,
   warnings: Type.Array(Type.String()),
   links: Type.Record(Type.String(), Type.String()),
@@ -134,5 +147,6 @@ export type FeedSummary = Static<typeof FeedSummary>;
 export type TrustCycleSummary = Static<typeof TrustCycleSummary>;
 export type DashboardSuccession = Static<typeof DashboardSuccession>;
 export type DashboardInstance = Static<typeof DashboardInstance>;
+export type DashboardPartner = Static<typeof DashboardPartner>;
 export type RecentChangeRow = Static<typeof RecentChangeRow>;
 export type Dashboard = Static<typeof Dashboard>;

@@ -29,6 +29,7 @@ export interface AuthorityCounts {
   /** Milliseconds since the epoch, by kind; kinds without anything that lapses are absent. */
   readonly soonest_ends: CountsByKind;
   readonly webhooks: readonly WebhookCounts[];
+  readonly partners: readonly PartnerCounts[];
   /** The number of authority keys in each state. */
   readonly authority_keys: CountsByKind;
   /** The share of active nodes that have followed the change of the authority key; null if there is none, or not known. */
@@ -40,6 +41,12 @@ interface WebhookCounts {
   /** Audit log entries not yet delivered. */
   readonly lag_entries: number;
   /** The age of the oldest undelivered entry. */
+  readonly lag_seconds: number;
+}
+
+interface PartnerCounts {
+  readonly host: string;
+  /** The time since the partner was last fetched without a problem. */
   readonly lag_seconds: number;
 }
 
@@ -95,6 +102,11 @@ const DEFINITIONS = {
     'host',
   ),
   webhookLagSeconds: gauge('mesh_na_webhook_lag_seconds', 'The age of the first of them', 'host'),
+  partnerLag: gauge(
+    'mesh_na_partner_lag_seconds',
+    'The time since the feed and the keys of another sovereign were last fetched without a problem',
+    'host',
+  ),
   authorityKeys: gauge(
     'mesh_na_authority_key_state',
     'Keys of the authority by state: next, current, previous, retired or distrusted',
@@ -132,6 +144,10 @@ export function createStateMetrics(registry: Registry): (counts: AuthorityCounts
       metrics.soonestEnds.set({ kind }, end / 1000);
     }
     setLags(metrics, counts.webhooks);
+    metrics.partnerLag.reset();
+    for (const { host, lag_seconds } of counts.partners.toSorted(byLag)) {
+      metrics.partnerLag.set({ host }, lag_seconds);
+    }
     for (const state of KEY_STATES) {
       metrics.authorityKeys.set({ state }, counts.authority_keys[state] ?? 0);
     }
@@ -184,6 +200,11 @@ function setLags(
     webhookLagEntries.set({ host }, Math.max(...there.map((other) => other.lag_entries)));
     webhookLagSeconds.set({ host }, Math.max(...there.map((other) => other.lag_seconds)));
   }
+}
+
+/** If one host has several partners, the one that is furthest behind is set last. */
+function byLag(a: PartnerCounts, b: PartnerCounts): number {
+  return a.lag_seconds - b.lag_seconds;
 }
 
 const GRAVITY = { attention: 1, action: 2 } as const;
