@@ -233,7 +233,7 @@ async function refused(line: string, columns?: number) {
   }
 }
 
-test('a user without a home folder is told what to set', {
+test('without a home folder, the message says what to set', {
   skip: process.getuid?.() !== 0 && 'only root can become another user',
 }, async () => {
   const { HOME = '' } = process.env;

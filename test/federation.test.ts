@@ -442,7 +442,7 @@ test('of random feeds, exactly those are imported that the command accepts', asy
   const { na, host, beta } = given;
   const changes = fc.record({
     issuer_sovereign_id: mostly(fc.constant(beta.name), 'gamma', ''),
-    sequence: mostly(fc.nat(1000), -1, 1.5, 2 ** 60, '4', null),
+    sequence: mostly(fc.nat(3), -1, 1.5, 2 ** 60, '4', null),
     issued_at: mostly(fc.constant('2026-01-01T00:00:00Z'), 'yesterday', 7),
     revoked_attestation_ids: mostly(fc.array(fc.constantFrom('a', 'b', 'c')), null, 'a', [7]),
     revocation_reasons: mostly(fc.constant({}), { a: 'x' }, { z: 'x' }, []),
@@ -456,9 +456,14 @@ test('of random feeds, exactly those are imported that the command accepts', asy
     validity_hours: 87_600,
   });
   let imported = 0;
+  let run = 0;
   await fc.assert(
     fc.asyncProperty(changes, mark, async (changed, kind) => {
-      const draft = { ...beta.feed(na.clock.now(), 1), ...(changed as JsonObject) };
+      run += 1;
+      const { sequence } = changed;
+      const isSmall = typeof sequence === 'number' && sequence >= 0 && sequence <= 3;
+      const later = isSmall ? { sequence: sequence + run } : {};
+      const draft = { ...beta.feed(na.clock.now(), 1), ...(changed as JsonObject), ...later };
       const key = kind === 'by another' ? countedKey(31) : beta.key;
       const whole = kind === 'unsigned' ? { ...draft, signatures: [] } : signedBy(draft, key);
       const feed = kind === 'altered' ? { ...whole, revoked_attestation_ids: ['z'] } : whole;

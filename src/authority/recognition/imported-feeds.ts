@@ -74,7 +74,7 @@ export function createImportedFeeds(index: RecognitionIndex, changed: () => void
       slots.next += 1;
       return slot;
     },
-    /** Whether so many imports of the issuer name ids that later ones omit that no further one may be fetched. */
+    /** Whether no further import may be fetched, because too many of the issuer name ids that later ones omit. */
     isFull: (issuer: string) => slotsOf(issuer).held.size >= MOST_FETCHED_SLOTS,
     /** Indexes an import; returns a promise if it is long. All of its ids become revoked at the same moment. */
     absorb(slot: string, stored: RevocationImport): Promise<void> | undefined {

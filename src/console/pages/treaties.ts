@@ -63,13 +63,12 @@ export const TREATIES = listPage<TreatyRow, TreatyRow['status']>({
             ),
     },
     { head: 'Ends', cell: ({ treaty }) => timeText(treaty.expires_at) },
-    ...actionColumn(REVOKE_TREATY, context, ({ treaty, status, lifecycle }: TreatyRow) => {
+    ...actionColumn(REVOKE_TREATY, context, (row: TreatyRow) => {
+      const { treaty, status, lifecycle } = row;
       if (status !== 'active') return '';
       const { treaty_id, issuer_sovereign_id: issuer } = treaty;
       const renew =
-        issuer === context.networkName
-          ? renewal(ISSUE_TREATY, termsOf(treaty), treaty, context)
-          : '';
+        issuer === context.networkName ? renewal(ISSUE_TREATY, termsOf(row), treaty, context) : '';
       const follow = lifecycle.state === 'expired' ? '' : actionLink(FOLLOW_TREATY, { treaty_id });
       const address = actionLink(SET_TREATY_ENDPOINT, { treaty_id });
       return html`<span class="actions">${renew}${follow} ${address} ${actionLink(REVOKE_TREATY, { treaty_id })}</span>`;
@@ -79,10 +78,12 @@ export const TREATIES = listPage<TreatyRow, TreatyRow['status']>({
 });
 
 /** As the form of a treaty has them. */
-function termsOf({ subject_sovereign_id, subject_public_keys, scope }: TreatyRow['treaty']) {
+function termsOf({ treaty, endpoint }: TreatyRow) {
+  const { subject_sovereign_id, subject_public_keys, scope } = treaty;
   return {
     subject_sovereign_id,
     subject_public_keys: subject_public_keys.join('\n'),
     'scope.allowed_roles': scope.allowed_roles.join('\n'),
+    endpoint: endpoint ?? '',
   };
 }
