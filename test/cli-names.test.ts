@@ -44,6 +44,31 @@ suite('the help of the program', () => {
     for (const [group, commands] of grouped) assert.ok(commands.length < 8, group);
   });
 
+  test('tells once how an authority is reached, and leaves long lists to the shell', async () => {
+    const help = (path: string[]) => {
+      const command = path.reduce(
+        (at, name) => at.commands.find((each) => each.name() === name) ?? assert.fail(name),
+        buildProgram(),
+      );
+      return command.helpInformation();
+    };
+    for (const path of [
+      ['invite', 'create'],
+      ['graph', 'show'],
+      ['policy', 'list'],
+    ]) {
+      assert.match(help(path), /\nConnection options: mesh-na help connection\n$/);
+      assert.doesNotMatch(help(path), /--url|--key-file|--wait/);
+    }
+    assert.doesNotMatch(help(['audit', 'show']), /invite_withdrawn/);
+    const { stdout } = await runProgram(['help', 'connection']);
+    for (const option of ['--url <url>', '--ca <file>', '--wait', '--key-file', '--profile']) {
+      assert.ok(stdout.includes(`  ${option}`), option);
+    }
+    const listed = await runProgram(['help', 'node', 'list']);
+    assert.match(listed.stdout, /^Usage: mesh-na node list\|ls \[options\]\n/);
+  });
+
   test('a group alone prints its help', async () => {
     const { code, stdout, stderr } = await runProgram(['invite']);
     assert.deepEqual([code, stdout], [2, '']);

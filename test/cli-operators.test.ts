@@ -255,7 +255,14 @@ test('nodes are listed by role, by health, and by how long they have been silent
   assert.deepEqual([healthy.count, silent.count], [0, 0]);
 });
 
-test('a duration is accepted wherever a time is', async () => {
+test('a duration is accepted wherever a time is, and in place of a number of hours', async () => {
+  const terms = ['--max-validity-hours', '3d', '--token-expiry-hours', '36'];
+  const made = await printed('invite', 'create', '--name', 'brief', ...terms);
+  const [row] = (await printed('invite', 'list', '--name', 'brief')).invites as JsonObject[];
+  assert.ok(row?.max_validity_hours === 72);
+  const hours = (Date.parse(String(made.expires_at)) - Date.now()) / 3_600_000;
+  assert.ok(hours > 35 && hours <= 36);
+  await run('invite', 'withdraw', String(row.token_fingerprint));
   await joinedNode(na, { max_validity_hours: 1 });
   const [soon, later, since] = await Promise.all([
     printed('certificate', 'list', '--expires-before', '2h', '--status', 'active'),

@@ -100,6 +100,10 @@ const USES: readonly (readonly [line: string, exit: number, cause: RegExp, cure?
   ],
   ['invite create --count 0', 2, /It must be a whole number, 1 or more\.$/],
   ['invite create --max-validity-hours 0', 2, /It must be a whole number, 1 or more\.$/],
+  ['invite create --token-expiry-hours 30m', 2, /number of hours, or a duration such as 24h or 7d/],
+  ['node renew --validity-hours soon', 2, /number of hours, or a duration such as 24h or 7d/],
+  ['events --last 3', 2, /^unknown option '--last'$/],
+  ['help node list extra', 2, /^unknown command 'extra'$/],
   [
     'invite create --count 100000',
     4,

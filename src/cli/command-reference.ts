@@ -1,7 +1,7 @@
 /** The command tree as plain data. */
 
 import type { EventEmitter } from 'node:events';
-import type { Command } from 'commander';
+import { type Command, Help } from 'commander';
 import type { CommandEntry, CommandReference, Term } from '../pages/reference/command-reference.ts';
 
 export function commandReference(program: Command): CommandReference {
@@ -47,7 +47,7 @@ function argumentTerms(command: Command): Term[] {
 }
 
 function optionTerms(command: Command): Term[] {
-  const help = command.createHelp();
+  const help = new Help();
   return help.visibleOptions(command).map((option) => ({
     term: help.optionTerm(option),
     description: help.optionDescription(option),

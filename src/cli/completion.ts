@@ -1,5 +1,5 @@
 /** `mesh-na completion`: scripts by which shells ask this program what completes a line. */
-import { Argument, type Command } from 'commander';
+import { Argument, type Command, Help } from 'commander';
 import { listedBelow } from './command-reference.ts';
 import { define } from './kernel/command.ts';
 import { printLines, printResult } from './kernel/output.ts';
@@ -77,7 +77,7 @@ function completionsOf(program: Command, words: readonly string[]): string[] {
     (at, word) => listedBelow(at).find((each) => each.name() === word) ?? at,
     program,
   );
-  const options = command.createHelp().visibleOptions(command);
+  const options = new Help().visibleOptions(command);
   const valued = options.find(
     ({ long, required, optional }) => long === before.at(-1) && (required || optional),
   );

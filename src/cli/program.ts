@@ -9,9 +9,11 @@ import { addGenesisCommands } from './authority-key/genesis.ts';
 import { addCompletionCommand } from './completion.ts';
 import { addCallCommands } from './connection/call.ts';
 import { addConnectCommand, addProfileCommands } from './connection/connect.ts';
+import { OPERATOR } from './connection/operator.ts';
 import { addDoctorCommand } from './doctor/commands.ts';
 import { examples } from './kernel/command.ts';
 import { EXIT_CODE_HELP, rememberUsed } from './kernel/errors.ts';
+import { SHORT_HELP } from './kernel/help.ts';
 import { ignoreEmptyVariables, refuseRepeated } from './kernel/options.ts';
 import { printLines, reportFailure } from './kernel/output.ts';
 import { addAgentCommands } from './node/agent.ts';
@@ -52,6 +54,7 @@ export function newProgram(name: string): Command {
   return new Command(name)
     .exitOverride()
     .configureOutput({ outputError: () => {} })
+    .configureHelp(SHORT_HELP)
     .addHelpText('after', EXIT_CODE_HELP);
 }
 
@@ -71,6 +74,7 @@ export function finished(program: Command): Command {
 
 /** Shows the help of the command at this path. */
 function helpOf(program: Command, path: readonly string[]): never {
+  if (path.join() === 'connection') return connectionHelp().help();
   let command = program;
   for (const name of path) {
     const below = command.commands.find((each) => [each.name(), ...each.aliases()].includes(name));
@@ -78,6 +82,16 @@ function helpOf(program: Command, path: readonly string[]): never {
     command = below;
   }
   return command.help();
+}
+
+/** The options of every operator command, of which those of other commands are some. */
+function connectionHelp(): Command {
+  const shown = newProgram('mesh-na')
+    .usage('<command> [options]')
+    .description('How a command reaches an authority, and which key signs.')
+    .helpOption(false);
+  for (const each of OPERATOR.connection) shown.addOption(each);
+  return shown;
 }
 
 export function buildProgram(): Command {

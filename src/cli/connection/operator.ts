@@ -33,29 +33,32 @@ const KEY_ID_OPTION = option('--key-id <id>', 'id of the operator key to sign wi
   fallback: FIRST_OPERATORS[0].key_id as string,
 });
 
+/** Where the authority is, and which key signs. */
+const CONNECTION = [
+  ...REACH,
+  DATA_DIR,
+  KEY_ID_OPTION,
+  option(
+    '--key-file <file>',
+    'private key file (default: the one that init created in the data folder)',
+    { env: 'MESH_OPERATOR_KEY_FILE' },
+  ),
+  option('--agent', 'sign with ssh-agent instead of a key file'),
+  option(
+    '--agent-key <key>',
+    'public key of the agent key to use (default: its only Ed25519 key)',
+    {
+      parse: publicKey,
+    },
+  ),
+  option('--agent-socket <path>', 'socket of ssh-agent', { env: 'SSH_AUTH_SOCK' }),
+  profileOption(),
+  CONFIG_HOME,
+] as const;
+
 export const OPERATOR = {
-  options: [
-    ...REACH,
-    DATA_DIR,
-    KEY_ID_OPTION,
-    option(
-      '--key-file <file>',
-      'private key file (default: the one that init created in the data folder)',
-      { env: 'MESH_OPERATOR_KEY_FILE' },
-    ),
-    option('--agent', 'sign with ssh-agent instead of a key file'),
-    option(
-      '--agent-key <key>',
-      'public key of the agent key to use (default: its only Ed25519 key)',
-      {
-        parse: publicKey,
-      },
-    ),
-    option('--agent-socket <path>', 'socket of ssh-agent', { env: 'SSH_AUTH_SOCK' }),
-    profileOption(),
-    CONFIG_HOME,
-    JSON_OPTION,
-  ],
+  options: [...CONNECTION, JSON_OPTION],
+  connection: CONNECTION,
   async before(command: Command): Promise<void> {
     await applyProfile(command);
     await connectAgent(command);

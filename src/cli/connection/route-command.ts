@@ -23,7 +23,7 @@ import { type Delivery, deliver, type RecordOptions } from '../kernel/deliver.ts
 import { assertRecord, readJsonFiles } from '../kernel/files.ts';
 import { idArgument, type Kind, onlyId } from '../kernel/ids.ts';
 import { type ListOptions, listOptions, printList } from '../kernel/list.ts';
-import { collectAs, jsonObject, publicKey, wholeNumber } from '../kernel/options.ts';
+import { collectAs, hours, jsonObject, publicKey, wholeNumber } from '../kernel/options.ts';
 import { type Line, printResult } from '../kernel/output.ts';
 import type { Column } from '../kernel/table.ts';
 import { OPERATOR, type OperatorOptions, operatorClient } from './operator.ts';
@@ -292,7 +292,7 @@ function placeOf(member: Member, shown: Shown): Place {
   if (syntax.startsWith('-')) {
     return optionOf(member, shown).makeOptionMandatory(member.isRequired);
   }
-  return new Argument(syntax, text).argParser(own ?? parserOf(member.schema));
+  return new Argument(syntax, text).argParser(own ?? parserOf(member.name, member.schema));
 }
 
 export function membersOf({ path, query, body }: Operation): Member[] {
@@ -318,6 +318,7 @@ export function optionOf({ name, schema, isRequired }: Member, [flags, text, own
   const notes = [
     ...(isRequired ? ['required'] : []),
     ...(isRepeatable ? ['repeatable'] : []),
+    ...(name.endsWith('_hours') ? ['in hours, or as 7d'] : []),
     ...(otherwise === undefined ? [] : [`default: ${shownDefault(otherwise)}`]),
   ];
   const about = text ?? String(description);
@@ -325,7 +326,7 @@ export function optionOf({ name, schema, isRequired }: Member, [flags, text, own
   const choices = Array.isArray(item.enum) ? item.enum.map(String) : undefined;
   if (own === undefined && choices !== undefined) return option.choices(choices);
   if (choices !== undefined) option.argChoices = choices;
-  const parse = own ?? parserOf(item);
+  const parse = own ?? parserOf(name, item);
   return isRepeatable ? option.argParser(collectAs(parse)) : option.argParser(parse);
 }
 
@@ -341,8 +342,9 @@ function withoutNull(schema: JsonObject): JsonObject {
 }
 
 /** The authority judges upper bounds, which may be those of another version. */
-function parserOf(schema: JsonObject): (text: string) => unknown {
+function parserOf(name: string, schema: JsonObject): (text: string) => unknown {
   if (schema.pattern === PUBLIC_KEY_PATTERN) return publicKey;
+  if (name.endsWith('_hours')) return hours();
   if (schema.type === 'integer') return wholeNumber();
   if (schema.type === 'object') return jsonObject;
   return (text) => text;

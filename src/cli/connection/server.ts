@@ -50,7 +50,7 @@ export const REACH = [
   ),
 ] as const;
 
-export const ANYONE = { options: [...REACH, JSON_OPTION] } as const;
+export const ANYONE = { options: [...REACH, JSON_OPTION], connection: REACH } as const;
 
 export type Reach = OptionsIn<typeof ANYONE.options>;
 

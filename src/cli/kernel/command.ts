@@ -5,6 +5,7 @@
 import { Argument, type Command, Option } from 'commander';
 import { assertOut, type RecordOptions } from './deliver.ts';
 import { usedAs } from './errors.ts';
+import { reachesBy } from './help.ts';
 import { collectAs } from './options.ts';
 
 type Camel<Text extends string> = Text extends `${infer Start}-${infer Rest}`
@@ -92,6 +93,8 @@ export function hidden<Given extends Option>(given: Given): Given {
 /** Whom a command asks, which comes with options. */
 export interface Asked<List extends readonly Option[]> {
   readonly options: List;
+  /** Those that say how the authority is reached. */
+  readonly connection?: readonly Option[];
   readonly before?: (command: Command) => Promise<void>;
 }
 
@@ -152,10 +155,11 @@ export function define<
 /** Ends the definition of a command with whom it asks, and its examples. */
 export function asking(
   command: Command,
-  { options, before }: Asked<readonly Option[]>,
+  { options, connection, before }: Asked<readonly Option[]>,
   lines: readonly string[],
 ): Command {
   for (const each of options) command.addOption(each);
+  if (connection !== undefined) reachesBy(command, connection);
   if (before !== undefined) command.hook('preAction', () => before(command));
   return command.addHelpText('after', examples(lines));
 }

@@ -120,6 +120,20 @@ function timeFromNow(text: string, direction: 1 | -1): string {
   );
 }
 
+const HOUR_MS = 3_600_000;
+
+/** Parses hours: their number, or a duration of whole hours such as `7d`. */
+export function hours(highest?: number): (text: string) => number {
+  return (text) => {
+    const length = (parseDuration(text) ?? 0) / HOUR_MS;
+    if (length >= 1 && Number.isInteger(length)) return wholeNumber(highest)(String(length));
+    if (/^[0-9]+$/.test(text)) return wholeNumber(highest)(text);
+    throw new InvalidArgumentError(
+      'It must be a number of hours, or a duration such as 24h or 7d.',
+    );
+  };
+}
+
 /** Milliseconds. */
 export function duration(text: string): number {
   const parsed = parseDuration(text);

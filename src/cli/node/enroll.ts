@@ -18,7 +18,7 @@ import { serverOf } from '../connection/server.ts';
 import { type OptionsIn, option } from '../kernel/command.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from '../kernel/errors.ts';
 import { bytesOf, notHolding, systemCode } from '../kernel/files.ts';
-import { wholeNumber } from '../kernel/options.ts';
+import { hours } from '../kernel/options.ts';
 import { printNotice, printResult } from '../kernel/output.ts';
 import {
   type FolderOptions,
@@ -35,8 +35,8 @@ import { type TrustOptions, updateNetwork } from './trust.ts';
 
 export const VALIDITY = option(
   '--validity-hours <n>',
-  'requested validity, limited by the invite (default: 168)',
-  { parse: wholeNumber() },
+  'requested validity, limited by the invite: hours, or a duration such as 7d (default: 168)',
+  { parse: hours() },
 );
 
 type RenewOptions = NodeOptions & TrustOptions & OptionsIn<[typeof VALIDITY]>;

@@ -4,7 +4,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { systemRuntime } from '../../base/runtime.ts';
 import type { AgentStorage } from '../../client/agent-storage.ts';
-import { type AgentEvent, type ChangedRecord, createNodeAgent } from '../../client/node-agent.ts';
+import {
+  type AgentEnd,
+  type AgentEvent,
+  type ChangedRecord,
+  createNodeAgent,
+} from '../../client/node-agent.ts';
 import { successionText } from '../connection/profiles.ts';
 import { URL_OPTION } from '../connection/server.ts';
 import { type OptionsIn, option } from '../kernel/command.ts';
@@ -19,6 +24,7 @@ import {
   makeNodeKey,
   PROOF,
   readCertificate,
+  readHeldList,
   readNodeKey,
   readRecord,
   recordPath,
@@ -84,8 +90,20 @@ export async function runAgent(options: RunOptions): Promise<void> {
   });
   const end = await agent.run(stopSignal());
   await changes?.settled();
+  if (end.code === 'certificate_revoked') throw revoked(nodeDir, end);
   if (end.code !== 'stopped') throw failure(EXIT.refused, end.code, end.message);
   printResult(options, { ...agent.state(), ended: end }, ['Stopped.']);
+}
+
+function revoked(nodeDir: string, { code, message }: AgentEnd): Error {
+  const { cert_id } = readCertificate(nodeDir);
+  const entry = readHeldList(nodeDir)?.revoked_certificates.find(
+    ({ certificate_id }) => certificate_id === cert_id,
+  );
+  const why = entry === undefined ? '' : `, ${entry.reason}, ${entry.revoked_at}`;
+  const cure =
+    'Its operators know why. To admit this machine again, join with a new key and a new invite, in an empty folder.';
+  return failure(EXIT.refused, code, `${message}: certificate ${cert_id}${why}`, cure);
 }
 
 function report(event: AgentEvent): void {

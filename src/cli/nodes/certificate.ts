@@ -213,7 +213,12 @@ export async function revokeNamed(
     const rows = await endedBy(client, target, options.reason);
     return printDryRun(REVOKED, rows, options);
   }
-  await revokeOne(client, target, options);
+  await revokeOne(client, target, options, nameIn(given ?? ''));
+}
+
+/** The name by which the user meant a certificate; nothing for its id. */
+function nameIn(given: string): string {
+  return /^[0-9a-f-]{8,}$/.test(given) ? '' : ` of ${given}`;
 }
 
 type Target = { readonly cert_id: string } | { readonly node_public_key: string };
@@ -222,13 +227,14 @@ async function revokeOne(
   client: OperatorClient,
   target: Target,
   options: OptionsIn<typeof REVOKE_NODE> & OperatorOptions,
+  named: string,
 ): Promise<void> {
   const revoked = await client.revokeCertificate({ ...target, reason: options.reason });
   const { revoked_cert_ids: ids = [], live_certificates_of_key: live } = revoked;
   const isOne = 'cert_id' in target;
   printResult(options, asJson(revoked), [
     isOne
-      ? `Certificate ${target.cert_id} is revoked.`
+      ? `Certificate ${target.cert_id}${named} is revoked.`
       : `Revoked certificates of the key ${target.node_public_key}: ${ids.length}.`,
     ...(isOne && ids.length > 0 ? [`Revoked certificates of the same key: ${ids.length}.`] : []),
     listSentence(revoked),

@@ -164,7 +164,11 @@ const COLUMNS: readonly Column<PolicyHistory['versions'][number]>[] = [
 ];
 
 function listText({ versions }: PolicyHistory, options: TableOptions): Line[] {
-  if (versions.length === 0) return ['No policy has been published.'];
+  if (versions.length === 0) {
+    return [
+      'None was published: the first policy of the network is active, see mesh-na policy show.',
+    ];
+  }
   return tableOf(COLUMNS, versions, options);
 }
 

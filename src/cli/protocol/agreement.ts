@@ -9,7 +9,7 @@ import { routeCommand } from '../connection/route-command.ts';
 import { type OptionsIn, option } from '../kernel/command.ts';
 import { usageFailure } from '../kernel/errors.ts';
 import { notHolding } from '../kernel/files.ts';
-import { publicKey, timeAhead, wholeNumber } from '../kernel/options.ts';
+import { hours, publicKey, timeAhead } from '../kernel/options.ts';
 import { keysOf, partiesOf, signerKeyOption, verifyCommand } from './verification.ts';
 
 /** How long an offer can be accepted by default. */
@@ -209,8 +209,8 @@ export function windowOptions(defaults = { from: 'now', until: `${DEFAULT_HOURS}
     option('--valid-until <time>', `when it ends (default: ${defaults.until})`, {
       parse: timeAhead,
     }),
-    option('--validity-hours <n>', 'duration, instead of --valid-until', {
-      parse: wholeNumber(MOST_HOURS),
+    option('--validity-hours <n>', 'hours, or a duration such as 7d, instead of --valid-until', {
+      parse: hours(MOST_HOURS),
       conflicts: 'validUntil',
     }),
   ] as const;

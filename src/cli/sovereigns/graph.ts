@@ -174,7 +174,7 @@ function cutText({ cut }: TrustExplanation, options: TableOptions): Line[] {
   }
   return [
     '',
-    `The trust ends only if ${treaties(cut.size)} end:`,
+    `The trust ends only if ${treaties(cut.size)} end${cut.size === 1 ? 's' : ''}:`,
     ...tableOf(NAMED_EDGE, cut.treaties, options),
   ];
 }

@@ -117,6 +117,8 @@ async function apply(options: ApplyOptions): Promise<void> {
   });
   saveGenesis(dataDir, found);
   const until = formatInstant(refusedUntil);
+  // It has the head of the lost authority, whose log was longer.
+  const newHead = options.head === undefined ? '' : ` --head-file ${options.head} --new-head`;
   // The URL may contain a password.
   const sameStore = options.store ? ', with the same --store' : '';
   const result = { ...jsonOf(found), data_dir: dataDir, revision: facts.revision, until };
@@ -124,8 +126,14 @@ async function apply(options: ApplyOptions): Promise<void> {
     `Restored the state at revision ${facts.revision} of epoch ${facts.epoch}.`,
     ...planText(found),
     `Requests signed before ${until} will be refused as replays.`,
-    `Put keys/ and mesh-na.json into ${dataDir}, then: mesh-na serve --data-dir ${dataDir}${sameStore}`,
+    `${toBring(dataDir)}mesh-na serve --data-dir ${dataDir}${newHead}${sameStore}`,
   ]);
+}
+
+/** What the folder still lacks. */
+function toBring(dataDir: string): string {
+  const missing = [FILES.keys, FILES.config].filter((name) => !existsSync(join(dataDir, name)));
+  return missing.length === 0 ? 'Then: ' : `Put ${missing.join(' and ')} into ${dataDir}, then: `;
 }
 
 function notAccepted(loss: string, given: string | undefined) {
