@@ -60,7 +60,10 @@ test('everything revoked after the backup stays revoked, and the lost database i
   assert.ok(refused.stderr.includes(`--accept-loss ${loss}`), refused.stderr);
   const restored = await runProgram([...apply, '--accept-loss', loss], on(fresh));
   assert.equal(restored.code, 0, restored.stderr);
-  assert.match(restored.stdout, /mesh-na serve --data-dir \S+, with the same --store\n$/);
+  assert.match(
+    restored.stdout,
+    /mesh-na serve --data-dir \S+ --head-file \S+ --new-head, with the same --store\n$/,
+  );
 
   const args = ['--new-head'];
   const second = await startChildServer(folder.path, { environment: on(fresh), args });

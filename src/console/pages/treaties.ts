@@ -1,11 +1,13 @@
 /** *Treaties*: which sovereigns this network recognizes, and until when. */
 
-import { html } from '../../pages/ui/html.ts';
+import { type Content, html } from '../../pages/ui/html.ts';
 import { nameInCell, nameInLink } from '../../pages/ui/names.ts';
 import { badge, stateBadge, TO_ISSUE } from '../../pages/ui/parts.ts';
 import { idText, timeText } from '../../pages/ui/values.ts';
 import { type TreatyRow, TreatyStatus } from '../../protocol/rows/treaty.ts';
+import { isOffered } from '../action.ts';
 import { twoLines } from '../cells.ts';
+import type { Context } from '../context.ts';
 import { actionColumn, actionLink, renewal } from '../form-view.ts';
 import { listPage } from '../list-page.ts';
 import {
@@ -35,32 +37,17 @@ export const TREATIES = listPage<TreatyRow, TreatyRow['status']>({
     {
       head: 'Subject',
       kind: 'name',
-      cell: ({ treaty: { subject_sovereign_id: subject, issuer_sovereign_id: issuer } }) =>
-        twoLines(
-          nameInLink(subject),
-          issuer === context.networkName ? '' : `issued by ${nameInLink(issuer)}`,
-        ),
+      cell: (row) => twoLines(nameInLink(row.treaty.subject_sovereign_id), addressOf(row, context)),
     },
     {
       head: 'State',
       kind: 'state',
-      cell: ({ lifecycle, revocation_reason: reason }) =>
-        twoLines(badge(stateBadge(lifecycle.state)), reason ? nameInCell(reason) : ''),
+      cell: (row) => twoLines(badge(stateBadge(row.lifecycle.state)), noteOf(row)),
     },
     {
       head: 'Roles',
       kind: 'words',
       cell: ({ treaty }) => treaty.scope.allowed_roles.join(', ') || 'any',
-    },
-    {
-      head: 'Fetched',
-      cell: ({ fetch }) =>
-        fetch === undefined
-          ? ''
-          : twoLines(
-              fetch.fetched_at === null ? '' : timeText(fetch.fetched_at),
-              fetch.problem ?? '',
-            ),
     },
     { head: 'Ends', cell: ({ treaty }) => timeText(treaty.expires_at) },
     ...actionColumn(REVOKE_TREATY, context, (row: TreatyRow) => {
@@ -70,12 +57,28 @@ export const TREATIES = listPage<TreatyRow, TreatyRow['status']>({
       const renew =
         issuer === context.networkName ? renewal(ISSUE_TREATY, termsOf(row), treaty, context) : '';
       const follow = lifecycle.state === 'expired' ? '' : actionLink(FOLLOW_TREATY, { treaty_id });
-      const address = actionLink(SET_TREATY_ENDPOINT, { treaty_id });
-      return html`<span class="actions">${renew}${follow} ${address} ${actionLink(REVOKE_TREATY, { treaty_id })}</span>`;
+      return html`<span class="actions">${renew}${follow} ${actionLink(REVOKE_TREATY, { treaty_id })}</span>`;
     }),
   ],
   actions: [ISSUE_TREATY, REVOKE_TREATY, FOLLOW_TREATY, SET_TREATY_ENDPOINT],
 });
+
+/** Who has issued it, if another sovereign; otherwise where the authority of its subject is. */
+function addressOf({ treaty, status, endpoint }: TreatyRow, context: Context): Content {
+  const { treaty_id, issuer_sovereign_id: issuer } = treaty;
+  if (issuer !== context.networkName) return `issued by ${nameInLink(issuer)}`;
+  const host = endpoint === undefined ? '' : nameInCell(new URL(endpoint).host);
+  if (status !== 'active' || !isOffered(SET_TREATY_ENDPOINT, context)) return host;
+  const query = new URLSearchParams({ action: SET_TREATY_ENDPOINT.name, treaty_id });
+  return html`<a href="./do?${query.toString()}">${host || 'Set its address…'}</a>`;
+}
+
+/** Why it has ended, or how its subject is fetched. */
+function noteOf({ revocation_reason: reason, fetch }: TreatyRow): Content {
+  if (reason) return nameInCell(reason);
+  if (fetch?.problem) return fetch.problem;
+  return fetch?.fetched_at ? html`fetched ${timeText(fetch.fetched_at)}` : '';
+}
 
 /** As the form of a treaty has them. */
 function termsOf({ treaty, endpoint }: TreatyRow) {
