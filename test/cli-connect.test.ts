@@ -161,4 +161,17 @@ suite('status', { concurrency: false }, () => {
     assert.ok(changes.length <= 5 && ends.length > 0 && Array.isArray(findings));
     assert.match((await run('status')).stdout, /\(profile "default"\)/);
   });
+
+  test('has the same audit log from a profile as from its data folder, also until a time', async () => {
+    const show = ['audit', 'show', '--type', 'certificate_revoked', '--json'];
+    const [far, near, earlier] = [
+      JSON.parse((await run(...show)).stdout),
+      JSON.parse((await run(...show, '--data-dir', na.dataDir)).stdout),
+      JSON.parse((await run(...show, '--until', '1h')).stdout),
+    ];
+    assert.ok(far.entries.length > 0);
+    assert.deepEqual(far, near);
+    assert.deepEqual(earlier, { entries: [] });
+    assert.equal((await run(...show, '--until', '2100-01-01')).code, 0);
+  });
 });

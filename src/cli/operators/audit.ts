@@ -1,4 +1,7 @@
-/** `mesh-na audit`: reads the audit log of a data folder or database, even while an authority is running on it. */
+/**
+ * `mesh-na audit`: reads the audit log of a data folder or database, even while an authority is running on it; `show` also
+ * that of the authority of a profile.
+ */
 
 import type { Command } from 'commander';
 import { verifyAuditChain } from '../../authority/audit/audit.ts';
@@ -6,6 +9,7 @@ import { messageOf } from '../../base/error-message.ts';
 import { jsonText } from '../../base/json/write.ts';
 import type { StoreAddress } from '../../store/postgresql/address.ts';
 import { type AuditEntry, GENESIS_HASH } from '../../store/store.ts';
+import { OPERATOR, type OperatorOptions, operatorClient } from '../connection/operator.ts';
 import { define, type OptionsIn, option } from '../kernel/command.ts';
 import type { RecordOptions } from '../kernel/deliver.ts';
 import { EXIT, failure, onLocalFiles } from '../kernel/errors.ts';
@@ -20,15 +24,15 @@ import {
   printText,
 } from '../kernel/output.ts';
 import { counted } from '../kernel/terminal.ts';
-import { databaseOf, onState, PLACE, type StatePlace } from '../state/place.ts';
-import { EVENT_FILTERS, eventLine, eventTest, keyNamed } from './events.ts';
+import { databaseOf, onState, PLACE, type StatePlace, storeOption } from '../state/place.ts';
+import { type Entry, EVENT_FILTERS, entriesOf, eventLine, eventTest, keyNamed } from './events.ts';
 
 type AuditOptions = OutputOptions & StatePlace;
 
 type ExportOptions = AuditOptions & RecordOptions;
 
 const SHOW = [
-  ...PLACE,
+  storeOption('database with the state, as for serve'),
   ...EVENT_FILTERS,
   option(
     '--last <n>',
@@ -37,17 +41,27 @@ const SHOW = [
   ),
 ] as const;
 
-type ShowOptions = OptionsIn<typeof SHOW> & OutputOptions;
+type ShowOptions = OptionsIn<typeof SHOW> & OperatorOptions;
+
+/** With a profile, the authority is asked; what is on this machine can be read without one. */
+const READER = {
+  ...OPERATOR,
+  async before(command: Command): Promise<void> {
+    if (command.opts().store === undefined) await OPERATOR.before(command);
+  },
+};
 
 export function addAuditCommands(program: Command): void {
   const audit = program.command('audit').description('verify, show or export the audit log');
   define(audit, 'show', {
-    about: 'show who did what: the entries of the log, oldest first',
+    about:
+      'show who did what: the entries of the log, oldest first; of a data folder or database, or of an authority (standard)',
+    asks: READER,
     options: SHOW,
     examples: [
       'mesh-na audit show --actor ops-privileged --since 2026-11-01',
       'mesh-na audit show --type certificate_revoked --type operator_key_revoked --json',
-      'mesh-na audit show --subject 5a1f6e0c-8a51-4f0e-9a53-6f5d3c2b1a00',
+      'mesh-na audit show --subject web-1 --profile alpha',
     ],
     run: runShow,
   });
@@ -128,13 +142,12 @@ async function saveEntries(out: string, options: ExportOptions): Promise<number>
 async function runShow(options: ShowOptions): Promise<void> {
   const { json = false } = options;
   const last = options.last ?? screenful(options);
-  const kept: AuditEntry[] = [];
+  const kept: Entry[] = [];
   const isHeld = json || last !== null;
   let read = 0;
   let matching = 0;
   const isWanted = eventTest(options, await keysOfNode(options));
-  const { entries } = await openLog(options);
-  for await (const entry of entries) {
+  for await (const entry of await shownLog(options)) {
     read += 1;
     if (!isWanted(entry)) continue;
     matching += 1;
@@ -156,8 +169,13 @@ async function runShow(options: ShowOptions): Promise<void> {
 async function keysOfNode({ subject, ...place }: ShowOptions): Promise<string[]> {
   const keys: string[] = [];
   if (subject === undefined) return keys;
-  for await (const entry of (await openLog(place)).entries) keys.push(...keyNamed(entry, subject));
+  for await (const entry of await shownLog(place)) keys.push(...keyNamed(entry, subject));
   return keys;
+}
+
+async function shownLog(options: OperatorOptions & StatePlace): Promise<AsyncIterable<Entry>> {
+  if (options.usedProfile === undefined) return (await openLog(options)).entries;
+  return counted('Audit entries read:', entriesOf(operatorClient(options)));
 }
 
 /** How many entries fit on the terminal, with the prompt and a note below them; null to show all. */

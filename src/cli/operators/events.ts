@@ -42,6 +42,9 @@ export const EVENT_FILTERS = [
   option('--since <time>', 'only events since this time, or within a duration such as 7d', {
     parse: instant,
   }),
+  option('--until <time>', 'only events before this time, or up to a duration ago', {
+    parse: instant,
+  }),
 ] as const;
 
 /** A newer authority may log other types, which this filter does not support. */
@@ -98,19 +101,32 @@ async function showEvents(options: EventsOptions): Promise<void> {
     onLost: ({ message }, ms) =>
       printNotice(`${message}; trying again in ${inWords(Math.ceil(ms / 1000))}`),
   });
+  for await (const event of verified(events)) {
+    const entry = { ...event.entry, details: asJson(event.entry.details) };
+    if (!isWanted(entry)) continue;
+    // Print a single object, unless the list never ends.
+    if (json && !follow) shown.push(asJson(event));
+    else printResult({ json }, asJson(event), [eventLine(entry, options, `${event.index}  `)]);
+  }
+  if (json && !follow) printResult(options, { events: shown }, []);
+}
+
+async function* verified<T>(events: AsyncIterable<T>): AsyncGenerator<T, void> {
   try {
-    for await (const event of events) {
-      const entry = { ...event.entry, details: asJson(event.entry.details) };
-      if (!isWanted(entry)) continue;
-      // Print a single object, unless the list never ends.
-      if (json && !follow) shown.push(asJson(event));
-      else printResult({ json }, asJson(event), [eventLine(entry, options, `${event.index}  `)]);
-    }
+    yield* events;
   } catch (error) {
     if (!(error instanceof EventChainError)) throw error;
     throw failure(EXIT.refused, error.problem, error.message);
   }
-  if (json && !follow) printResult(options, { events: shown }, []);
+}
+
+/** The whole log of an authority, as its operators read it. */
+export async function* entriesOf(
+  client: OperatorClient,
+): AsyncGenerator<Entry & { readonly hash: string }, void> {
+  for await (const { entry, hash } of verified(client.events({ follow: false, after: 0 }))) {
+    yield { ...entry, details: asJson(entry.details), hash };
+  }
 }
 
 /** The keys of the nodes with this name. */
@@ -146,7 +162,7 @@ type EventFilter = OptionsIn<typeof EVENT_FILTERS>;
 
 /** Tests entries in their order; `keys` are those of the nodes that the subject may name. */
 export function eventTest(
-  { actor, type, subject, since }: EventFilter,
+  { actor, type, subject, since, until }: EventFilter,
   keys: Iterable<string> = [],
 ): (entry: Entry) => boolean {
   const isSubject = subject === undefined ? null : subjectTest(subject, new Set(keys));
@@ -156,7 +172,8 @@ export function eventTest(
       isAbout &&
       (actor === undefined || entry.actor_key_id === actor) &&
       (type === undefined || type.some((name) => name === entry.event_type)) &&
-      (since === undefined || Date.parse(entry.created_at) >= since)
+      (since === undefined || Date.parse(entry.created_at) >= since) &&
+      (until === undefined || Date.parse(entry.created_at) < until)
     );
   };
 }
