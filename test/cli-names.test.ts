@@ -44,7 +44,7 @@ suite('the help of the program', () => {
     for (const [group, commands] of grouped) assert.ok(commands.length < 8, group);
   });
 
-  test('tells once how an authority is reached, and leaves long lists to the shell', async () => {
+  test('describes once how an authority is reached, and leaves long lists to the shell', async () => {
     const help = (path: string[]) => {
       const command = path.reduce(
         (at, name) => at.commands.find((each) => each.name() === name) ?? assert.fail(name),

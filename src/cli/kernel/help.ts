@@ -1,9 +1,9 @@
-/** What the help of a command leaves out: how it reaches an authority, which is told once, and long lists of choices. */
+/** What the help of a command leaves out: how it reaches an authority, which is described once, and long lists of choices. */
 import { type Command, Help, type Option } from 'commander';
 
 const CONNECTIONS = new WeakMap<Command, ReadonlySet<Option>>();
 
-/** These options of the command are told by `mesh-na help connection`. */
+/** These options of the command are described by `mesh-na help connection`. */
 export function reachesBy(command: Command, options: readonly Option[]): void {
   CONNECTIONS.set(command, new Set(options));
 }
@@ -13,9 +13,9 @@ const MOST_CHOICES = 12;
 
 export const SHORT_HELP: Partial<Help> = {
   visibleOptions(command) {
-    const told = CONNECTIONS.get(command);
+    const described = CONNECTIONS.get(command);
     const visible = new Help().visibleOptions(command);
-    return visible.filter((option) => told?.has(option) !== true);
+    return visible.filter((option) => described?.has(option) !== true);
   },
   optionDescription(option) {
     const described = new Help().optionDescription(option);
