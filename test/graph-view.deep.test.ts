@@ -230,6 +230,13 @@ test('on a phone it opens readable around this authority; two fingers zoom, one 
   const box = await boxOf(page);
   const own = await placeOf(page, 'alpha');
   assert.ok(own.x > box.x && own.x < box.x + box.width);
+  const zoom = async () => Number.parseInt(await page.innerText('[data-zoom-shown]'), 10);
+  assert.ok((await zoom()) > 100);
+  for (const width of [NARROW - 8, NARROW]) {
+    await page.setViewportSize({ width, height: 740 });
+    await page.waitForFunction(`innerWidth === ${width}`);
+    assert.ok((await zoom()) > 100, 'also after another size');
+  }
   const before = await distance(page, 'alpha', 'beta');
   await drawFingers(
     page,

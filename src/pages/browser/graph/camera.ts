@@ -133,14 +133,19 @@ function openingView(picture: SVGSVGElement, canvas: Canvas): View {
   });
 }
 
+/** The scales, in pixels per canvas unit, at which names were measured last: a picture that was moved is not the whole. */
+const measuredAt = new WeakMap<SVGSVGElement, number>();
+
 /** Whether all names, in their full size, fit into the whole drawing without touching. */
 function haveRoom(picture: SVGSVGElement, { pixels }: Canvas): boolean {
+  if (measuredAt.get(picture) === pixels) return picture.matches('.roomy');
+  measuredAt.set(picture, pixels);
+  picture.querySelector('.scene')?.removeAttribute('transform');
   const { left, right } = picture.getBoundingClientRect();
   picture.style.setProperty('--closeness', String(pixels));
   const names = [...picture.querySelectorAll('.node text')].map((name) =>
     name.getBoundingClientRect(),
   );
-  // The drawing is not scaled yet, or is shown as a whole.
   const fit = names.every(
     (a, index) =>
       a.left >= left &&
