@@ -1,4 +1,5 @@
 /** The form of an action, as it is first shown and, if something is wrong with it, as it was filled in. */
+import { options } from '../pages/ui/fields.ts';
 import { type Content, type Html, html, NO_HTML } from '../pages/ui/html.ts';
 import type { Column } from '../pages/ui/table.ts';
 import { instantOf } from '../protocol/records/record.ts';
@@ -78,10 +79,7 @@ function inputOf(id: string, field: Field, value: string, also: Html, label: str
   const labelled = html`<label for="${id}">${label}</label>`;
   switch (kind) {
     case 'select':
-      return html`${labelled}<select id="${id}" name="${name}"${also}>${choices.map(
-        ([choice, text]) =>
-          html`<option value="${choice}"${choice === value ? html` selected` : NO_HTML}>${text}</option>`,
-      )}</select>`;
+      return html`${labelled}<select id="${id}" name="${name}"${also}>${options(choices, value)}</select>`;
     case 'lines':
     case 'pasted':
       return html`${labelled}<textarea id="${id}" name="${name}" spellcheck="false"${also}>${value}</textarea>`;

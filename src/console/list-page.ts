@@ -1,10 +1,10 @@
 /** Pages that are a list of the authority, read by cursor, with a form that filters it. */
 
+import { choiceField, wordChoices } from '../pages/ui/fields.ts';
 import { type Html, html, NO_HTML } from '../pages/ui/html.ts';
 import { emptyState } from '../pages/ui/parts.ts';
 import { type Column, table } from '../pages/ui/table.ts';
 import { type Action, isOffered } from './action.ts';
-import { filterOptions } from './cells.ts';
 import type { Context } from './context.ts';
 import { textIn } from './fields.ts';
 import { newButton } from './form-view.ts';
@@ -89,7 +89,7 @@ export function listPage<Row, Status extends string = never>({
       const statusField =
         statuses.length === 0
           ? NO_HTML
-          : html`<p class="field"><label for="status">Status</label><select id="status" name="status">${filterOptions(statuses, status)}</select></p>\n`;
+          : choiceField('status', 'Status', wordChoices(statuses), status);
       const actionsOfAll =
         searched === '' || rows.length === 0 ? NO_HTML : ofAll(searched, context);
       return {

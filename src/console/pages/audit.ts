@@ -1,11 +1,11 @@
 /** *Audit*: what happened, who did it, and whether the log is intact. */
 import type { LoggedEvent } from '../../client/event-chain.ts';
 import { shownCount } from '../../pages/ui/counts.ts';
+import { choiceField, textField } from '../../pages/ui/fields.ts';
 import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
 import { emptyState, facts } from '../../pages/ui/parts.ts';
 import { idValue } from '../../pages/ui/values.ts';
 import { AUDIT_EVENTS } from '../../protocol/rows/audit-event.ts';
-import { textFilter } from '../cells.ts';
 import type { Context } from '../context.ts';
 import { detailsText, entriesIn, entriesTable, type LogReach, reachOf } from '../entries.ts';
 import { textIn } from '../fields.ts';
@@ -129,11 +129,8 @@ function listing(
 function filterForm({ type, actor, subject }: AuditQuery, { operators }: Context): Html {
   return html`<form class="ask" method="get" action="./audit" role="search">
 <p class="field"><label for="q">Id or key</label><input type="search" id="q" name="q" value="${subject}" autocomplete="off" spellcheck="false"></p>
-<p class="field"><label for="type">Event</label><select id="type" name="type"><option value="">Any</option>${AUDIT_EVENTS.map(
-    (event) =>
-      html`<option value="${event}"${event === type ? html` selected` : NO_HTML}>${event}</option>`,
-  )}</select></p>
-${textFilter('actor', 'Operator key', actor, operators)}
+${choiceField('type', 'Event', [['', 'Any'], ...AUDIT_EVENTS.map((event) => [event, event] as const)], type)}
+${textField('actor', 'Operator key', actor, operators)}
 <p class="field"><button type="submit">Find</button> <a href="./audit">Clear</a></p>
 </form>`;
 }

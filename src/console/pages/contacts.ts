@@ -3,6 +3,7 @@
  * network, the authority counts them in bins, by a label or by how names and addresses begin, and a cell is a bin.
  */
 import { shownCount } from '../../pages/ui/counts.ts';
+import { textField } from '../../pages/ui/fields.ts';
 import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
 import { nameInCell } from '../../pages/ui/names.ts';
 import { emptyState } from '../../pages/ui/parts.ts';
@@ -14,7 +15,6 @@ import {
   type ContactCounts,
   type Contacts,
 } from '../../protocol/rows/contacts.ts';
-import { textFilter } from '../cells.ts';
 import { textIn } from '../fields.ts';
 import { definePage } from '../page.ts';
 import { filtersFor, type NodeQuery, nodeQuery, parametersOf, searchesFor } from './node-filter.ts';
@@ -79,7 +79,7 @@ export const CONTACTS = definePage({
         lede: rows === null ? ledeOfBins(group) : 'Each cell is a node.',
       }),
       body: html`<form class="ask" method="get" action="./contacts" role="search">
-${[...parameters].map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}${textFilter('group', 'Grouped by the label', group, labelsIn(rows ?? []))}
+${[...parameters].map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}${textField('group', 'Grouped by the label', group, labelsIn(rows ?? []))}
 <p class="field"><button type="submit">Group</button> <a href="./nodes?${parameters.toString()}">As a table</a></p>
 </form>
 ${contacts.total.count === 0 ? (parameters.size === 0 ? noNode(context) : emptyState('No node matches.')) : legend(contacts.total)}${

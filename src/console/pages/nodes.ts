@@ -1,6 +1,7 @@
 /** *Nodes*: the certificates of the network, found by what an operator knows of a machine. */
 import { counted } from '../../pages/ui/counts.ts';
 import { csvLine } from '../../pages/ui/csv.ts';
+import { choiceField, textField, wordChoices } from '../../pages/ui/fields.ts';
 import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
 import { emptyState } from '../../pages/ui/parts.ts';
 import { type Column, table } from '../../pages/ui/table.ts';
@@ -8,7 +9,6 @@ import { idText, timeText } from '../../pages/ui/values.ts';
 import { CERTIFICATE_STATUSES, type CertificateRow } from '../../protocol/rows/certificate.ts';
 import { labelTexts } from '../../protocol/rows/node-description.ts';
 import { FormProblem, isOffered } from '../action.ts';
-import { filterOptions, textFilter } from '../cells.ts';
 import type { Context } from '../context.ts';
 import { actionLink } from '../form-view.ts';
 import { definePage } from '../page.ts';
@@ -161,14 +161,14 @@ function filterForm(query: NodeQuery, { fleet }: Context): Html {
   const isNarrowed = [role, health, label, silent, lapsing].some((text) => text !== '');
   return html`<form class="ask" method="get" action="./nodes" role="search">
 ${searchField(query.search)}
-<p class="field"><label for="status">Status</label><select id="status" name="status">${filterOptions(['in_use', ...CERTIFICATE_STATUSES], query.status ?? '', 'any')}</select></p>
+${choiceField('status', 'Status', wordChoices(['in_use', ...CERTIFICATE_STATUSES], 'any'), query.status ?? 'any')}
 ${
   query.sort === null
     ? NO_HTML
     : html`<input type="hidden" name="sort" value="${parametersOf(query).get('sort') ?? ''}">`
 }<p class="field"><button type="submit">Find</button> <a href="./nodes">Clear</a></p>
 <details class="wide"${isNarrowed ? html` open` : NO_HTML}><summary>More filters</summary><div class="ask">
-${textFilter('role', 'Roles', role, roles)}${textFilter('health', 'Health', health, ['well', 'unwell'])}${textFilter('label', 'Labels, such as env=prod rack=r3', label)}${textFilter('silent', 'Silent for', silent, DURATIONS)}${textFilter('lapsing', 'Expires within', lapsing, DURATIONS)}</div></details>
+${textField('role', 'Roles', role, roles)}${textField('health', 'Health', health, ['well', 'unwell'])}${textField('label', 'Labels, such as env=prod rack=r3', label)}${textField('silent', 'Silent for', silent, DURATIONS)}${textField('lapsing', 'Expires within', lapsing, DURATIONS)}</div></details>
 </form>`;
 }
 

@@ -1,5 +1,6 @@
 /** *Policy*: the versions of the network's policy, what changed between two of them, and which one is active. */
 
+import { choiceField } from '../../pages/ui/fields.ts';
 import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
 import { nameInCell } from '../../pages/ui/names.ts';
 import { badge, emptyState, section } from '../../pages/ui/parts.ts';
@@ -112,14 +113,9 @@ function comparison(versions: readonly Version[], query: URLSearchParams): Html 
 }
 
 function choice(versions: readonly Version[], before: Version, after: Version): Html {
-  const options = (chosen: Version) =>
-    versions.map(
-      ({ policy_id: id }) =>
-        html`<option value="${id}"${id === chosen.policy_id ? html` selected` : NO_HTML}>${nameInCell(id)}</option>`,
-    );
+  const choices = versions.map(({ policy_id: id }) => [id, nameInCell(id)] as const);
   return html`<form class="ask" method="get" action="./policy">
-<p class="field"><label for="before">Before</label><select id="before" name="before">${options(before)}</select></p>
-<p class="field"><label for="after">After</label><select id="after" name="after">${options(after)}</select></p>
+${choiceField('before', 'Before', choices, before.policy_id)}${choiceField('after', 'After', choices, after.policy_id)}
 <p class="field"><button type="submit">Compare</button></p>
 </form>`;
 }

@@ -1,5 +1,5 @@
-import { copyTexts } from './console-copy.ts';
 import { listenForKeys } from './console-keys.ts';
+import { addBlockButtons } from './copy.ts';
 import { keepLive } from './live.ts';
 import { otherTheme } from './theme.ts';
 import { prepareValues } from './values.ts';
@@ -8,7 +8,7 @@ document.documentElement.classList.add('js');
 exchangeToken();
 switchThemeInPlace();
 prepareValues();
-copyTexts();
+addBlockButtons('pre.code');
 listenForKeys();
 keepLive();
 beginAtContent();

@@ -1,58 +1,93 @@
+/** Buttons that copy: an icon at ids and commands in a line, a word at blocks of text. */
+
 const SAID_FOR_MS = 3000;
 
-/** Gives each example a copy button. */
-export function addCopyButtons(): void {
-  for (const snippet of document.querySelectorAll('.example figure')) addCopyButton(snippet);
+const IN_LINE = '.id:not(.number), .posture code';
+
+/** Gives each id, key and command about a finding a button. */
+export function addIdButtons(root: ParentNode): void {
+  for (const holder of root.querySelectorAll(IN_LINE)) {
+    if (holder.querySelector('.copy-id') !== null || textOf(holder) === '') continue;
+    holder.append(newButton('copy-id', `Copy ${textOf(holder)}`));
+  }
 }
 
-function addCopyButton(snippet: Element): void {
-  const caption = snippet.querySelector('figcaption');
-  const code = snippet.querySelector('pre');
-  if (caption === null || code === null) return;
-  const route = snippet.closest('[data-entry]')?.querySelector('h3')?.textContent ?? '';
-  const [button, said] = copyButton('copy', code);
-  button.setAttribute('aria-label', `Copy: ${caption.textContent} ${route}`.trim());
-  const tools = document.createElement('span');
-  tools.append(said, ' ', button);
-  caption.append(tools);
+/** Gives each of these blocks a button: in its caption, or below it. */
+export function addBlockButtons(blocks: string): void {
+  for (const block of document.querySelectorAll(blocks)) {
+    const caption = block.closest('figure')?.querySelector('figcaption');
+    const route = block.closest('[data-entry]')?.querySelector('h3')?.textContent ?? '';
+    const button = newButton('copy', `Copy: ${caption?.textContent ?? 'the text'} ${route}`.trim());
+    button.textContent = 'Copy';
+    if (caption) caption.append(button);
+    else {
+      const line = document.createElement('p');
+      line.append(button);
+      block.after(line);
+    }
+  }
 }
 
-/** A button that copies the text of an element, and the place where it says so. */
-export function copyButton(
-  className: string,
-  code: Element,
-): [button: HTMLButtonElement, said: HTMLElement] {
+/** Makes the buttons work, also those that come later. */
+export function offerCopies(): void {
+  const status = document.createElement('p');
+  status.className = 'visually-hidden';
+  status.setAttribute('role', 'status');
+  document.querySelector('main')?.append(status);
+  document.addEventListener('click', async ({ target }) => {
+    const button = target instanceof Element ? target.closest('.copy, .copy-id') : null;
+    const source = button && sourceOf(button);
+    if (!button || !source) return;
+    const isBlock = button.matches('.copy');
+    const isCopied = await copy(source);
+    const said = isCopied ? 'Copied' : 'Select the text to copy it';
+    status.textContent = said;
+    button.toggleAttribute('data-copied', isCopied);
+    if (isBlock) button.textContent = said;
+    setTimeout(() => {
+      status.textContent = '';
+      button.removeAttribute('data-copied');
+      if (isBlock) button.textContent = 'Copy';
+    }, SAID_FOR_MS);
+  });
+}
+
+function newButton(className: string, label: string): HTMLButtonElement {
   const button = document.createElement('button');
   button.type = 'button';
   button.className = className;
-  button.textContent = 'Copy';
-  const said = document.createElement('span');
-  said.setAttribute('role', 'status');
-  button.addEventListener('click', async () => {
-    said.textContent = (await copy(code)) ? 'Copied' : 'Select the text to copy it';
-    setTimeout(() => {
-      said.textContent = '';
-    }, SAID_FOR_MS);
-  });
-  return [button, said];
+  button.setAttribute('aria-label', label);
+  return button;
+}
+
+function sourceOf(button: Element): Element | null {
+  const { parentElement: holder } = button;
+  if (button.matches('.copy-id')) return holder;
+  return holder?.closest('figure')?.querySelector('pre') ?? holder?.previousElementSibling ?? null;
+}
+
+/** The full text, even where it is shown truncated. */
+function textOf(holder: Element): string {
+  const cut = holder.querySelector<HTMLElement>('[title]');
+  return (cut?.title ?? holder.textContent ?? '').trim();
 }
 
 /**
  * Browsers offer the clipboard API only over HTTPS and on localhost; elsewhere the text is selected and copied as a
  * user would do it.
  */
-export async function copy(code: Element, text = code.textContent ?? ''): Promise<boolean> {
+async function copy(source: Element): Promise<boolean> {
   try {
-    await navigator.clipboard.writeText(text);
+    await navigator.clipboard.writeText(textOf(source));
     return true;
   } catch {
-    return copySelected(code);
+    return copySelected(source);
   }
 }
 
-function copySelected(code: Element): boolean {
+function copySelected(source: Element): boolean {
   const selection = getSelection();
-  selection?.selectAllChildren(code);
+  selection?.selectAllChildren(source);
   const isCopied = document.execCommand('copy');
   if (isCopied) selection?.removeAllRanges();
   return isCopied;

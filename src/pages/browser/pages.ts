@@ -1,6 +1,6 @@
 /** What scripts add to the pages of the service; each part looks for its place first. */
 import { showAddress } from './address.ts';
-import { addCopyButtons } from './copy.ts';
+import { addBlockButtons } from './copy.ts';
 import { filterReference } from './filter.ts';
 import { highlightNeighbors } from './graph/highlight.ts';
 import { narrowWhileTyping } from './graph/narrow.ts';
@@ -17,7 +17,7 @@ listenForSearch();
 document.addEventListener('DOMContentLoaded', () => {
   showAddress();
   prepareValues();
-  addCopyButtons();
+  addBlockButtons('.example pre');
   filterReference();
   findWhileTyping();
   keepLive();

@@ -2,24 +2,19 @@
 
 import type { BlastRadiusRow, EdgeRow, RevokedMaterial } from '../../protocol/rows/graph.ts';
 import { LIFECYCLE_STATES } from '../../protocol/rows/treaty.ts';
+import { choiceField, wordChoices } from '../ui/fields.ts';
 import { type Content, type Html, html, NO_HTML } from '../ui/html.ts';
 import { nameInCell } from '../ui/names.ts';
 import { badge, stateBadge } from '../ui/parts.ts';
 import { type Column, sovereignColumn, table, timeColumn } from '../ui/table.ts';
-import { capital, idText, linksInLine, sovereignLink, treatyLink } from '../ui/values.ts';
+import { idText, linksInLine, sovereignLink, treatyLink } from '../ui/values.ts';
 import type { EdgeState, GraphModel } from './model.ts';
 import type { TreatyOrder } from './treaty-query.ts';
 
 /** Chooses among the states of treaties. */
 export function stateField(chosen: EdgeState | null): Html {
-  return html`<p class="field"><label for="state">Treaty state</label><select id="state" name="state"><option value="">Any</option>
-${LIFECYCLE_STATES.map(
-  (state) =>
-    html`<option value="${state}"${state === chosen ? SELECTED : NO_HTML}>${capital(state)}</option>`,
-)}</select></p>`;
+  return choiceField('state', 'Treaty state', wordChoices(LIFECYCLE_STATES), chosen ?? '');
 }
-
-const SELECTED = html` selected`;
 
 /** Returns how a column of the treaty table is sorted. */
 export type Sorting = (order: TreatyOrder) => NonNullable<Column<EdgeRow>['sorting']>;
