@@ -65,8 +65,9 @@ function fingerprintOf(token: string): string {
 }
 
 async function tokensOf(na: TestAuthority, terms: JsonObject): Promise<string[]> {
-  const { body } = await operate(na, '/admin/invite', terms, { operator: na.standard });
-  return body.tokens.map(({ token_id }: { token_id: string }) => token_id);
+  const answer = await operate(na, '/admin/invite', terms, { operator: na.standard });
+  assert.equal(outcome(answer), '200');
+  return answer.body.tokens.map(({ token_id }: { token_id: string }) => token_id);
 }
 
 /** The number of the batch's invites with each status. */
