@@ -1,4 +1,7 @@
-/** The cost to an edge of the worst request that a search finds; the long form is `search-worst-bodies.ts`. */
+/**
+ * The cost to an edge of the worst request that a search finds; the long form is `search-worst-bodies.ts`. Each search
+ * is another one, and takes minutes on a busy machine.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CAN_MEASURE_THREADS } from './support/thread-cpu.ts';
