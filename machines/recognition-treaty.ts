@@ -39,6 +39,7 @@ export interface Following {
 type TreatyEvent =
   | Following
   | { readonly type: 'issue'; readonly treaty: Treaty }
+  | { readonly type: 'renew'; readonly at: number; readonly successorId: string }
   | { readonly type: 'setEndpoint'; readonly endpoint: string | null }
   | { readonly type: 'revoke'; readonly at: number; readonly reason: string };
 
@@ -104,6 +105,7 @@ export const treatyMachine = setup({
         revoke: { actions: emit(refused('treaty_not_found')) },
         follow: { actions: emit(refused('treaty_not_found')) },
         setEndpoint: { actions: emit(refused('treaty_not_found')) },
+        renew: { actions: emit(refused('treaty_not_found')) },
       },
     },
     active: {
@@ -119,6 +121,16 @@ export const treatyMachine = setup({
           actions: [
             assign(({ event }) => ({ revokedAt: event.at, revocationReason: event.reason })),
             emit({ type: 'revoked' }),
+          ],
+        },
+        renew: {
+          target: 'revoked',
+          actions: [
+            assign(({ event }) => ({
+              revokedAt: event.at,
+              revocationReason: `renewed_by:${event.successorId}`,
+            })),
+            emit({ type: 'replaced' }),
           ],
         },
         follow: [
@@ -143,6 +155,7 @@ export const treatyMachine = setup({
       on: {
         follow: { actions: emit(refused('treaty_revoked')) },
         setEndpoint: { actions: emit(refused('treaty_revoked')) },
+        renew: { actions: emit(refused('treaty_revoked')) },
         revoke: {
           actions: [
             assign(({ event }) => ({ revocationReason: event.reason })),

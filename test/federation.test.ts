@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { chainAt, countedKey, FIRST, ROOT, type Step } from './support/authority-chain.ts';
-import { HOUR, MINUTE, SECOND, setClock, testClock } from './support/clock.ts';
+import { HOUR, MINUTE, REAL_TIME, SECOND, setClock, testClock } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
 import { networkFolder } from './support/folders.ts';
 import { type HostileAuthority, startHostileAuthority } from './support/hostile-authority.ts';
@@ -206,6 +206,36 @@ suite('between real authorities', () => {
     assert.equal((await get(alpha, path)).body.fetch.problem, null);
     assert.deepEqual(await importedOf(alpha, 'beta'), [attestation.attestation_id]);
   });
+});
+
+test('a treaty is proposed with what an authority publishes, and renewed with what it publishes later', async () => {
+  await using betaFolder = networkFolder('beta');
+  await using alpha = await startTestAuthority({ clock: REAL_TIME, environment: PRIVATE });
+  await using beta = await startTestAuthority({ clock: REAL_TIME, dataDir: betaFolder.path });
+  const environment = { MESH_URL: alpha.url, MESH_DATA_DIR: alpha.dataDir };
+  const run = (...words: string[]) => runCommand(['treaty', ...words], environment);
+  const unasked = await run('propose', beta.url, '--any-role');
+  assert.match(unasked.stderr, /needs confirmation: add --yes, or run this on a terminal/);
+  const proposed = await run('propose', beta.url, '--role', 'role:client', '--yes', '--json');
+  const treaty = JSON.parse(proposed.stdout);
+  assert.deepEqual(
+    [treaty.subject_sovereign_id, treaty.subject_public_keys, treaty.scope.allowed_roles],
+    ['beta', [beta.audience], ['role:client']],
+  );
+  assert.deepEqual(treaty.metadata, { root_public_key: await rootOf(beta) });
+  await alpha.federate();
+  const { endpoint, fetch } = (await get(alpha, `/recognition-treaties/${treaty.treaty_id}`)).body;
+  assert.deepEqual([endpoint, fetch.problem], [beta.url, null]);
+  assert.notEqual(fetch.imported_at, null, 'at once');
+
+  const renewed = await run('renew', treaty.treaty_id, '--published', '--yes', '--json');
+  const { treaty_id: id, ...successor } = JSON.parse(renewed.stdout);
+  assert.deepEqual(successor.subject_public_keys, [beta.audience]);
+  await operate(alpha, `/admin/recognition-treaties/${id}/endpoint`, { endpoint: alpha.url });
+  const other = await run('renew', id, '--published', '--yes');
+  assert.match(other.stderr, /is "alpha"\. Nothing was changed/);
+  const plain = await run('renew', id.slice(0, 13));
+  assert.match(plain.stdout, /^Treaty \S+ is issued\.\nIt takes the place/);
 });
 
 const shared = sharedAuthority({ environment: { ...PRIVATE, MESH_MAX_FEED_ENTRIES: '50' } });

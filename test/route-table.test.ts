@@ -116,6 +116,7 @@ const CONTRACT: readonly ContractRoute[] = [
     '/admin/recognition-treaties/{}/revoke',
     '/admin/recognition-treaties/{}/follow',
     '/admin/recognition-treaties/{}/endpoint',
+    '/admin/recognition-treaties/{}/renew',
     '/admin/sovereign-revocation-feeds/import',
   ].map((path): ContractRoute => ['POST', path, 'operator-privileged', 'ADMIN']),
   ...[

@@ -394,6 +394,49 @@ test('an endpoint is kept with the treaty, also after a restart, and changes not
   assert.equal(outcome(await setEndpoint(again, treaty.treaty_id, {})), '409 treaty_revoked');
 });
 
+const renew = (na: TestAuthority, id: JsonValue | undefined, body: JsonObject = {}) =>
+  operate(na, `${ISSUE}/${id}/renew`, body);
+
+test('a renewed treaty has scope, keys, metadata and endpoint of the one that it replaces', async () => {
+  await using na = await startTestAuthority();
+  const terms = {
+    scope: { allowed_roles: ['role:client'], accepted_statuses: ['active'], claims: { a: 1 } },
+    metadata: { root_public_key: key },
+    endpoint: 'https://na.beta.example',
+  };
+  const treaty = await issued(recognize(na, { ...terms, validity_hours: 2 }));
+  na.clock.advance(3 * HOUR);
+  const successor = await issued(renew(na, treaty.treaty_id, { validity_hours: 48 }));
+  for (const name of ['subject_sovereign_id', 'subject_public_keys', 'scope', 'metadata']) {
+    assert.deepEqual(successor[name], treaty[name], name);
+  }
+  assert.equal(successor.expires_at, formatInstant(na.clock.now() + 48 * HOUR));
+  assert.ok(verifies(successor, na.audience));
+  const row = (await get(na, `/recognition-treaties/${successor.treaty_id}`)).body;
+  assert.deepEqual([row.lifecycle.state, row.endpoint], ['expiring_soon', terms.endpoint]);
+  const { lifecycle } = (await get(na, `/recognition-treaties/${treaty.treaty_id}`)).body;
+  assert.deepEqual(
+    [lifecycle.state, lifecycle.replacement_treaty_id],
+    ['replaced', successor.treaty_id],
+  );
+  assert.equal(audited(na, 'recognition_treaty_issued')[1]?.treaty_id, successor.treaty_id);
+  assert.deepEqual(audited(na, 'recognition_treaty_revoked'), [
+    { treaty_id: treaty.treaty_id, reason: `renewed_by:${successor.treaty_id}` },
+  ]);
+
+  const other = newKey().publicKey;
+  const last = await issued(renew(na, successor.treaty_id, { subject_public_keys: [other] }));
+  assert.deepEqual(last.subject_public_keys, [other]);
+  assert.equal(outcome(await renew(na, successor.treaty_id)), '409 treaty_revoked');
+  assert.equal(outcome(await renew(na, 'unknown')), '404 treaty_not_found');
+  for (const [name, value] of [...WRONG_HOURS]) {
+    const answer = await renew(na, last.treaty_id, { validity_hours: value });
+    assert.equal(outcome(answer), '400 invalid_validity_hours', name);
+  }
+  const wrong = { subject_public_keys: [] };
+  assert.equal(outcome(await renew(na, last.treaty_id, wrong)), '400 invalid_public_keys');
+});
+
 for (const endpoint of [
   ...['', 'na.beta.example', 'ftp://na.beta.example', 'https://user@na.beta.example'],
   ...['https://na.beta.example?token=x', 'https://na.beta.example#x', 7, ['https://a.example']],

@@ -73,6 +73,7 @@ const ended = {
   value: 'revoked',
   context: { ...treaty, revokedAt: NOW - 1, revocationReason: 'first' },
 };
+const renew = { type: 'renew', at: NOW, successorId: 't-2' } as const;
 const setEndpoint = { type: 'setEndpoint', endpoint: 'https://na.beta.example' } as const;
 const replace = { type: 'revoke', at: NOW, reason: 'replaced_by:t-2' } as const;
 const follow = {
@@ -115,6 +116,23 @@ testTable(treatyMachine, [
     },
   },
   { name: 'an unknown one cannot be revoked', event: replace, emits: ['treaty_not_found'] },
+  {
+    name: 'renewed, also after it expired, it has ended',
+    from: inForce,
+    event: { ...renew, at: NOW + 2 * HOUR },
+    emits: ['replaced'],
+    to: {
+      value: 'revoked',
+      facts: { revokedAt: NOW + 2 * HOUR, revocationReason: 'renewed_by:t-2' },
+    },
+  },
+  {
+    name: 'one that has ended is not renewed',
+    from: ended,
+    event: renew,
+    emits: ['treaty_revoked'],
+  },
+  { name: 'an unknown one is not renewed', event: renew, emits: ['treaty_not_found'] },
   {
     name: 'its subject can get an address, and another one',
     from: { value: 'active', context: { ...treaty, endpoint: 'https://old.example' } },

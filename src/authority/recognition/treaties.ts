@@ -1,6 +1,7 @@
 /** Recognition treaties [core-4-13]. */
 import type { Treaty } from '../../../machines/recognition-treaty.ts';
 import { sha256Hex } from '../../base/crypto/digest.ts';
+import { parseJson } from '../../base/json/parse.ts';
 import { canonicalJson, JsonText, type WithText } from '../../base/json/write.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { CallInput } from '../../protocol/contract/calls.ts';
@@ -21,6 +22,7 @@ import { refusePrivateKeys } from '../engine/known-keys.ts';
 import { pageOf } from '../engine/page.ts';
 import { partnerKey } from '../host-status.ts';
 import { refusalIn } from '../subjects/kinds.ts';
+import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import { isLifecycleActive, lifecycleOf } from './lifecycle.ts';
 import { statusOf } from './record-lists.ts';
 
@@ -51,15 +53,26 @@ export const issueTreaty: Handler<'issueTreaty'> = (na, unit, terms) => {
     ...(terms.endpoint !== null && { endpoint: terms.endpoint }),
   };
   unit.send('recognition-treaty', record.treaty_id, { type: 'issue', treaty });
-  unit.audit('recognition_treaty_issued', {
-    treaty_id: record.treaty_id,
-    issuer_sovereign_id: issuer,
-    subject_sovereign_id: terms.subject_sovereign_id,
-    allowed_roles: record.scope.allowed_roles,
-    ...endpointOf(treaty),
-  });
+  auditIssued(unit, record.treaty_id, treaty);
   return new JsonText(json);
 };
+
+export function auditIssued(unit: UnitOfWork, treatyId: string, treaty: Treaty): void {
+  unit.audit('recognition_treaty_issued', {
+    treaty_id: treatyId,
+    issuer_sovereign_id: treaty.issuer,
+    subject_sovereign_id: treaty.subject,
+    allowed_roles: recordOf(treaty).scope.allowed_roles,
+    ...endpointOf(treaty),
+  });
+}
+
+/** The signed record, as it was issued. */
+export function recordOf({ json }: Treaty): RecognitionTreaty {
+  const record = readRecognitionTreaty(parseJson(json));
+  if (record === null) throw new Error('A stored treaty is not a RecognitionTreaty');
+  return record;
+}
 
 /** Builds a treaty, signed in the sovereign's name; the issuer in the terms is ignored. */
 export function buildTreaty(issuer: Issuer, terms: Terms): RecognitionTreaty {

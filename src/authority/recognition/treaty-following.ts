@@ -1,6 +1,6 @@
 /** Replaces treaties whose subject has replaced its authority key [core-4-13-1]. */
 import type { Following, Treaty } from '../../../machines/recognition-treaty.ts';
-import { parseJson } from '../../base/json/parse.ts';
+import type { JsonObject } from '../../base/json/value.ts';
 import { canonicalJson, JsonText } from '../../base/json/write.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { CallInput } from '../../protocol/contract/calls.ts';
@@ -8,10 +8,7 @@ import type { Fetched } from '../../protocol/contract/inputs.ts';
 import type { ChainRefusal } from '../../protocol/records/authority-chain.ts';
 import type { AuthoritySuccession } from '../../protocol/records/authority-succession.ts';
 import { keysOf } from '../../protocol/records/issuer.ts';
-import {
-  type RecognitionTreaty,
-  readRecognitionTreaty,
-} from '../../protocol/records/recognition-treaty.ts';
+import type { RecognitionTreaty } from '../../protocol/records/recognition-treaty.ts';
 import { signRecord } from '../../protocol/records/signed-record.ts';
 import { acceptedKeys, rootKeyIn, type TreatyPin } from '../../protocol/records/treaty-chain.ts';
 import { Refusal } from '../../protocol/refusals.ts';
@@ -25,6 +22,7 @@ import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import { fetchedFrom } from './imported-feeds.ts';
 import { isLifecycleActive } from './lifecycle.ts';
 import type { Edge } from './recognition-index.ts';
+import { auditIssued, recordOf } from './treaties.ts';
 
 /** What the edge needs to follow a chain. */
 export const treatyPin: Handler<'treatyPin'> = (na, { treatyId }) => {
@@ -150,38 +148,17 @@ function issueSuccessor(
   { treatyId, following: { successorId }, inForce }: Replacement,
   origin: Partial<Fetched> = {},
 ): string {
-  const replaced = unit.existing('recognition-treaty', treatyId);
   const last = inForce.at(-1);
   if (last === undefined) throw new Error(`Treaty ${treatyId} follows no statement`);
-  const subjectKeys = acceptedKeys(inForce, replaced.subjectKeys, unit.at);
-  const issuedAt = formatInstant(unit.at);
-  const issuer = issuerOf(na, unit);
-  const former = recordOf(replaced);
-  const draft: RecognitionTreaty = {
-    ...former,
-    treaty_id: successorId,
-    subject_public_keys: subjectKeys,
-    issued_at: issuedAt,
-    valid_from: issuedAt,
-    issued_by: issuer.keyId,
-    metadata: { ...former.metadata, root_public_key: last.root_public_key },
-  };
-  const json = canonicalJson(signRecord(draft, keysOf(issuer)));
-  const treaty: Treaty = {
-    ...replaced,
-    json,
-    subjectKeys,
-    issuedAt: unit.at,
-    validFrom: issuedAt,
-    revokedAt: null,
-    revocationReason: null,
-    followed: inForce,
-  };
-  unit.send('recognition-treaty', successorId, { type: 'issue', treaty });
+  const { subject, subjectKeys: former } = unit.existing('recognition-treaty', treatyId);
+  const subjectKeys = acceptedKeys(inForce, former, unit.at);
+  const { root_public_key } = last;
+  const changes = { subjectKeys, followed: inForce, metadata: { root_public_key } };
+  const json = sendSuccessor(na, unit, { treatyId, successorId, changes });
   unit.audit('recognition_treaty_followed', {
     treaty_id: treatyId,
     successor_treaty_id: successorId,
-    subject_sovereign_id: replaced.subject,
+    subject_sovereign_id: subject,
     sequence: last.sequence,
     subject_public_keys: subjectKeys,
     ...fetchedFrom(origin),
@@ -189,11 +166,70 @@ function issueSuccessor(
   return json;
 }
 
-function recordOf({ json }: Treaty): RecognitionTreaty {
-  const record = readRecognitionTreaty(parseJson(json));
-  if (record === null) throw new Error('A stored treaty is not a RecognitionTreaty');
-  return record;
+interface Succession {
+  readonly treatyId: string;
+  readonly successorId: string;
+  readonly changes: Partial<Pick<Treaty, 'subjectKeys' | 'followed' | 'expiresAt'>> & {
+    /** Added to that of the treaty. */
+    readonly metadata?: JsonObject;
+  };
 }
+
+/** Signs what takes the place of a treaty, with everything but the changes as it was; returns its text. */
+function sendSuccessor(
+  na: Authority,
+  unit: UnitOfWork,
+  { treatyId, successorId, changes: { metadata, ...changes } }: Succession,
+): string {
+  const replaced = unit.existing('recognition-treaty', treatyId);
+  const { subjectKeys, expiresAt } = { ...replaced, ...changes };
+  const issuedAt = formatInstant(unit.at);
+  const issuer = issuerOf(na, unit);
+  const former = recordOf(replaced);
+  const draft: RecognitionTreaty = {
+    ...former,
+    treaty_id: successorId,
+    subject_public_keys: [...subjectKeys],
+    issued_at: issuedAt,
+    valid_from: issuedAt,
+    expires_at: formatInstant(expiresAt),
+    issued_by: issuer.keyId,
+    metadata: { ...former.metadata, ...metadata },
+  };
+  const json = canonicalJson(signRecord(draft, keysOf(issuer)));
+  const treaty: Treaty = {
+    ...replaced,
+    ...changes,
+    json,
+    issuedAt: unit.at,
+    validFrom: issuedAt,
+    revokedAt: null,
+    revocationReason: null,
+  };
+  unit.send('recognition-treaty', successorId, { type: 'issue', treaty });
+  return json;
+}
+
+const HOUR = 3_600_000;
+
+/** Audited as what it is: a treaty that is issued, and one that is revoked. */
+export const renewTreaty: Handler<'renewTreaty'> = (na, unit, given) => {
+  const { treaty_id: treatyId, subject_public_keys: keys, validity_hours: hours } = given;
+  refusePrivateKeys(na, keys ?? []);
+  const treaty = unit.current('recognition-treaty', treatyId)?.context;
+  if (treaty !== undefined) assertOwnIssuer(na, treaty.issuer, 'wrong_issuer');
+  const successorId = na.runtime.uuid();
+  const event = { type: 'renew' as const, at: unit.at, successorId };
+  const refused = refusalIn(unit.send('recognition-treaty', treatyId, event));
+  if (refused !== null) throw new Refusal(refused.refusal);
+  const named = keys === null ? {} : { subjectKeys: keys, followed: [] };
+  const changes = { ...named, expiresAt: unit.at + hours * HOUR };
+  const json = sendSuccessor(na, unit, { treatyId, successorId, changes });
+  auditIssued(unit, successorId, unit.existing('recognition-treaty', successorId));
+  const { revocationReason: reason } = unit.existing('recognition-treaty', treatyId);
+  unit.audit('recognition_treaty_revoked', { treaty_id: treatyId, reason });
+  return new JsonText(json);
+};
 
 export interface TreatyBehind {
   readonly treatyId: string;

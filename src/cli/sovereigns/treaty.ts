@@ -12,8 +12,10 @@ import { pagesOf } from '../../client/list-pages.ts';
 import type { Sent } from '../../client/operations.ts';
 import type { PublicClient } from '../../client/public-client.ts';
 import { portableSha256 } from '../../client/sha256.ts';
+import { keyFingerprint } from '../../edge/edge.ts';
 import {
   type FollowedChain,
+  followChain,
   keysInForce,
   NO_CHAIN,
   receivedChain,
@@ -41,6 +43,8 @@ const SCOPE = [
   option('--scope <file>', 'JSON with the scope, - for standard input; --role overrides it'),
 ] as const;
 
+const YES = option('--yes', 'do so without asking; required when not on a terminal');
+
 const FOLLOW = [
   option(
     '--partner <sovereign>',
@@ -56,7 +60,7 @@ const FOLLOW = [
     '--root-key <key>',
     'root key of the subject, or a file with its public key (default: the one that the treaty names)',
   ),
-  option('--yes', 'replace the treaty without asking; required when not on a terminal'),
+  YES,
 ] as const;
 
 type FollowOptions = OptionsIn<typeof FOLLOW> & OperatorOptions & RecordOptions;
@@ -86,6 +90,71 @@ export function addTreatyCommands(program: Command): void {
         `${issued.issuer_sovereign_id} recognizes ${issued.subject_sovereign_id}. Roles: ${roles}. Expires: ${issued.expires_at}.`,
       ]);
     },
+  });
+
+  routeCommand(treaty, 'propose', 'issueTreaty', {
+    about:
+      'recognize the sovereign whose authority is at an address, after showing who it is (privileged)',
+    values: {
+      endpoint: ['<url>', 'address of its authority'],
+      validity_hours: ['--validity-hours <n>', 'how long it is valid'],
+    },
+    options: [...SCOPE, YES],
+    out: 'the signed treaty',
+    examples: ['mesh-na treaty propose https://na.beta.example --role role:client'],
+    async sent({ endpoint, ...given }, options) {
+      const url = endpoint ?? '';
+      const scope = await scopeOf(options);
+      const { name, rootKey, keys } = await publishedAt(url);
+      const lines = [
+        `The authority at ${url} says that it is "${name}". Compare its root key with its operators, over another channel.`,
+        '',
+        `  root key       ${rootKey}`,
+        `  fingerprint    ${keyFingerprint(rootKey)}`,
+        ...keys.map((key) => `  signs with     ${key}`),
+        `  roles          ${scope?.allowed_roles?.join(', ') || 'any'}`,
+      ];
+      if (!options.yes) await assertAccepted(lines, `Recognize "${name}"?`);
+      const terms = { subject_sovereign_id: name, subject_public_keys: keys };
+      return { ...given, ...terms, endpoint: url, scope, metadata: { root_public_key: rootKey } };
+    },
+    record: ({ treaty_id, subject_sovereign_id: subject, expires_at }) =>
+      shown(`Treaty ${treaty_id} is issued`, [
+        `"${subject}" is recognized until ${expires_at}. Its revocations are fetched by themselves.`,
+      ]),
+  });
+
+  routeCommand(treaty, 'renew', 'renewTreaty', {
+    about: 'replace a treaty by one that is valid for longer, with the same scope (privileged)',
+    values: {
+      treaty_id: 'treaty',
+      validity_hours: ['--validity-hours <n>', 'how long the new one is valid'],
+    },
+    options: [
+      option('--published', 'with the keys that its endpoint publishes, instead of the same ones'),
+      YES,
+    ],
+    out: 'the new treaty',
+    examples: ['mesh-na treaty renew 7d0f6e0c', 'mesh-na treaty renew 7d0f6e0c --published'],
+    async sent(given, options) {
+      if (!options.published) return given;
+      const treaty_id = await resolveId(options, 'treaty', given.treaty_id);
+      const row = await publicClient(options).readTreaty({ treaty_id });
+      const keys = await keysForRenewal(row);
+      const { subject_public_keys: before } = row.treaty;
+      const lines = [
+        `Treaty ${treaty_id} recognizes "${row.treaty.subject_sovereign_id}". Its successor names these keys:`,
+        '',
+        ...keys.map((key) => `  ${before.includes(key) ? 'keeps' : 'adds '}          ${key}`),
+        ...before.filter((key) => !keys.includes(key)).map((key) => `  removes        ${key}`),
+      ];
+      if (!options.yes) await assertAccepted(lines, 'Renew it?');
+      return { ...given, subject_public_keys: keys };
+    },
+    record: ({ treaty_id, expires_at }) =>
+      shown(`Treaty ${treaty_id} is issued`, [
+        `It takes the place of the other until ${expires_at}.`,
+      ]),
   });
 
   routeCommand(treaty, 'revoke', 'revokeTreaty', {
@@ -179,6 +248,43 @@ export function addTreatyCommands(program: Command): void {
       what: `treaty ${treaty_id}, ${issuer} recognizes ${subject}`,
     }),
   });
+}
+
+/** Who an authority says it is, with the keys that its root key vouches for. */
+async function publishedAt(url: string) {
+  const partner = publicClient({ url });
+  const {
+    sovereign_id: name,
+    root_public_key: rootKey,
+    ...sovereign
+  } = await partner.readSovereign();
+  const received = receivedChain(await partner.readAuthorityKeys()) ?? NO_CHAIN;
+  const now = systemRuntime.now();
+  const pin = { networkName: name, trusted: { rootKey } };
+  const tools = { verify: verifyText, sha256: portableSha256 };
+  const chain = followChain(pin, received, now, tools);
+  if (chain.refusal !== null) {
+    const { reason, message } = chain.refusal;
+    throw failure(EXIT.refused, reason, `The keys at ${url} are rejected: ${message}`);
+  }
+  const keys = acceptedKeys(chain.inForce, [], now);
+  return { name, rootKey, keys: keys.length > 0 ? keys : [sovereign.network_authority.public_key] };
+}
+
+async function keysForRenewal({ treaty, endpoint }: TreatyRow): Promise<string[]> {
+  const { treaty_id: id, subject_sovereign_id: subject, metadata } = treaty;
+  if (endpoint === undefined) {
+    throw usageFailure(`Treaty ${id} has no endpoint: set it with mesh-na treaty endpoint`);
+  }
+  const { name, rootKey, keys } = await publishedAt(endpoint);
+  const known = rootKeyIn(metadata);
+  if (name === subject && (known ?? rootKey) === rootKey) return keys;
+  const what = name === subject ? `has the root key ${rootKey}` : `is "${name}"`;
+  throw failure(
+    EXIT.refused,
+    'wrong_partner',
+    `The authority at ${endpoint} ${what}. Nothing was changed`,
+  );
 }
 
 type Scope = Sent<'issueTreaty'>['scope'];
@@ -409,7 +515,7 @@ function keyLines(
 function assertAccepted(changes: readonly string[], question: string): Promise<void> {
   return assertConfirmed([...changes, ''], {
     question,
-    otherwise: 'Replacing a treaty needs confirmation: add --yes, or run this on a terminal',
+    otherwise: 'A change of treaties needs confirmation: add --yes, or run this on a terminal',
     declined: 'Nothing was changed',
   });
 }

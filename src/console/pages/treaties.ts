@@ -13,6 +13,7 @@ import { listPage } from '../list-page.ts';
 import {
   FOLLOW_TREATY,
   ISSUE_TREATY,
+  RENEW_TREATY,
   REVOKE_TREATY,
   SET_TREATY_ENDPOINT,
 } from './treaty-actions.ts';
@@ -55,12 +56,12 @@ export const TREATIES = listPage<TreatyRow, TreatyRow['status']>({
       if (status !== 'active') return '';
       const { treaty_id, issuer_sovereign_id: issuer } = treaty;
       const renew =
-        issuer === context.networkName ? renewal(ISSUE_TREATY, termsOf(row), treaty, context) : '';
+        issuer === context.networkName ? renewal(RENEW_TREATY, { treaty_id }, treaty, context) : '';
       const follow = lifecycle.state === 'expired' ? '' : actionLink(FOLLOW_TREATY, { treaty_id });
       return html`<span class="actions">${renew}${follow} ${actionLink(REVOKE_TREATY, { treaty_id })}</span>`;
     }),
   ],
-  actions: [ISSUE_TREATY, REVOKE_TREATY, FOLLOW_TREATY, SET_TREATY_ENDPOINT],
+  actions: [ISSUE_TREATY, RENEW_TREATY, REVOKE_TREATY, FOLLOW_TREATY, SET_TREATY_ENDPOINT],
 });
 
 /** Who has issued it, if another sovereign; otherwise where the authority of its subject is. */
@@ -78,15 +79,4 @@ function noteOf({ revocation_reason: reason, fetch }: TreatyRow): Content {
   if (reason) return nameInCell(reason);
   if (fetch?.problem) return fetch.problem;
   return fetch?.fetched_at ? html`fetched ${timeText(fetch.fetched_at)}` : '';
-}
-
-/** As the form of a treaty has them. */
-function termsOf({ treaty, endpoint }: TreatyRow) {
-  const { subject_sovereign_id, subject_public_keys, scope } = treaty;
-  return {
-    subject_sovereign_id,
-    subject_public_keys: subject_public_keys.join('\n'),
-    'scope.allowed_roles': scope.allowed_roles.join('\n'),
-    endpoint: endpoint ?? '',
-  };
 }

@@ -3,6 +3,7 @@ import { nameInCell } from '../../pages/ui/names.ts';
 import {
   followTreaty,
   issueTreaty,
+  renewTreaty,
   revokeTreaty,
   setTreatyEndpoint,
 } from '../../protocol/api/treaties.ts';
@@ -93,6 +94,20 @@ async function cutBy(
       : `Other treaties that recognize ${named}: ${left}. Its attestations stay accepted under them.`,
   ];
 }
+
+export const RENEW_TREATY = routeAction(renewTreaty, {
+  name: 'renew-treaty',
+  title: 'Renew a treaty',
+  label: 'Renew',
+  fields: { treaty_id: TREATY, validity_hours: { label: 'Valid for (hours)' } },
+  command: 'treaty renew {treaty_id} --validity-hours {validity_hours}',
+  audited: ['recognition_treaty_issued', 'recognition_treaty_revoked'],
+  back: './treaties',
+  explain: ({ treaty_id, validity_hours: hours }) => ({
+    sentence: `Replace the treaty ${treaty_id} by one with the same keys and scope for ${hours ?? 168} hours.`,
+    effects: ['This one stays listed, as replaced.'],
+  }),
+});
 
 export const SET_TREATY_ENDPOINT = routeAction(setTreatyEndpoint, {
   name: 'set-treaty-endpoint',

@@ -89,6 +89,23 @@ export const issueTreaty = privilegedCommand('POST /admin/recognition-treaties',
   refusals: ['private_key_given', 'wrong_issuer'],
 });
 
+export const renewTreaty = privilegedCommand('POST /admin/recognition-treaties/{treaty_id}/renew', {
+  summary: 'Replace a treaty by one that is valid for longer, with the same scope',
+  body: {
+    subject_public_keys: optional(
+      Type.Array(PublicKey, { minItems: 1, description: 'Those of the treaty when absent' }),
+      null,
+      'invalid_keys_of_others',
+    ),
+    validity_hours: optional(hours(MAX_VALIDITY_HOURS), 168, 'invalid_validity_hours', {
+      isLenient: true,
+    }),
+  },
+  exampleNeeds: NEEDS_ID,
+  answer: RecognitionTreaty,
+  refusals: ['private_key_given', 'treaty_not_found', 'wrong_issuer', 'treaty_revoked'],
+});
+
 export const setTreatyEndpoint = privilegedCommand(
   'POST /admin/recognition-treaties/{treaty_id}/endpoint',
   {
