@@ -259,4 +259,7 @@ test('a node checks its certificate against its own data, and against a newer li
   assert.equal(newer.code, EXIT.refused, newer.stderr);
   assert.equal(JSON.parse(newer.stdout).reason, 'revoked');
   assert.equal(unknown.code, EXIT.unusable);
+  const { code, stderr } = await runCommand(['node', 'status', ...node], nowhere);
+  assert.equal(code, EXIT.unreachable);
+  assert.match(stderr, /^mesh-na: Without the authority, --offline judges by what \S+node holds\n/);
 });

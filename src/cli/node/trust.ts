@@ -11,6 +11,7 @@ import { systemRuntime } from '../../base/runtime.ts';
 import { trustFrom } from '../../client/agent-authority.ts';
 import { openAgentNetwork } from '../../client/agent-network.ts';
 import type { AgentRecord } from '../../client/agent-storage.ts';
+import { AuthorityError, isUnreachable } from '../../client/authority-error.ts';
 import { isStoredTrust, type NetworkTrust } from '../../client/followed-keys.ts';
 import { verifyText } from '../../client/keys.ts';
 import {
@@ -95,7 +96,8 @@ export async function updateNetwork(options: TrustOptions): Promise<VerifiedNetw
   });
   await network.refresh();
   onLocalFiles(() => saveRecords(nodeDir, saved));
-  if (news !== undefined) printNotice(successionText(news, true));
+  // A newcomer need not know by which keys its network came to this one.
+  if (news !== undefined && pin.genesis !== null) printNotice(successionText(news, true));
   const [genesis, crl, trust] = [
     network.authority.genesis(),
     network.crl(),
@@ -156,7 +158,13 @@ export function statusNetwork(options: OfflineTrustOptions): Promise<VerifiedNet
   if (authorityKeys !== undefined && !offline) {
     throw usageFailure('--authority-keys needs --offline');
   }
-  return (offline ? verifyHeldNetwork : updateNetwork)(options);
+  if (offline) return verifyHeldNetwork(options);
+  return updateNetwork(options).catch((error: unknown) => {
+    if (error instanceof AuthorityError && isUnreachable(error)) {
+      printNotice(`Without the authority, --offline judges by what ${options.nodeDir} holds`);
+    }
+    throw error;
+  });
 }
 
 /** What the documents of the network say of a certificate, and its entry on the revocation list. */
