@@ -49,9 +49,11 @@ export function exchange(address: string, init: ExchangeInit): Promise<Exchanged
         ? overHttps(url, { ...options, agent: https })
         : overHttp(url, { ...options, agent: http });
     const unanswered = (cause: Error & { readonly code?: string }) => {
-      // The server has closed the connection, which was idle, before the request arrived.
-      if (outgoing.reusedSocket && cause.code === 'ECONNRESET') resolve(exchange(address, init));
-      else fail(cause);
+      // The server has closed the connection, probably because it was idle, or after it has carried out the request.
+      if (outgoing.reusedSocket && cause.code === 'ECONNRESET') {
+        const headers = { ...init.headers, 'X-Mesh-Retry': '1' };
+        resolve(exchange(address, { ...init, headers }));
+      } else fail(cause);
     };
     outgoing.on('error', unanswered);
     outgoing.on('response', (incoming) => {
