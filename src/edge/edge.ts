@@ -1,6 +1,5 @@
 /** The environment of routes. The edge never sees subjects or the store: it sends commands and gets answers. */
 
-import { sha256Hex } from '../base/crypto/digest.ts';
 import type { Logger } from '../base/log/logger.ts';
 import type { EdgeRuntime } from '../base/runtime.ts';
 import type { HtmlPage } from '../pages/ui/frame.ts';
@@ -89,12 +88,4 @@ export function inTurn<Made, R>(
 ): R | Promise<R> {
   if (!(made instanceof Promise)) return next(made);
   return made.then((late) => queue.turn().then(() => next(late)));
-}
-
-/** Enough hex digits to distinguish keys; the full key is in the genesis block. */
-const FINGERPRINT_DIGITS = 16;
-
-/** The first digits of SHA-256 of the public key's bytes. */
-export function keyFingerprint(publicKey: string): string {
-  return sha256Hex(Buffer.from(publicKey, 'base64')).slice(0, FINGERPRINT_DIGITS);
 }

@@ -1,6 +1,7 @@
 /** `mesh-na treaty`: recognition of other sovereigns, also after they have replaced their authority keys. */
 
 import type { Command } from 'commander';
+import { keyFingerprint } from '../../base/crypto/digest.ts';
 import { isPublicKey } from '../../base/crypto/public-key.ts';
 import { fromNow } from '../../base/duration.ts';
 import { isJsonObject, type JsonObject } from '../../base/json/value.ts';
@@ -12,7 +13,6 @@ import { pagesOf } from '../../client/list-pages.ts';
 import type { Sent } from '../../client/operations.ts';
 import type { PublicClient } from '../../client/public-client.ts';
 import { portableSha256 } from '../../client/sha256.ts';
-import { keyFingerprint } from '../../edge/edge.ts';
 import {
   type FollowedChain,
   followChain,
@@ -176,11 +176,15 @@ export function addTreatyCommands(program: Command): void {
     about: 'set the address from which the subject of a treaty is fetched (privileged)',
     values: {
       treaty_id: 'treaty',
-      endpoint: ['[url]', 'address of its authority (default: it is not fetched)'],
+      endpoint: [
+        '<url>',
+        'address of its authority, or none',
+        (text: string) => (text === 'none' ? null : text),
+      ],
     },
     examples: [
       'mesh-na treaty endpoint 7d0f6e0c https://na.beta.example',
-      'mesh-na treaty endpoint 7d0f6e0c',
+      'mesh-na treaty endpoint 7d0f6e0c none',
     ],
     text: ({ treaty_id, endpoint }) => [
       endpoint === null

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
 import Value from 'typebox/value';
+import { keyFingerprint } from '../../base/crypto/digest.ts';
 import type { JsonObject } from '../../base/json/value.ts';
 import { jsonText } from '../../base/json/write.ts';
 import { Readiness } from '../../protocol/answers/documents.ts';
@@ -8,7 +9,7 @@ import { EXPOSITION_TYPE } from '../../protocol/api/health.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import { UNAVAILABLE } from '../../protocol/contract/calls.ts';
 import type { InstanceStatus } from '../../protocol/contract/instance-status.ts';
-import { type Edge, keyFingerprint } from '../edge.ts';
+import type { Edge } from '../edge.ts';
 import type { EdgeParts } from '../operations/operations.ts';
 import { jsonReply, type Reply, refusalReply, textReply } from '../reply.ts';
 import { cachedBySource, oncePerTurn } from './shared-build.ts';

@@ -1,5 +1,6 @@
 /** Pages about the service itself, rendered once and then served from the same bytes, and the ends of live pages. */
 
+import { keyFingerprint } from '../../base/crypto/digest.ts';
 import { inSlices } from '../../base/slices.ts';
 import { type PageAsset, SCRIPT, STYLE } from '../../pages/assets.ts';
 import { apiReferencePage } from '../../pages/reference/api-reference.ts';
@@ -13,7 +14,7 @@ import type { Dashboard } from '../../protocol/rows/dashboard.ts';
 import { addressedDocument } from '../addressed-document.ts';
 import { currentDocument } from '../documents/documents.ts';
 import { cachedBySource } from '../documents/shared-build.ts';
-import { type Edge, inTurn, keyFingerprint } from '../edge.ts';
+import { type Edge, inTurn } from '../edge.ts';
 import type { EdgeParts } from '../operations/operations.ts';
 import { addressedReply, assetReply, htmlReply, refusalReply } from '../reply.ts';
 import type { RouteRequest } from '../request/route.ts';
