@@ -30,6 +30,7 @@ export function addBlockButtons(blocks: string): void {
 
 /** Makes the buttons work, also those that come later. */
 export function offerCopies(): void {
+  if (document.querySelector('.id, [data-live], pre') === null) return;
   const status = document.createElement('p');
   status.className = 'visually-hidden';
   status.setAttribute('role', 'status');
