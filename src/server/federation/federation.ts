@@ -40,54 +40,27 @@ export function createFederation(
   { every, allowsPrivate }: FederationSettings,
   tools: FederationTools,
 ) {
-  const { call, runtime } = tools;
+  const { runtime } = tools;
   const stopped = new AbortController();
   const { signal: abort } = stopped;
   const reach: Reach = { allowsPrivate, setting: 'MESH_FEDERATION_PRIVATE=1' };
   const client = createStrangerClient({ lookup: createLookup(reach), limitMs: LIMIT_MS });
-  const partners = new Map<string, Partner>();
+  const partners = createPartners(every, tools);
   let timer: NodeJS.Timeout | undefined;
-  /** The first visits after a start are spread over the interval; a new partner is visited at once. */
-  let isStarting = true;
-
-  async function read(): Promise<void> {
-    const answer = await call('readPartners', null);
-    if (!answer.ok) return;
-    const found = JSON.parse(answer.json) as readonly PartnerAddress[];
-    const keys = new Set(found.map(({ subject, endpoint }) => partnerKey(subject, endpoint)));
-    for (const key of partners.keys()) if (!keys.has(key)) partners.delete(key);
-    for (const address of found) {
-      const key = partnerKey(address.subject, address.endpoint);
-      const known = partners.get(key);
-      if (known !== undefined) known.use(address);
-      else partners.set(key, createPartner(address, tools, isStarting ? every * random() : 0));
-    }
-    isStarting = false;
-  }
-
-  function random(): number {
-    return runtime.randomBytes(4).readUInt32LE() / 2 ** 32;
-  }
 
   function plan(): void {
     clearTimeout(timer);
-    if (partners.size === 0 || abort.aborted) return;
-    const first = Math.min(...[...partners.values()].map(({ dueAt }) => dueAt));
+    const first = partners.firstDueAt();
+    if (first === null || abort.aborted) return;
     timer = setTimeout(tools.runDue, Math.max(first - runtime.elapsed(), SHORTEST_WAIT_MS));
   }
 
-  /** Those that fail come last, so that slow ones do not delay the others. */
-  function nextDue(): Partner | undefined {
-    const now = runtime.elapsed();
-    let next: Partner | undefined;
-    for (const partner of partners.values()) {
-      if (partner.dueAt <= now && (next === undefined || isBefore(partner, next))) next = partner;
-    }
-    return next;
-  }
-
   async function visitNext(): Promise<void> {
-    for (let next = nextDue(); next !== undefined && !abort.aborted; next = nextDue()) {
+    for (
+      let next = partners.nextDue();
+      next !== undefined && !abort.aborted;
+      next = partners.nextDue()
+    ) {
       next.dueAt = runtime.elapsed() + every;
       const problem = await visit(next.address, next.served, { ...tools, client, reach, abort });
       if (!abort.aborted) next.judge(problem);
@@ -96,14 +69,14 @@ export function createFederation(
 
   return {
     /** By `partnerKey`. */
-    facts: partners as ReadonlyMap<string, PartnerFacts>,
+    facts: partners.facts,
     /** Call at the start, and when treaties have changed. */
     async readPartners(): Promise<void> {
-      await read();
+      await partners.read();
       plan();
     },
     async visitDue(): Promise<void> {
-      await read();
+      await partners.read();
       await Promise.all(Array.from({ length: MOST_AT_ONCE }, visitNext));
       plan();
     },
@@ -111,6 +84,48 @@ export function createFederation(
       stopped.abort();
       clearTimeout(timer);
       client.close();
+    },
+  };
+}
+
+/** The partners that the treaties name, and when each is due. */
+function createPartners(every: number, tools: FederationTools) {
+  const { call, runtime } = tools;
+  const partners = new Map<string, Partner>();
+  /** The first visits after a start are spread over the interval; a new partner is visited at once. */
+  let isStarting = true;
+
+  function random(): number {
+    return runtime.randomBytes(4).readUInt32LE() / 2 ** 32;
+  }
+
+  return {
+    facts: partners as ReadonlyMap<string, PartnerFacts>,
+    async read(): Promise<void> {
+      const answer = await call('readPartners', null);
+      if (!answer.ok) return;
+      const found = JSON.parse(answer.json) as readonly PartnerAddress[];
+      const keys = new Set(found.map(({ subject, endpoint }) => partnerKey(subject, endpoint)));
+      for (const key of partners.keys()) if (!keys.has(key)) partners.delete(key);
+      for (const address of found) {
+        const key = partnerKey(address.subject, address.endpoint);
+        const known = partners.get(key);
+        if (known !== undefined) known.use(address);
+        else partners.set(key, createPartner(address, tools, isStarting ? every * random() : 0));
+      }
+      isStarting = false;
+    },
+    /** By the monotonic clock; null without partners. */
+    firstDueAt: (): number | null =>
+      partners.size === 0 ? null : Math.min(...[...partners.values()].map(({ dueAt }) => dueAt)),
+    /** Those that fail come last, so that slow ones do not delay the others. */
+    nextDue(): Partner | undefined {
+      const now = runtime.elapsed();
+      let next: Partner | undefined;
+      for (const partner of partners.values()) {
+        if (partner.dueAt <= now && (next === undefined || isBefore(partner, next))) next = partner;
+      }
+      return next;
     },
   };
 }
