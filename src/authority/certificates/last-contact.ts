@@ -116,13 +116,10 @@ export function createLiveness(
       earliest = Math.min(earliest, lastSeenOf(contact));
     }
     const taken: number[] = [];
-    for (
-      let { newest } = active;
-      newest !== NONE && (isAdded(newest) || lastSeenOf(newest) > earliest);
-      { newest } = active
-    ) {
-      taken.push(newest);
-      unlink(newest);
+    const isTaken = (contact: number) => isAdded(contact) || lastSeenOf(contact) > earliest;
+    while (active.newest !== NONE && isTaken(active.newest)) {
+      taken.push(active.newest);
+      unlink(active.newest);
     }
     return taken;
   }
@@ -223,11 +220,8 @@ export function createLiveness(
   }
 
   function dropQuiet(now: number): void {
-    for (
-      let { oldest } = active;
-      oldest !== NONE && now - lastSeenOf(oldest) >= activeWindowMs;
-      { oldest } = active
-    ) {
+    while (active.oldest !== NONE && now - lastSeenOf(active.oldest) >= activeWindowMs) {
+      const { oldest } = active;
       retire(oldest);
       append(oldest, quiet);
     }

@@ -5,7 +5,7 @@
  */
 import type { Treaty } from '../../../machines/recognition-treaty.ts';
 import { JsonText } from '../../base/json/write.ts';
-import { displayTime, formatInstant } from '../../base/timestamp.ts';
+import { displayTime, formatInstantIfAny } from '../../base/timestamp.ts';
 import type { DashboardTreaty, TreatySummary } from '../../protocol/rows/dashboard.ts';
 import { expiresSoonFrom, nextLifecycleChange } from '../recognition/lifecycle.ts';
 import { edgeRow } from '../recognition/recognition-graph.ts';
@@ -89,7 +89,7 @@ function renderedRow(edge: Edge, now: number): Row {
     subject_sovereign_id: to,
     valid_from_display: displayTime(row.valid_from),
     expires_at_display: displayTime(row.expires_at),
-    revoked_at: treaty.revokedAt === null ? null : formatInstant(treaty.revokedAt),
+    revoked_at: formatInstantIfAny(treaty.revokedAt),
     revocation_reason: treaty.revocationReason,
   };
   return {

@@ -135,7 +135,7 @@ function dashboard(
     horizon_summary: horizon,
     ...(succession !== null && { succession: successionRow(succession) }),
     ...(instances === null ? {} : { instances: [...instances] }),
-    ...(partners.length > 0 && { partners: partners.slice(0, MOST_PARTNERS) }),
+    ...(partners.length > 0 && { partners }),
     posture,
     warnings: posture.findings.map(({ sentence }) => sentence),
     links: LINKS,
@@ -151,12 +151,13 @@ function successionRow({ statement: { statement, state }, nodes }: Adoption): Da
 /** Those that fail first. */
 function partnerRows(na: Authority): DashboardPartner[] {
   return [...na.hostStatus().partners.values()]
+    .sort((a, b) => Number(a.problem === null) - Number(b.problem === null))
+    .slice(0, MOST_PARTNERS)
     .map(({ subject, endpoint }) => ({
       subject_sovereign_id: subject,
       endpoint,
       ...fetchState(na, subject, endpoint),
-    }))
-    .sort((a, b) => Number(a.problem === null) - Number(b.problem === null));
+    }));
 }
 
 function feedRow(feed: ImportedFeed, now: number): DashboardFeed {

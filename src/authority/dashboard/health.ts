@@ -48,12 +48,14 @@ export const readCounts: Handler<'readCounts'> = (na, _given, at) => {
       lag_entries: na.eventTail.length() - delivered,
       lag_seconds: waitingSince === null ? 0 : Math.max(0, at - waitingSince) / 1000,
     })),
-    partners: [...na.hostStatus().partners.values()].flatMap(({ endpoint, ...facts }) => {
-      const since = facts.fetchedAt ?? facts.failingSince;
-      return since === null
-        ? []
-        : [{ host: new URL(endpoint).host, lag_seconds: (at - since) / 1000 }];
-    }),
+    partners: [...na.hostStatus().partners.values()].flatMap(
+      ({ endpoint, fetchedAt, failingSince }) => {
+        const since = fetchedAt ?? failingSince;
+        return since === null
+          ? []
+          : [{ host: new URL(endpoint).host, lag_seconds: (at - since) / 1000 }];
+      },
+    ),
   };
 };
 

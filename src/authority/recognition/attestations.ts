@@ -1,7 +1,7 @@
 /** Membership attestations issued by this authority [core-4-11]. */
 import type { Attestation } from '../../../machines/attestation.ts';
 import { canonicalJson, JsonText, type WithText } from '../../base/json/write.ts';
-import { formatInstant } from '../../base/timestamp.ts';
+import { formatInstant, formatInstantIfAny } from '../../base/timestamp.ts';
 import type { CallInput } from '../../protocol/contract/calls.ts';
 import { type Issuer, keysOf } from '../../protocol/records/issuer.ts';
 import {
@@ -115,7 +115,7 @@ function rowOf(na: Authority, attestation: Attestation): WithText<AttestationRow
   return {
     attestation: new JsonText(textSignedAgain(na, json, issuedAt)),
     status: statusOf(attestation),
-    revoked_at: revokedAt === null ? null : formatInstant(revokedAt),
+    revoked_at: formatInstantIfAny(revokedAt),
     revocation_reason: revocationReason,
   };
 }

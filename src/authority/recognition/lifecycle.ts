@@ -1,7 +1,7 @@
 /** The lifecycle of a treaty at a given time [core-6-1]. Instants are in milliseconds. */
 
 import { lastInstantInForce } from '../../../machines/recognition-treaty.ts';
-import { formatInstant } from '../../base/timestamp.ts';
+import { formatInstant, formatInstantIfAny } from '../../base/timestamp.ts';
 import { successorIn } from '../../protocol/records/recognition-treaty.ts';
 import type { ExpiryRisk, Lifecycle, LifecycleState } from '../../protocol/rows/treaty.ts';
 
@@ -24,7 +24,7 @@ export function lifecycleOf(treaty: TreatyFacts, now: number): Lifecycle {
     expiry_risk: risk,
     seconds_until_expiry: revoked ? null : Math.max(0, seconds),
     expires_at: formatInstant(treaty.expiresAt),
-    revoked_at: treaty.revokedAt === null ? null : formatInstant(treaty.revokedAt),
+    revoked_at: formatInstantIfAny(treaty.revokedAt),
     revocation_reason: treaty.revocationReason,
     replacement_treaty_id: replacement,
   };

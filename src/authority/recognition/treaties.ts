@@ -3,7 +3,7 @@ import type { Treaty } from '../../../machines/recognition-treaty.ts';
 import { sha256Hex } from '../../base/crypto/digest.ts';
 import { parseJson } from '../../base/json/parse.ts';
 import { canonicalJson, JsonText, type WithText } from '../../base/json/write.ts';
-import { formatInstant } from '../../base/timestamp.ts';
+import { formatInstant, formatInstantIfAny } from '../../base/timestamp.ts';
 import type { CallInput } from '../../protocol/contract/calls.ts';
 import type { PartnerAddress } from '../../protocol/contract/inputs.ts';
 import { keysInForce } from '../../protocol/records/authority-chain.ts';
@@ -200,15 +200,11 @@ export function fetchState(na: Authority, subject: string, endpoint: string): Fe
   const imported = na.subjects.committed('revocation-feed', sha256Hex(subject));
   const facts = na.hostStatus().partners.get(partnerKey(subject, endpoint));
   return {
-    fetched_at: instantText(facts?.fetchedAt),
-    imported_at: instantText(imported?.context.importedAt),
-    failing_since: instantText(facts?.failingSince),
+    fetched_at: formatInstantIfAny(facts?.fetchedAt ?? null),
+    imported_at: formatInstantIfAny(imported?.context.importedAt ?? null),
+    failing_since: formatInstantIfAny(facts?.failingSince ?? null),
     problem: facts?.problem?.text ?? null,
   };
-}
-
-function instantText(instant: number | null | undefined): string | null {
-  return instant == null ? null : formatInstant(instant);
 }
 
 function endpointOf({ endpoint }: Treaty): { readonly endpoint?: string } {

@@ -1,4 +1,5 @@
 /** Replaces treaties whose subject has replaced its authority key [core-4-13-1]. */
+import { isDeepStrictEqual } from 'node:util';
 import type { Following, Treaty } from '../../../machines/recognition-treaty.ts';
 import type { JsonObject } from '../../base/json/value.ts';
 import { canonicalJson, JsonText } from '../../base/json/write.ts';
@@ -129,10 +130,7 @@ function followingOf(
 
 /** Whether the treaty names exactly the keys that it would name once it has followed these statements. */
 function namesKeys({ subjectKeys }: Treaty, inForce: OfferedChain['inForce'], at: number): boolean {
-  const keys = acceptedKeys(inForce, subjectKeys, at);
-  return (
-    keys.length === subjectKeys.length && keys.every((key, index) => key === subjectKeys[index])
-  );
+  return isDeepStrictEqual(acceptedKeys(inForce, subjectKeys, at), subjectKeys);
 }
 
 interface Replacement {

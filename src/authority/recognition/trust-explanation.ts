@@ -6,7 +6,7 @@ import { lastInstantInForce } from '../../../machines/recognition-treaty.ts';
 import { parseJson } from '../../base/json/parse.ts';
 import { isJsonObject } from '../../base/json/value.ts';
 import { canonicalJson, JsonText } from '../../base/json/write.ts';
-import { formatInstant } from '../../base/timestamp.ts';
+import { formatInstant, formatInstantIfAny } from '../../base/timestamp.ts';
 import { MAX_PATH_NODES } from '../../protocol/records/bounds.ts';
 import type {
   Candidate,
@@ -66,7 +66,7 @@ export function* explainTrust(search: TrustSearch): Generator<void, ExplanationT
   const candidates = yield* candidatesOf(search, reach);
   const cut = yield* cutOf(search, reach);
   return {
-    trusted_until: trustedUntil === null ? null : formatInstant(trustedUntil),
+    trusted_until: formatInstantIfAny(trustedUntil),
     path_until: pathUntil(search),
     terms,
     ...candidates,

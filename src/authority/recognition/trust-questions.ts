@@ -1,7 +1,7 @@
 /** Answers trust questions beyond the current path: why, at another time, or without certain treaties [core-6-3-1]. */
 
 import type { Writable } from '../../base/json/write.ts';
-import { formatInstant } from '../../base/timestamp.ts';
+import { formatInstant, formatInstantIfAny } from '../../base/timestamp.ts';
 import type { RevocationKnowledge } from '../../protocol/api/verification.ts';
 import type { CallInput } from '../../protocol/contract/calls.ts';
 import { Refusal } from '../../protocol/refusals.ts';
@@ -78,9 +78,9 @@ function answerTo(
     ...(isIndeterminate
       ? { from, to, trusted: false, reason: 'indeterminate', path: [], hop_count: 0 }
       : findTrustPathIn(view, na.recognition, from, to)),
-    as_of: asOf === null ? null : formatInstant(asOf),
+    as_of: formatInstantIfAny(asOf),
     evaluated_at: formatInstant(view.at),
-    known_from: first === undefined ? null : formatInstant(first.treaty.issuedAt),
+    known_from: formatInstantIfAny(first?.treaty.issuedAt ?? null),
     without: [...without],
     graph_digest: na.graph.digest.at(now),
     ...(explain && isIndeterminate && { explanation: null }),

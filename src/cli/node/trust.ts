@@ -98,13 +98,12 @@ export async function updateNetwork(options: TrustOptions): Promise<VerifiedNetw
   onLocalFiles(() => saveRecords(nodeDir, saved));
   // A newcomer need not know by which keys its network came to this one.
   if (news !== undefined && pin.genesis !== null) printNotice(successionText(news, true));
-  const [genesis, crl, trust] = [
-    network.authority.genesis(),
-    network.crl(),
-    network.authority.trust(),
-  ];
-  if (genesis === null || crl === null || trust === null)
+  const genesis = network.authority.genesis();
+  const trust = network.authority.trust();
+  const crl = network.crl();
+  if (genesis === null || trust === null || crl === null) {
     throw refusal('genesis', 'it is malformed');
+  }
   return { genesis, crl, trust };
 }
 

@@ -143,11 +143,9 @@ export function createStateMetrics(registry: Registry): (counts: AuthorityCounts
     for (const [kind, end] of Object.entries(counts.soonest_ends)) {
       metrics.soonestEnds.set({ kind }, end / 1000);
     }
-    setLags(metrics, counts.webhooks);
-    metrics.partnerLag.reset();
-    for (const { host, lag_seconds } of counts.partners.toSorted(byLag)) {
-      metrics.partnerLag.set({ host }, lag_seconds);
-    }
+    setByHost(metrics.webhookLagEntries, counts.webhooks, (row) => row.lag_entries);
+    setByHost(metrics.webhookLagSeconds, counts.webhooks, (row) => row.lag_seconds);
+    setByHost(metrics.partnerLag, counts.partners, (row) => row.lag_seconds);
     for (const state of KEY_STATES) {
       metrics.authorityKeys.set({ state }, counts.authority_keys[state] ?? 0);
     }
@@ -188,23 +186,18 @@ function setNodes({ nodes, roleNodes }: StateMetrics, counts: AuthorityCounts): 
   }
 }
 
-/** If one host has several webhooks, reports the one that is furthest behind. */
-function setLags(
-  { webhookLagEntries, webhookLagSeconds }: StateMetrics,
-  webhooks: readonly WebhookCounts[],
+/** Of several on one host, the one that is furthest behind counts. */
+function setByHost<Row extends { readonly host: string }>(
+  metric: Gauge<'host'>,
+  rows: readonly Row[],
+  lagOf: (row: Row) => number,
 ): void {
-  webhookLagEntries.reset();
-  webhookLagSeconds.reset();
-  for (const { host } of webhooks) {
-    const there = webhooks.filter((other) => other.host === host);
-    webhookLagEntries.set({ host }, Math.max(...there.map((other) => other.lag_entries)));
-    webhookLagSeconds.set({ host }, Math.max(...there.map((other) => other.lag_seconds)));
+  const longest = new Map<string, number>();
+  for (const row of rows) {
+    longest.set(row.host, Math.max(longest.get(row.host) ?? -Infinity, lagOf(row)));
   }
-}
-
-/** If one host has several partners, the one that is furthest behind is set last. */
-function byLag(a: PartnerCounts, b: PartnerCounts): number {
-  return a.lag_seconds - b.lag_seconds;
+  metric.reset();
+  for (const [host, value] of longest) metric.set({ host }, value);
 }
 
 const GRAVITY = { attention: 1, action: 2 } as const;
