@@ -220,7 +220,14 @@ test('a long list of validators is not compared, and a target above 4,096 charac
     sendRaw(na, 'GET', '/crl', { headers: { 'If-None-Match': held } });
   assert.equal((await asked(`${'"a", '.repeat(100)}${etag}`)).status, 304);
   assert.equal((await asked(`${'"a", '.repeat(300)}${etag}`)).status, 200);
-  assert.equal(outcome(await send(na, 'GET', `/nodes?${'a'.repeat(4090)}`)), '200');
-  assert.equal(outcome(await send(na, 'GET', `/nodes?${'a'.repeat(4091)}`)), '400 bad_request');
-  assert.equal(outcome(await send(na, 'GET', `/${'a'.repeat(4096)}`)), '400 bad_request');
+  assert.equal(outcome(await send(na, 'GET', `/nodes?${'a'.repeat(3800)}`)), '200');
+  for (const [target, expected] of [
+    [`/nodes?${'a'.repeat(4090)}`, '200'],
+    [`/nodes?${'a'.repeat(4091)}`, '400 bad_request'],
+    [`/${'a'.repeat(4096)}`, '400 bad_request'],
+  ] as const) {
+    // From Node.js 22 on, uWebSockets.js itself refuses a head of more than 4 KiB.
+    const isRead = process.version.startsWith('v20.');
+    assert.equal(outcome(await send(na, 'GET', target)), isRead ? expected : '431');
+  }
 });

@@ -1,6 +1,7 @@
 /**
  * `npm run test:platforms`: runs the tests of `npm test`, or only the named ones, in a clean Debian 13, where it first
- * installs what tests need, with each version of Node.js that is newer than the one most developers have.
+ * installs what tests need, with each version of Node.js that is newer than the one most developers have. With
+ * `--newest`, it runs what can differ there, with the newest version alone.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, realpathSync } from 'node:fs';
@@ -10,7 +11,8 @@ import { runtimes } from './support/client-package.ts';
 import { unpackRoot } from './support/debian-root.ts';
 import { PROJECT_PATH } from './support/project.ts';
 
-const names = process.argv.slice(2);
+const args = process.argv.slice(2);
+const newest = join(imageNode(PROJECT_PATH), 'bin/node');
 /** The tests look for their files where they were compiled. */
 const CHECKOUT = PROJECT_PATH;
 
@@ -26,9 +28,12 @@ using root = unpackRoot(
 const script = `ln -sf ../lib/node_modules/npm/bin/npm-cli.js /usr/bin/npm
 cd ${CHECKOUT} && node --print 'process.version' && node --import tsx test/prepare.ts &&
   exec node build/test/run.js "$@"`;
-for (const node of [runtimes().node22, join(imageNode(PROJECT_PATH), 'bin/node')]) {
+for (const node of args.includes('--newest') ? [newest] : [runtimes().node22, newest]) {
   cpSync(node, join(root.path, 'usr/bin/node'));
-  const { command, args, env } = root.entered(['sh', '-c', script, 'sh', ...names]);
-  const { status } = spawnSync(command, args, { env, stdio: ['ignore', 'inherit', 'inherit'] });
+  const entered = root.entered(['sh', '-c', script, 'sh', ...args]);
+  const { status } = spawnSync(entered.command, entered.args, {
+    env: entered.env,
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
   if (status !== 0) process.exitCode = 1;
 }

@@ -1,6 +1,7 @@
 /**
  * Runs the tests from the compiled tree, or only the named ones; with `--deep`, the long ones, in files named
- * `*.deep.test.ts`; with `MESH_TEST_THREADS` or `MESH_TEST_STORE`, only those that threads or the store can affect.
+ * `*.deep.test.ts`; with `MESH_TEST_THREADS` or `MESH_TEST_STORE`, only those that threads or the store can affect; with
+ * `--newest`, only those that a newer Node.js can affect.
  * `tsx --test FILE` runs a single file from its source.
  */
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -111,6 +112,50 @@ const STORED = {
   states: ['backup', 'restore', 'restored-authority-keys', 'scheduled-backups'],
 };
 
+/** What runs once more with `--newest`, by what of Node.js it needs: most of it is the same in every version. */
+const NEWEST = {
+  // LMDB is a native module, and the client of PostgreSQL uses sockets and timers.
+  store: [
+    'backup',
+    'data-folder',
+    'lmdb',
+    'lost-store',
+    'openings',
+    'postgresql',
+    'postgresql-frozen',
+    'postgresql-instances',
+    'postgresql-lease',
+    'postgresql-locks',
+    'postgresql-standby-reader',
+    'postgresql-start',
+    'restore',
+    'store-replication',
+  ],
+  // uWebSockets.js has a native module for each version.
+  edge: [
+    'body-bounds',
+    'documents',
+    'envelope',
+    'events',
+    'http-connections',
+    'http-head',
+    'large-bodies',
+    'listener',
+    'live',
+    'peers',
+    'rate-limits',
+    'request-queue',
+    'send-reply',
+    'server-name',
+    'threads',
+    'tls',
+    'uploads',
+  ],
+  start: ['first-use', 'init', 'late-start-failures', 'refused-programs', 'serve', 'start'],
+  signals: ['signals', 'stopping', 'watchdog'],
+  packages: ['native-parts', 'packages', 'runtime'],
+};
+
 interface Counted {
   readonly name: string;
   readonly nesting: number;
@@ -123,7 +168,10 @@ interface Counted {
 const imports: Imports = JSON.parse(readFileSync(join(BUILD, IMPORTS_FILE), 'utf8'));
 const { MESH_TEST_THREADS, MESH_TEST_STORE } = process.env;
 const { values, positionals } = parseArgs({
-  options: { deep: { type: 'boolean', default: false } },
+  options: {
+    deep: { type: 'boolean', default: false },
+    newest: { type: 'boolean', default: false },
+  },
   allowPositionals: true,
 });
 const tests = readdirSync(TESTS, { recursive: true, encoding: 'utf8' }).filter((path) =>
@@ -132,10 +180,11 @@ const tests = readdirSync(TESTS, { recursive: true, encoding: 'utf8' }).filter((
 const again = {
   threads: new Set(Object.values(THREADED).flat()),
   store: new Set(Object.values(STORED).flat()),
+  newest: new Set(Object.values(NEWEST).flat()),
 };
 // An outdated name in these lists would have no effect.
 const known = new Set(tests.map((path) => basename(path, '.test.js')));
-for (const name of [...again.threads, ...again.store, ...positionals]) {
+for (const name of [...again.threads, ...again.store, ...again.newest, ...positionals]) {
   if (!known.has(name)) throw new Error(`There is no test file named ${name}`);
 }
 const files = tests
@@ -149,6 +198,7 @@ function isChosen(path: string): boolean {
   const name = basename(path, '.test.js');
   if (positionals.length > 0) return positionals.includes(name);
   if (name.endsWith('.deep') !== values.deep) return false;
+  if (values.newest && !again.newest.has(name)) return false;
   if (MESH_TEST_THREADS !== undefined && !again.threads.has(name)) return false;
   return MESH_TEST_STORE === undefined || again.store.has(name);
 }
