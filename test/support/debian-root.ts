@@ -15,7 +15,16 @@ mount --bind "$ROOT" "$ROOT"
 cd "$ROOT"
 mkdir -p proc dev tmp
 mount -t proc proc proc
-mount --rbind /dev dev
+# Devices of its own, because what is installed here may replace some.
+mount -t tmpfs -o mode=755 dev dev
+mkdir dev/pts dev/shm
+mount -t devpts -o newinstance,ptmxmode=0666 devpts dev/pts
+mount -t tmpfs -o mode=1777 shm dev/shm
+for device in null zero full random urandom tty; do cp -a "/dev/$device" dev; done
+ln -s pts/ptmx dev/ptmx
+ln -s /proc/self/fd dev/fd
+for stream in 0:stdin 1:stdout 2:stderr; do ln -s "/proc/self/fd/\${stream%%:*}" "dev/\${stream#*:}"; done
+touch dev/console
 eval "$BINDS"
 exec /usr/sbin/chroot --userspec="$AS" . "$@"`;
 
