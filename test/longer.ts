@@ -16,7 +16,7 @@ const FORMS: Readonly<Record<string, { readonly settings: object; readonly files
       MESH_TEST_FLEET_AGENTS: '10000',
       MESH_TEST_FLEET_KILLS: '20',
     },
-    files: ['node-agent.test.ts', 'node-agent-kills.deep.test.ts', 'fleet-succession.test.ts'],
+    files: ['node-agent.test.ts', 'node-agent-kills.deep.test.ts', 'fleet-succession.deep.test.ts'],
   },
   flips: { settings: { MESH_TEST_FLIPS: '300' }, files: ['store/flips.deep.test.ts'] },
   kills: {

@@ -90,7 +90,7 @@ const STORED = {
     'examples',
     'invites',
     'lapses',
-    'nullifier-restart',
+    'nullifier-restart.deep',
     'trust-restart',
   ],
   // Units with many subjects, removals, spent nonces, kept answers, and times of heartbeats.
@@ -122,14 +122,14 @@ const NEWEST = {
     'lost-store',
     'openings',
     'postgresql',
-    'postgresql-frozen',
+    'postgresql-frozen.deep',
     'postgresql-instances',
     'postgresql-lease',
-    'postgresql-locks',
+    'postgresql-locks.deep',
     'postgresql-standby-reader',
     'postgresql-start',
     'restore',
-    'store-replication',
+    'store-replication.deep',
   ],
   // uWebSockets.js has a native module for each version.
   edge: [
@@ -151,9 +151,9 @@ const NEWEST = {
     'tls',
     'uploads',
   ],
-  start: ['first-use', 'init', 'late-start-failures', 'refused-programs', 'serve', 'start'],
-  signals: ['signals', 'stopping', 'watchdog'],
-  packages: ['native-parts', 'packages', 'runtime'],
+  start: ['first-use', 'init', 'late-start-failures.deep', 'refused-programs', 'serve', 'start'],
+  signals: ['signals.deep', 'stopping', 'watchdog.deep'],
+  packages: ['native-parts.deep', 'packages', 'runtime'],
 };
 
 interface Counted {
@@ -197,10 +197,10 @@ const shared = isGrouped ? files.filter(sharesProcess) : [];
 function isChosen(path: string): boolean {
   const name = basename(path, '.test.js');
   if (positionals.length > 0) return positionals.includes(name);
-  if (name.endsWith('.deep') !== values.deep) return false;
-  if (values.newest && !again.newest.has(name)) return false;
-  if (MESH_TEST_THREADS !== undefined && !again.threads.has(name)) return false;
-  return MESH_TEST_STORE === undefined || again.store.has(name);
+  if (values.newest) return again.newest.has(name);
+  if (MESH_TEST_THREADS !== undefined) return again.threads.has(name);
+  if (MESH_TEST_STORE !== undefined) return again.store.has(name);
+  return name.endsWith('.deep') === values.deep;
 }
 
 // Removing this folder also removes what killed tests leave behind.
