@@ -2,7 +2,7 @@ import {
   type AgentRegistration,
   agentRegistrationMachine,
 } from '../../machines/agent-registration.ts';
-import { HOUR, NOW, type Row, testTable, testUnhandled } from '../support/state-tables.ts';
+import { absent, HOUR, inEach, NOW, testTable, testUnhandled } from '../support/state-tables.ts';
 
 const DAY = 24 * HOUR;
 
@@ -30,9 +30,15 @@ const leftOver = {
 };
 const removed = { value: 'removed', context: leftOver };
 const evicted = { value: 'evicted', context: leftOver };
-const { heldUntil: _, superseded: __, ...instanceStatus } = registration;
-const refreshed = {
-  ...instanceStatus,
+/** The same with 64 that were superseded at the same instant. */
+const crowded = [registered, removed, evicted].map(({ value, context }) => ({
+  value,
+  context: { ...context, superseded: Array.from({ length: 64 }, (_, n) => `old-${n}`) },
+}));
+
+const { heldUntil: _, superseded: __, ...sent } = registration;
+const newer = {
+  ...sent,
   json: '{"agent_id":"a-2"}',
   content: 'digest-2',
   registeredAt: NOW - HOUR + 1,
@@ -40,200 +46,105 @@ const refreshed = {
 };
 const register = {
   type: 'register',
-  registration: refreshed,
+  registration: newer,
   hasActiveCertificate: true,
   keyCompromised: false,
   signatureValid: true,
 } as const;
-const removeAgent = {
+const sameInstant = { ...register, registration: { ...newer, registeredAt: NOW - HOUR } };
+const older = { ...register, registration: { ...newer, registeredAt: NOW - HOUR - 1 } };
+const again = { ...register, registration: sent };
+const wasSuperseded = { ...register, registration: { ...sent, content: 'digest-0' } };
+const signedAnew = { ...register, registration: { ...sent, json: '{"signatures":[]}' } };
+const inactive = { ...register, hasActiveCertificate: false, signatureValid: false };
+const remove = {
   type: 'remove',
   signedAt: NOW - HOUR,
   signatureValid: true,
   replayed: false,
 } as const;
-const isGone = (value: string, registeredAt = registration.registeredAt) => ({
-  value,
-  facts: {
-    ...leftOver,
-    registeredAt,
-    superseded: registeredAt === registration.registeredAt ? leftOver.superseded : [],
-  },
-});
+const forged = { ...remove, signatureValid: false, replayed: true };
+const replayed = { ...remove, replayed: true };
+const evict = { type: 'evict', at: NOW } as const;
+const revoked = { type: 'certificate_revoked', at: NOW };
+
+const taken = (heldUntil: number) => ({ registered: { ...newer, superseded: [], heldUntil } });
+const alongside = { registered: { ...sameInstant.registration, superseded: leftOver.superseded } };
+const lateLeftOver = { ...leftOver, registeredAt: NOW, superseded: [] };
 
 testTable(agentRegistrationMachine, [
-  ...[undefined, registered, removed, evicted].flatMap((from): Row[] => {
-    const when = from?.value ?? 'absent';
-    const row = { ...(from && { from }) };
-    return [
-      {
-        name: `${when}, a node with an active certificate registers`,
-        ...row,
-        event: register,
-        emits: ['registered'],
-        to: {
-          value: 'registered',
-          facts: {
-            ...refreshed,
-            superseded: [],
-            heldUntil: from === undefined ? NOW + HOUR : NOW + DAY,
-          },
-        },
-      },
-      {
-        name: `${when}, a compromised key is refused before anything else`,
-        ...row,
-        event: {
-          ...register,
-          hasActiveCertificate: false,
-          keyCompromised: true,
-          signatureValid: false,
-        },
-        emits: ['node_key_revoked'],
-      },
-      {
-        name: `${when}, a node without active certificate is refused before its signature`,
-        ...row,
-        event: { ...register, hasActiveCertificate: false, signatureValid: false },
-        emits: ['node_has_no_active_certificate'],
-      },
-      {
-        name: `${when}, a descriptor that does not verify is refused`,
-        ...row,
-        event: { ...register, signatureValid: false },
-        emits: ['invalid_agent_signature'],
-      },
-      {
-        name: `${when}, a removal that does not verify is refused before all else`,
-        ...row,
-        event: { ...removeAgent, signatureValid: false, replayed: true },
-        emits: ['invalid_agent_signature'],
-      },
-    ];
-  }),
-  ...[undefined, removed, evicted].flatMap((from): Row[] => [
-    {
-      name: `${from?.value ?? 'absent'}, it cannot be removed`,
-      ...(from && { from }),
-      event: removeAgent,
-      emits: ['agent_not_registered'],
-    },
-    {
-      name: `${from?.value ?? 'absent'}, that is reported before the used envelope`,
-      ...(from && { from }),
-      event: { ...removeAgent, replayed: true },
-      emits: ['agent_not_registered'],
-    },
-  ]),
-  ...[registered, removed, evicted].flatMap((from): Row[] => [
-    {
-      name: `${from.value}, an older descriptor is refused`,
-      from,
-      event: { ...register, registration: { ...refreshed, registeredAt: NOW - HOUR - 1 } },
-      emits: ['descriptor_superseded'],
-    },
-    {
-      name: `${from.value}, another descriptor of the same instant is accepted`,
-      from,
-      event: { ...register, registration: { ...refreshed, registeredAt: NOW - HOUR } },
-      emits: ['registered'],
-      to: {
-        value: 'registered',
-        facts: { ...refreshed, registeredAt: NOW - HOUR, superseded: leftOver.superseded },
-      },
-    },
-    {
-      name: `${from.value}, a descriptor that was superseded at the same instant is refused`,
-      from,
-      event: { ...register, registration: { ...instanceStatus, content: 'digest-0' } },
-      emits: ['descriptor_superseded'],
-    },
-    {
-      name: `${from.value}, another one is refused once 64 were superseded at the same instant`,
-      from: {
-        ...from,
-        context: { ...from.context, superseded: Array.from({ length: 64 }, (_, n) => `old-${n}`) },
-      },
-      event: { ...register, registration: { ...refreshed, registeredAt: NOW - HOUR } },
-      emits: ['descriptor_superseded'],
-    },
-  ]),
-  ...[removed, evicted].map(
-    (from): Row => ({
-      name: `${from.value}, the descriptor that ended then is refused`,
-      from,
-      event: { ...register, registration: instanceStatus },
-      emits: ['descriptor_superseded'],
-    }),
+  [
+    'a node with an active certificate registers',
+    absent,
+    register,
+    'registered',
+    taken(NOW + HOUR),
+  ],
+  ...inEach(
+    [registered, removed, evicted],
+    [['a newer descriptor is accepted', register, 'registered', taken(NOW + DAY)]],
   ),
-  {
-    name: 'an older descriptor is refused after its signature',
-    from: registered,
-    event: {
-      ...register,
-      registration: { ...refreshed, registeredAt: NOW - HOUR - 1 },
-      signatureValid: false,
-    },
-    emits: ['invalid_agent_signature'],
-  },
-  {
-    name: 'the registered descriptor with other signatures changes nothing',
-    from: registered,
-    event: { ...register, registration: { ...instanceStatus, json: '{"signatures":[]}' } },
-    emits: ['unchanged'],
-  },
-  {
-    name: 'the registered descriptor, sent again, changes nothing',
-    from: registered,
-    event: { ...register, registration: instanceStatus },
-    emits: ['unchanged'],
-  },
-  {
-    name: 'removed by its node, it keeps what is needed to refuse its descriptors',
-    from: registered,
-    event: removeAgent,
-    emits: ['removed'],
-    to: isGone('removed'),
-  },
-  {
-    name: 'removed later, it leaves the instant of the removal',
-    from: registered,
-    event: { ...removeAgent, signedAt: NOW },
-    emits: ['removed'],
-    to: isGone('removed', NOW),
-  },
-  {
-    name: 'an envelope that was used before does not remove a later registration',
-    from: registered,
-    event: { ...removeAgent, replayed: true },
-    emits: ['invalid_agent_signature'],
-  },
-  {
-    name: 'at the instant of its expiry it is evicted',
-    from: registered,
-    event: { type: 'evict', at: registration.expiresAt },
-    emits: ['evicted'],
-    to: isGone('evicted'),
-  },
-  {
-    name: 'until then it stays',
-    from: registered,
-    event: { type: 'evict', at: registration.expiresAt - 1 },
-    emits: ['current'],
-  },
-  {
-    name: 'it ends with the revocation of the certificate',
-    from: registered,
-    event: { type: 'certificate_revoked', at: NOW },
-    emits: ['evicted'],
-    to: isGone('evicted', NOW),
-  },
+  ...inEach(
+    [absent, registered, removed, evicted],
+    [
+      ['a compromised key comes first', { ...inactive, keyCompromised: true }, 'node_key_revoked'],
+      ['no certificate is told before the signature', inactive, 'node_has_no_active_certificate'],
+      ['it must verify', { ...register, signatureValid: false }, 'invalid_agent_signature'],
+      ['a forged removal is refused before all else', forged, 'invalid_agent_signature'],
+    ],
+  ),
+  ...inEach(
+    [absent, removed, evicted],
+    [
+      ['it cannot be removed', remove, 'agent_not_registered'],
+      ['that is reported before the used envelope', replayed, 'agent_not_registered'],
+    ],
+  ),
+  ...inEach(
+    [registered, removed, evicted],
+    [
+      ['an older descriptor is refused', older, 'descriptor_superseded'],
+      ['another one of the same instant is accepted', sameInstant, 'registered', alongside],
+      ['one superseded at the same instant is refused', wasSuperseded, 'descriptor_superseded'],
+    ],
+  ),
+  ...inEach(crowded, [['none after 64 of an instant', sameInstant, 'descriptor_superseded']]),
+  ...inEach([removed, evicted], [['what ended then is refused', again, 'descriptor_superseded']]),
+  [
+    'an older descriptor is refused after its signature',
+    registered,
+    { ...older, signatureValid: false },
+    'invalid_agent_signature',
+  ],
+  ['the registered descriptor with other signatures', registered, signedAnew, 'unchanged'],
+  ['the registered descriptor, sent again', registered, again, 'unchanged'],
+  [
+    'removed, what refuses its descriptors stays',
+    registered,
+    remove,
+    'removed',
+    { removed: leftOver },
+  ],
+  [
+    'removed later, it leaves the instant of the removal',
+    registered,
+    { ...remove, signedAt: NOW },
+    'removed',
+    { removed: lateLeftOver },
+  ],
+  [
+    'an envelope that was used before removes nothing',
+    registered,
+    replayed,
+    'invalid_agent_signature',
+  ],
+  ['evicted at the instant of its expiry', registered, evict, 'evicted', { evicted: leftOver }],
+  ['until then it stays', registered, { ...evict, at: NOW - 1 }, 'current'],
+  ['it ends with its certificate', registered, revoked, 'evicted', { evicted: lateLeftOver }],
 ]);
 
-testUnhandled(
-  agentRegistrationMachine,
-  [undefined, removed, evicted].map((from) => [
-    `evicting one that is ${from?.value ?? 'absent'}`,
-    from,
-    { type: 'evict', at: NOW },
-  ]),
-);
+testUnhandled(agentRegistrationMachine, [
+  ['evicting one that is absent', absent, evict],
+  ['evicting one that is removed', removed, evict],
+  ['evicting one that is evicted', evicted, evict],
+]);

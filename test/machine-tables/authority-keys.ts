@@ -1,7 +1,7 @@
 /** The authority's keys [authority-keys-8]. */
 import { type AuthorityKey, authorityKeyMachine } from '../../machines/authority-key.ts';
 import { chainOf } from '../support/authority-chain.ts';
-import { NOW, testTable, testUnhandled } from '../support/state-tables.ts';
+import { absent, inEach, NOW, testTable, testUnhandled } from '../support/state-tables.ts';
 import { unsignedGenesis } from '../support/unsigned-genesis.ts';
 
 const [statement, rolledBack, stolen] = chainOf([
@@ -60,172 +60,85 @@ const goBack = {
   crlSequence: 9,
 } as const;
 const finish = { type: 'finish', at: NOW, behind: 0, despite: 0 } as const;
-const impossible = (reason: string) => ({
-  emits: [{ refusal: 'roll_back_impossible', reason }],
-});
+const replace = { type: 'replace', at: NOW, kind: 'planned' } as const;
+const isGone = { ...goBack, isRolledBack: true };
+const activeNow = { current: { since: NOW, crlSequence: 8 } };
+const wentBack = { previous: { rolledBackAt: NOW, rolledBackFrom: 9 } };
+const retired = { retired: { until: NOW } };
 
 testTable(authorityKeyMachine, [
-  {
-    name: 'the first key has a state once its successor is staged',
-    event: { type: 'found', genesis },
-    emits: ['founded'],
-    to: { value: 'current', facts: { ...none, genesis } },
-  },
-  {
-    name: 'a succession that is in order is staged',
-    event: stage,
-    emits: ['staged'],
-    to: { value: 'staged', facts: next },
-  },
-  {
-    name: 'it is not while another one is',
-    event: { ...stage, isOtherStaged: true, problem: 'gap' },
-    emits: ['succession_staged'],
-  },
-  {
-    name: 'it is not if it is not in order',
-    event: { ...stage, problem: 'gap' },
-    emits: [{ refusal: 'succession_rejected', reason: 'gap' }],
-  },
-  { name: 'it is not twice', from: staged, event: stage, emits: ['succession_staged'] },
-  ...others.map((from) => ({
-    name: `a key that is ${from.value} is never staged`,
-    from,
-    event: stage,
-    emits: [{ refusal: 'succession_rejected', reason: 'key_used_before' }],
-  })),
-  {
-    name: 'staged, it can be taken back',
-    from: staged,
-    event: { type: 'cancel' },
-    emits: ['canceled'],
-  },
-  {
-    name: 'nothing is taken back while nothing is staged',
-    event: { type: 'cancel' },
-    emits: ['succession_not_staged'],
-  },
-  {
-    name: 'nothing is activated while nothing is staged',
-    event: activate,
-    emits: ['succession_not_staged'],
-  },
-  {
-    name: 'it is not activated before its time',
-    from: staged,
-    event: { ...activate, isDue: false, isHeld: false },
-    emits: ['activation_too_early'],
-  },
-  {
-    name: 'it is not activated where its key is not held',
-    from: staged,
-    event: { ...activate, isHeld: false },
-    emits: ['authority_key_not_held'],
-  },
-  {
-    name: 'activated, it is current',
-    from: staged,
-    event: activate,
-    emits: ['activated'],
-    to: { value: 'current', facts: { since: NOW, crlSequence: 8 } },
-  },
-  {
-    name: 'replaced as planned, it is previous, and its own way back is gone',
-    from: current,
-    event: { type: 'replace', at: NOW, kind: 'planned' },
-    emits: ['replaced'],
-    to: { value: 'previous', facts: { rollBack: null } },
-  },
-  {
-    name: 'replaced after a theft, it is distrusted',
-    from: current,
-    event: { type: 'replace', at: NOW, kind: 'compromise' },
-    emits: ['replaced'],
-    to: { value: 'distrusted', facts: { rollBack: null, until: NOW } },
-  },
-  {
-    name: 'rolled back within the overlap, it is previous',
-    from: current,
-    event: goBack,
-    emits: ['rolled_back'],
-    to: { value: 'previous', facts: { rolledBackAt: NOW, rolledBackFrom: 9 } },
-  },
-  {
-    name: 'nothing is rolled back before a succession',
-    event: goBack,
-    ...impossible('no_succession'),
-  },
-  {
-    name: 'the first key is not rolled back',
-    from: first,
-    event: goBack,
-    ...impossible('no_succession'),
-  },
-  {
-    name: 'nothing is rolled back twice',
-    from: first,
-    event: { ...goBack, isRolledBack: true },
-    ...impossible('rolled_back'),
-  },
-  {
-    name: 'the key that replaced a stolen one is not rolled back',
-    from: afterTheft,
-    event: goBack,
-    ...impossible('compromise'),
-  },
-  {
-    name: 'it is not rolled back after the overlap',
-    from: current,
-    event: { ...goBack, isOver: true },
-    ...impossible('overlap_ended'),
-  },
-  {
-    name: 'it is not rolled back to a key that is not held',
-    from: current,
-    event: { ...goBack, isHeld: false },
-    emits: ['authority_key_not_held'],
-  },
-  {
-    name: 'returned to, the previous key is current again',
-    from: previous,
-    event: { type: 'return' },
-    emits: ['returned'],
-    to: { value: 'current', facts: {} },
-  },
-  {
-    name: 'the overlap ends when all have followed',
-    from: previous,
-    event: finish,
-    emits: ['retired'],
-    to: { value: 'retired', facts: { until: NOW } },
-  },
-  {
-    name: 'it does not while nodes are behind, unless their number is given',
-    from: previous,
-    event: { ...finish, behind: 3, despite: 2 },
-    emits: ['nodes_have_not_followed'],
-  },
-  {
-    name: 'it ends by itself however many are behind',
-    from: previous,
-    event: { ...finish, behind: null },
-    emits: ['retired'],
-    to: { value: 'retired', facts: { until: NOW } },
-  },
-  { name: 'no overlap ends while there is none', event: finish, emits: ['no_overlap'] },
-  {
-    name: 'after the overlap there is no way back',
-    from: current,
-    event: { type: 'settle' },
-    emits: ['settled'],
-    to: { value: 'current', facts: { rollBack: null } },
-  },
+  [
+    'the first key has a state once its successor is staged',
+    absent,
+    { type: 'found', genesis },
+    'founded',
+    { current: { ...none, genesis } },
+  ],
+  ['a succession that is in order is staged', absent, stage, 'staged', { staged: next }],
+  [
+    'it is not while another one is',
+    absent,
+    { ...stage, isOtherStaged: true, problem: 'gap' },
+    'succession_staged',
+  ],
+  ['it is not out of order', absent, { ...stage, problem: 'gap' }, 'succession_rejected: gap'],
+  ['it is not twice', staged, stage, 'succession_staged'],
+  ...inEach(others, [['it is never staged', stage, 'succession_rejected: key_used_before']]),
+  ['staged, it can be taken back', staged, { type: 'cancel' }, 'canceled'],
+  ['nothing staged, nothing is taken back', absent, { type: 'cancel' }, 'succession_not_staged'],
+  ['nothing staged, nothing is activated', absent, activate, 'succession_not_staged'],
+  [
+    'it is not activated before its time',
+    staged,
+    { ...activate, isDue: false, isHeld: false },
+    'activation_too_early',
+  ],
+  ['not activated unless held', staged, { ...activate, isHeld: false }, 'authority_key_not_held'],
+  ['activated, it is current', staged, activate, 'activated', activeNow],
+  [
+    'replaced as planned, it is previous, and its own way back is gone',
+    current,
+    replace,
+    'replaced',
+    { previous: { rollBack: null } },
+  ],
+  [
+    'replaced after a theft, it is distrusted',
+    current,
+    { ...replace, kind: 'compromise' },
+    'replaced',
+    { distrusted: { rollBack: null, until: NOW } },
+  ],
+  ['rolled back within the overlap, it is previous', current, goBack, 'rolled_back', wentBack],
+  ['no way back before a succession', absent, goBack, 'roll_back_impossible: no_succession'],
+  ['the first key is not rolled back', first, goBack, 'roll_back_impossible: no_succession'],
+  ['nothing is rolled back twice', first, isGone, 'roll_back_impossible: rolled_back'],
+  ['nor after a theft', afterTheft, goBack, 'roll_back_impossible: compromise'],
+  ['nor too late', current, { ...goBack, isOver: true }, 'roll_back_impossible: overlap_ended'],
+  ['nor to a key not held', current, { ...goBack, isHeld: false }, 'authority_key_not_held'],
+  ['returned to, it is current again', previous, { type: 'return' }, 'returned', { current: {} }],
+  ['the overlap ends when all have followed', previous, finish, 'retired', retired],
+  [
+    'it does not while nodes are behind, unless their number is given',
+    previous,
+    { ...finish, behind: 3, despite: 2 },
+    'nodes_have_not_followed',
+  ],
+  ['it ends by itself with any behind', previous, { ...finish, behind: null }, 'retired', retired],
+  ['no overlap ends while there is none', absent, finish, 'no_overlap'],
+  [
+    'after the overlap there is no way back',
+    current,
+    { type: 'settle' },
+    'settled',
+    { current: { rollBack: null } },
+  ],
 ]);
 
 testUnhandled(authorityKeyMachine, [
   ['activating a key twice', current, activate],
   ['taking the current key back', current, { type: 'cancel' }],
-  ['replacing a key that does not sign', previous, { type: 'replace', at: NOW, kind: 'planned' }],
+  ['replacing a key that does not sign', previous, replace],
   ['returning to a distrusted key', others[2], { type: 'return' }],
   ['returning to a retired key', others[3], { type: 'return' }],
 ]);

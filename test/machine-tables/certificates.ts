@@ -5,7 +5,15 @@ import {
   MAX_UNEXPIRED_CERTIFICATES,
   UNTOUCHED,
 } from '../../machines/certificate.ts';
-import { HOUR, NOW, type Row, testTable, testUnhandled } from '../support/state-tables.ts';
+import {
+  absent,
+  HOUR,
+  inEach,
+  NOW,
+  type Row,
+  testTable,
+  testUnhandled,
+} from '../support/state-tables.ts';
 
 // Node certificate [service-states-certificate], [core-4-4], [core-4-5], [core-4-8]
 
@@ -57,241 +65,167 @@ export const revoke = {
   reason: 'key_compromise',
   crlSequence: 4,
 } as const;
-const revocation = {
-  value: 'revoked',
-  facts: { revokedAt: NOW, revocationReason: 'key_compromise', crlSequence: 4 },
-};
+const isRevoked = { revokedAt: NOW, revocationReason: 'key_compromise', crlSequence: 4 };
+const afterExpiry = certificate.expiresAt + HOUR;
 
 /** Refusals that heartbeat and renewal share, in the order of [core-4-4]; each request also fails all later checks. */
 function nodeChecks(request: typeof beat | typeof renew): readonly Row[] {
   const { type } = request;
   const late = { ...request, at: certificate.expiresAt };
+  const early = { ...request, at: certificate.issuedAt - 1 };
+  const foreign = { ...request, nodePublicKey: 'key-2' };
+  const forged = { ...late, proof: 'invalid_signature' };
+  const compromised = { ...forged, keyCompromised: true };
+  const ofAnother = `a ${type} of another key is refused before`;
   return [
-    {
-      name: `a ${type} for a certificate that does not exist is refused`,
-      event: request,
-      emits: ['unknown_certificate'],
-    },
-    {
-      name: `a ${type} of another key is refused before the revocation is reported`,
-      from: revoked,
-      event: { ...request, nodePublicKey: 'key-2' },
-      emits: ['certificate_key_mismatch'],
-    },
-    {
-      name: `a ${type} of a revoked certificate is refused before its proof, with the reason of revocation`,
-      from: revoked,
-      event: { ...late, proof: 'invalid_signature' },
-      emits: [{ refusal: 'certificate_revoked', reason: 'cessation_of_operation' }],
-    },
-    ...[issued, renewed, superseded].flatMap((from): Row[] => [
-      {
-        name: `${from.value}, a ${type} of another key is refused before its proof and the window`,
-        from,
-        event: { ...late, nodePublicKey: 'key-2', proof: 'invalid_signature' },
-        emits: ['certificate_key_mismatch'],
-      },
-      {
-        name: `${from.value}, a ${type} of another key is refused before the compromise is reported`,
-        from,
-        event: { ...request, nodePublicKey: 'key-2', keyCompromised: true },
-        emits: ['certificate_key_mismatch'],
-      },
-      {
-        name: `${from.value}, a ${type} of a compromised key is refused as revoked, before its proof and the window`,
-        from,
-        event: { ...late, keyCompromised: true, proof: 'invalid_signature' },
-        emits: [{ refusal: 'certificate_revoked', reason: 'key_compromise' }],
-      },
-      {
-        name: `${from.value}, a ${type} with a failing proof is refused before the window, with its reason`,
-        from,
-        event: { ...late, proof: 'nonce_replay' },
-        emits: [{ refusal: 'node_auth_failed', reason: 'nonce_replay' }],
-      },
-      {
-        name: `${from.value}, a ${type} before the certificate was issued is refused`,
-        from,
-        event: { ...request, at: certificate.issuedAt - 1 },
-        emits: ['certificate_not_yet_valid'],
-      },
-      {
-        name: `${from.value}, a ${type} at the instant of expiry is refused`,
-        from,
-        event: late,
-        emits: ['certificate_expired'],
-      },
-    ]),
-    {
-      name: `a ${type} at the instant a renewed certificate is superseded is refused`,
-      from: superseded,
-      event: request,
-      emits: ['certificate_superseded'],
-    },
-    {
-      name: `a ${type} with a failing proof is refused before the supersession is reported`,
-      from: superseded,
-      event: { ...request, proof: 'stale_timestamp' },
-      emits: [{ refusal: 'node_auth_failed', reason: 'stale_timestamp' }],
-    },
+    [`a ${type} without a certificate is refused`, absent, request, 'unknown_certificate'],
+    [`${ofAnother} the revocation`, revoked, foreign, 'certificate_key_mismatch'],
+    [
+      `a ${type} of a revoked certificate is refused before its proof, with the reason of revocation`,
+      revoked,
+      forged,
+      'certificate_revoked: cessation_of_operation',
+    ],
+    ...inEach(
+      [issued, renewed, superseded],
+      [
+        [
+          `${ofAnother} its proof and the window`,
+          { ...forged, nodePublicKey: 'key-2' },
+          'certificate_key_mismatch',
+        ],
+        [
+          `${ofAnother} the compromise is reported`,
+          { ...foreign, keyCompromised: true },
+          'certificate_key_mismatch',
+        ],
+        [
+          `a ${type} of a compromised key is refused as revoked, before its proof and the window`,
+          compromised,
+          'certificate_revoked: key_compromise',
+        ],
+        [
+          `a ${type} with a failing proof is refused before the window, with its reason`,
+          { ...late, proof: 'nonce_replay' },
+          'node_auth_failed: nonce_replay',
+        ],
+        [`a ${type} before its issue is refused`, early, 'certificate_not_yet_valid'],
+        [`a ${type} at the instant of expiry is refused`, late, 'certificate_expired'],
+      ],
+    ),
+    [`a ${type} at the end of the grace is refused`, superseded, request, 'certificate_superseded'],
+    [
+      `a ${type} with a failing proof is refused before the supersession is reported`,
+      superseded,
+      { ...request, proof: 'stale_timestamp' },
+      'node_auth_failed: stale_timestamp',
+    ],
   ];
 }
 
+const manyUnexpired = { ...renew, unexpiredCertificates: MAX_UNEXPIRED_CERTIFICATES };
+const fewLive = { ...manyUnexpired, liveCertificates: MAX_LIVE_CERTIFICATES - 1 };
+const otherRoles = { ...renew, roles: ['role:x'] };
+const forgedRoles = { ...renew, proof: 'invalid_signature', roles: 'malformed' };
+const WRONG_ROLES = [
+  ['role:client'],
+  ['role:client', 'role:anchor', 'role:x'],
+  ['role:client', 'role:client'],
+  [],
+];
+
 /** The roles that a renewal claims; checked last. */
-const roleChecks = [issued, renewed].flatMap((from): Row[] => [
-  ...[
-    ['role:client'],
-    ['role:client', 'role:anchor', 'role:x'],
-    ['role:client', 'role:client'],
-    [],
-  ].map((roles) => ({
-    name: `${from.value}, the claimed roles [${roles.join(' ')}] are not those of the certificate`,
-    from,
-    event: { ...renew, roles },
-    emits: ['renewal_role_change_forbidden'],
-  })),
-  {
-    name: `${from.value}, claimed roles that are no list are malformed`,
-    from,
-    event: { ...renew, roles: 'malformed' },
-    emits: ['malformed_roles'],
-  },
-  {
-    name: `${from.value}, a key with both maximum numbers of certificates gets no further one`,
-    from,
-    event: { ...renew, unexpiredCertificates: MAX_UNEXPIRED_CERTIFICATES },
-    emits: ['too_many_live_certificates'],
-  },
-  {
-    name: `${from.value}, a key with room for a live certificate may have any number of superseded ones`,
-    from,
-    event: {
-      ...renew,
-      liveCertificates: MAX_LIVE_CERTIFICATES - 1,
-      unexpiredCertificates: MAX_UNEXPIRED_CERTIFICATES,
-    },
-    emits: ['renewed'],
-    to: { value: 'renewed', facts: { renewedAt: NOW } },
-  },
-  {
-    name: `${from.value}, the renewal of a newer certificate of the key supersedes it at once`,
-    from,
-    event: { type: 'supersede', at: NOW },
-    emits: ['superseded'],
-    to: { value: from.value, facts: { supersededFrom: NOW, renewedAt: from.context.renewedAt } },
-  },
-  {
-    name: `${from.value}, other roles are reported before the number of certificates`,
-    from,
-    event: { ...renew, roles: ['role:x'], unexpiredCertificates: MAX_UNEXPIRED_CERTIFICATES },
-    emits: ['renewal_role_change_forbidden'],
-  },
-  {
-    name: `${from.value}, expiry is reported before the roles are checked`,
-    from,
-    event: { ...renew, at: certificate.expiresAt, roles: ['role:x'] },
-    emits: ['certificate_expired'],
-  },
-  {
-    name: `${from.value}, a failing proof is reported before malformed roles`,
-    from,
-    event: { ...renew, proof: 'invalid_signature', roles: 'malformed' },
-    emits: [{ refusal: 'node_auth_failed', reason: 'invalid_signature' }],
-  },
-]);
+const roleChecks = [
+  ...WRONG_ROLES.flatMap((roles) =>
+    inEach(
+      [issued, renewed],
+      [[`it has no roles [${roles.join()}]`, { ...renew, roles }, 'renewal_role_change_forbidden']],
+    ),
+  ),
+  ...inEach(
+    [issued, renewed],
+    [
+      ['roles that are no list are malformed', { ...renew, roles: 'malformed' }, 'malformed_roles'],
+      ['a key with both maximums gets no further one', manyUnexpired, 'too_many_live_certificates'],
+      [
+        'a key with room for a live certificate may have any number of superseded ones',
+        fewLive,
+        'renewed',
+        { renewed: { renewedAt: NOW } },
+      ],
+      [
+        'other roles are reported before the number of certificates',
+        { ...manyUnexpired, roles: ['role:x'] },
+        'renewal_role_change_forbidden',
+      ],
+      [
+        'expiry is reported before the roles are checked',
+        { ...otherRoles, at: certificate.expiresAt },
+        'certificate_expired',
+      ],
+      [
+        'a failing proof comes before the roles',
+        forgedRoles,
+        'node_auth_failed: invalid_signature',
+      ],
+    ],
+  ),
+  ...[issued, renewed].map(
+    (from): Row => [
+      `${from.value}, the renewal of a newer certificate of the key supersedes it at once`,
+      from,
+      { type: 'supersede', at: NOW },
+      'superseded',
+      { [from.value]: { supersededFrom: NOW } },
+    ],
+  ),
+];
+
+const isRenewed = { renewed: { renewedAt: NOW, supersededFrom: null } };
 
 testTable(certificateMachine, [
-  {
-    name: 'issued, it holds what it was issued with',
-    event: { type: 'issue', certificate },
-    emits: [],
-    to: { value: 'issued', facts: certificate },
-  },
-  { name: 'a heartbeat is taken', from: issued, event: beat, emits: ['alive'] },
-  {
-    name: 'a heartbeat at the instant of issue is taken',
-    from: issued,
-    event: { ...beat, at: certificate.issuedAt },
-    emits: ['alive'],
-  },
-  {
-    name: 'a heartbeat a millisecond before expiry is taken',
-    from: issued,
-    event: { ...beat, at: certificate.expiresAt - 1 },
-    emits: ['alive'],
-  },
-  {
-    name: 'renewed without grace, it goes on living',
-    from: renewed,
-    event: beat,
-    emits: ['alive'],
-  },
-  {
-    name: 'renewed with grace, it lives until the grace is over',
-    from: superseded,
-    event: { ...beat, at: NOW - 1 },
-    emits: ['alive'],
-  },
-  {
-    name: 'a renewal without claimed roles is taken',
-    from: issued,
-    event: renew,
-    emits: ['renewed'],
-    to: { value: 'renewed', facts: { renewedAt: NOW, supersededFrom: null } },
-  },
-  {
-    name: 'a renewal with the same roles in another order is taken, and notes when it is superseded',
-    from: issued,
-    event: { ...renew, roles: ['role:anchor', 'role:client'], supersededFrom: NOW + HOUR },
-    emits: ['renewed'],
-    to: { value: 'renewed', facts: { renewedAt: NOW, supersededFrom: NOW + HOUR } },
-  },
-  {
-    name: 'a renewed certificate can be renewed again',
-    from: renewed,
-    event: renew,
-    emits: ['renewed'],
-    to: { value: 'renewed', facts: { renewedAt: NOW, supersededFrom: null } },
-  },
-  {
-    name: 'renewed again, the grace still runs from the first renewal',
-    from: superseded,
-    event: { ...renew, at: NOW - 1, supersededFrom: NOW + HOUR },
-    emits: ['renewed'],
-    to: { value: 'renewed', facts: { renewedAt: NOW - 1 } },
-  },
+  [
+    'issued, it holds what it was issued with',
+    absent,
+    { type: 'issue', certificate },
+    '',
+    { issued: certificate },
+  ],
+  ['a heartbeat is taken', issued, beat, 'alive'],
+  ['at the instant of issue too', issued, { ...beat, at: certificate.issuedAt }, 'alive'],
+  ['a millisecond before expiry too', issued, { ...beat, at: certificate.expiresAt - 1 }, 'alive'],
+  ['renewed without grace, it goes on living', renewed, beat, 'alive'],
+  ['it lives until the grace is over', superseded, { ...beat, at: NOW - 1 }, 'alive'],
+  ['a renewal without claimed roles is taken', issued, renew, 'renewed', isRenewed],
+  [
+    'a renewal with the same roles in another order is taken, and notes when it is superseded',
+    issued,
+    { ...renew, roles: ['role:anchor', 'role:client'], supersededFrom: NOW + HOUR },
+    'renewed',
+    { renewed: { renewedAt: NOW, supersededFrom: NOW + HOUR } },
+  ],
+  ['a renewed certificate can be renewed again', renewed, renew, 'renewed', isRenewed],
+  [
+    'renewed again, the grace still runs from the first renewal',
+    superseded,
+    { ...renew, at: NOW - 1, supersededFrom: NOW + HOUR },
+    'renewed',
+    { renewed: { renewedAt: NOW - 1 } },
+  ],
   ...nodeChecks(beat),
   ...nodeChecks(renew),
   ...roleChecks,
-  { name: 'revoked when issued', from: issued, event: revoke, emits: ['revoked'], to: revocation },
-  {
-    name: 'revoked when renewed',
-    from: renewed,
-    event: revoke,
-    emits: ['revoked'],
-    to: revocation,
-  },
-  {
-    name: 'revoked after it expired',
-    from: issued,
-    event: { ...revoke, at: certificate.expiresAt + HOUR },
-    emits: ['revoked'],
-    to: {
-      value: 'revoked',
-      facts: { ...revocation.facts, revokedAt: certificate.expiresAt + HOUR },
-    },
-  },
-  {
-    name: 'revoked again, nothing changes: time, reason and place in the list stay',
-    from: revoked,
-    event: revoke,
-    emits: ['already_revoked'],
-  },
-  {
-    name: 'one that does not exist cannot be revoked',
-    event: revoke,
-    emits: ['certificate_not_found'],
-  },
+  ['revoked when issued', issued, revoke, 'revoked', { revoked: isRevoked }],
+  ['revoked when renewed', renewed, revoke, 'revoked', { revoked: isRevoked }],
+  [
+    'revoked after it expired',
+    issued,
+    { ...revoke, at: afterExpiry },
+    'revoked',
+    { revoked: { ...isRevoked, revokedAt: afterExpiry } },
+  ],
+  ['revoked again, time, reason and place in the list stay', revoked, revoke, 'already_revoked'],
+  ['one that does not exist cannot be revoked', absent, revoke, 'certificate_not_found'],
 ]);
 
 testUnhandled(certificateMachine, [

@@ -1,6 +1,6 @@
 import { MAX_LIVE_CERTIFICATES } from '../../machines/certificate.ts';
 import { type Invite, inviteMachine } from '../../machines/invite.ts';
-import { HOUR, NOW, testTable, testUnhandled } from '../support/state-tables.ts';
+import { absent, HOUR, NOW, testTable, testUnhandled } from '../support/state-tables.ts';
 
 // Invite [service-states-invite], [core-4-3]
 
@@ -32,158 +32,80 @@ export const join = {
   liveCertificates: MAX_LIVE_CERTIFICATES - 1,
   proof: 'valid',
 } as const;
-const used = { value: 'consumed', facts: { usedAt: NOW, usedBy: 'key-1' } };
+const full = { ...join, liveCertificates: MAX_LIVE_CERTIFICATES };
+const late = { ...join, at: NOW + HOUR };
+const compromised = { ...join, keyCompromised: true };
+const forged = { ...join, proof: 'invalid_signature' };
+const elsewhere = { ...join, nodePublicKey: 'key-2' };
+const forgedElsewhere = { ...forged, nodePublicKey: 'key-2' };
+const create = { type: 'create', invite } as const;
+const used = { consumed: { usedAt: NOW, usedBy: 'key-1' } };
+const takenBack = (at: number) => ({ withdrawn: { withdrawnAt: at, withdrawnBy: 'ops-2' } });
+const inBatch = { value: 'unused', context: { ...invite, batch: 'team' } };
 
 testTable(inviteMachine, [
-  {
-    name: 'created, it is unused',
-    event: { type: 'create', invite },
-    emits: [],
-    to: { value: 'unused', facts: invite },
-  },
-  {
-    name: 'a join with a valid proof consumes it',
-    from: unused,
-    event: join,
-    emits: ['consumed'],
-    to: used,
-  },
-  {
-    name: 'at the very instant of its expiry it can still be used',
-    from: unused,
-    event: { ...join, at: invite.expiresAt },
-    emits: ['consumed'],
-    to: used,
-  },
-  {
-    name: 'after its expiry it is refused',
-    from: unused,
-    event: { ...join, at: invite.expiresAt + 1 },
-    emits: ['invalid_invite_token'],
-  },
-  {
-    name: 'bound to a key, that key can use it',
-    from: bound,
-    event: join,
-    emits: ['consumed'],
-    to: used,
-  },
-  {
-    name: 'bound to a key, another key is refused',
-    from: bound,
-    event: { ...join, nodePublicKey: 'key-2' },
-    emits: ['invalid_invite_token'],
-  },
-  {
-    name: 'a failing proof is refused with its reason and leaves the token usable',
-    from: unused,
-    event: { ...join, proof: 'stale_timestamp' },
-    emits: [{ refusal: 'node_auth_failed', reason: 'stale_timestamp' }],
-  },
-  {
-    name: 'a key with the maximum number of live certificates leaves the token usable',
-    from: unused,
-    event: { ...join, liveCertificates: MAX_LIVE_CERTIFICATES },
-    emits: ['too_many_live_certificates'],
-  },
-  {
-    name: 'a failing proof is reported before the number of certificates',
-    from: unused,
-    event: { ...join, liveCertificates: MAX_LIVE_CERTIFICATES, proof: 'nonce_replay' },
-    emits: [{ refusal: 'node_auth_failed', reason: 'nonce_replay' }],
-  },
-  { name: 'consumed, it is refused', from: consumed, event: join, emits: ['invalid_invite_token'] },
-  { name: 'one that does not exist is refused', event: join, emits: ['invalid_invite_token'] },
-  {
-    name: 'unused, it can be withdrawn',
-    from: unused,
-    event: takeBack,
-    emits: ['withdrawn'],
-    to: { value: 'withdrawn', facts: { withdrawnAt: NOW, withdrawnBy: 'ops-2' } },
-  },
-  {
-    name: 'expired, it can be withdrawn',
-    from: unused,
-    event: { ...takeBack, at: NOW + HOUR },
-    emits: ['withdrawn'],
-    to: { value: 'withdrawn', facts: { withdrawnAt: NOW + HOUR, withdrawnBy: 'ops-2' } },
-  },
-  {
-    name: 'made in a batch, it can be withdrawn, and stays in the batch',
-    from: { value: 'unused', context: { ...invite, batch: 'team' } },
-    event: takeBack,
-    emits: ['withdrawn'],
-    to: { value: 'withdrawn', facts: { batch: 'team', withdrawnAt: NOW, withdrawnBy: 'ops-2' } },
-  },
-  {
-    name: 'withdrawn again, it stays as it was',
-    from: withdrawn,
-    event: takeBack,
-    emits: ['already_withdrawn'],
-  },
-  {
-    name: 'consumed, it cannot be withdrawn',
-    from: consumed,
-    event: takeBack,
-    emits: ['invite_consumed'],
-  },
-  {
-    name: 'one that does not exist cannot be withdrawn',
-    event: takeBack,
-    emits: ['invite_not_found'],
-  },
-  {
-    name: 'withdrawn, it is refused, whatever the proof is',
-    from: withdrawn,
-    event: { ...join, proof: 'invalid_signature' },
-    emits: ['invalid_invite_token'],
-  },
-  {
-    name: 'a compromised key is refused before the withdrawn token',
-    from: withdrawn,
-    event: { ...join, keyCompromised: true },
-    emits: ['node_key_compromised'],
-  },
-  {
-    name: 'a compromised key is refused before anything is said of the token',
-    event: { ...join, keyCompromised: true },
-    emits: ['node_key_compromised'],
-  },
-  {
-    name: 'a compromised key is refused before the consumed token',
-    from: consumed,
-    event: { ...join, keyCompromised: true, proof: 'missing_fields' },
-    emits: ['node_key_compromised'],
-  },
-  {
-    name: 'a compromised key is refused before expiry, binding and proof',
-    from: bound,
-    event: { ...join, at: NOW + HOUR, nodePublicKey: 'key-2', keyCompromised: true, proof: 'x' },
-    emits: ['node_key_compromised'],
-  },
-  {
-    name: 'expiry is refused before the proof is checked',
-    from: unused,
-    event: { ...join, at: NOW + HOUR, proof: 'invalid_signature' },
-    emits: ['invalid_invite_token'],
-  },
-  {
-    name: 'another key is refused before its proof is checked',
-    from: bound,
-    event: { ...join, nodePublicKey: 'key-2', proof: 'invalid_signature' },
-    emits: ['invalid_invite_token'],
-  },
-  {
-    name: 'a consumed token is refused before the proof is checked',
-    from: consumed,
-    event: { ...join, proof: 'invalid_signature' },
-    emits: ['invalid_invite_token'],
-  },
+  ['created, it is unused', absent, create, '', { unused: invite }],
+  ['a join with a valid proof consumes it', unused, join, 'consumed', used],
+  ['usable up to its expiry', unused, { ...join, at: invite.expiresAt }, 'consumed', used],
+  ['not after it', unused, { ...join, at: invite.expiresAt + 1 }, 'invalid_invite_token'],
+  ['bound to a key, that key can use it', bound, join, 'consumed', used],
+  ['bound to a key, another key is refused', bound, elsewhere, 'invalid_invite_token'],
+  [
+    'a failing proof is refused with its reason and leaves the token usable',
+    unused,
+    { ...join, proof: 'stale_timestamp' },
+    'node_auth_failed: stale_timestamp',
+  ],
+  ['too many live certificates leave the token', unused, full, 'too_many_live_certificates'],
+  [
+    'a failing proof is reported before the number of certificates',
+    unused,
+    { ...full, proof: 'nonce_replay' },
+    'node_auth_failed: nonce_replay',
+  ],
+  ['consumed, it is refused', consumed, join, 'invalid_invite_token'],
+  ['one that does not exist is refused', absent, join, 'invalid_invite_token'],
+  ['unused, it can be withdrawn', unused, takeBack, 'withdrawn', takenBack(NOW)],
+  [
+    'expired, it can be withdrawn',
+    unused,
+    { ...takeBack, at: NOW + HOUR },
+    'withdrawn',
+    takenBack(NOW + HOUR),
+  ],
+  [
+    'of a batch, it can be withdrawn, and stays in it',
+    inBatch,
+    takeBack,
+    'withdrawn',
+    takenBack(NOW),
+  ],
+  ['withdrawn again, it stays as it was', withdrawn, takeBack, 'already_withdrawn'],
+  ['consumed, it cannot be withdrawn', consumed, takeBack, 'invite_consumed'],
+  ['one that does not exist cannot be withdrawn', absent, takeBack, 'invite_not_found'],
+  ['withdrawn, it is refused, whatever the proof is', withdrawn, forged, 'invalid_invite_token'],
+  ['a compromised key comes before withdrawal', withdrawn, compromised, 'node_key_compromised'],
+  ['a compromised key comes before an unknown token', absent, compromised, 'node_key_compromised'],
+  [
+    'a compromised key is refused before the consumed token',
+    consumed,
+    { ...compromised, proof: 'missing_fields' },
+    'node_key_compromised',
+  ],
+  [
+    'a compromised key is refused before expiry, binding and proof',
+    bound,
+    { ...late, nodePublicKey: 'key-2', keyCompromised: true, proof: 'x' },
+    'node_key_compromised',
+  ],
+  ['expiry comes before the proof', unused, { ...forged, at: late.at }, 'invalid_invite_token'],
+  ['another key comes before its proof', bound, forgedElsewhere, 'invalid_invite_token'],
+  ['a consumed token comes before the proof', consumed, forged, 'invalid_invite_token'],
 ]);
 
 testUnhandled(inviteMachine, [
-  ['creating an invite that is unused', unused, { type: 'create', invite }],
-  ['creating an invite that is consumed', consumed, { type: 'create', invite }],
-  ['creating an invite that is withdrawn', withdrawn, { type: 'create', invite }],
+  ['creating an invite that is unused', unused, create],
+  ['creating an invite that is consumed', consumed, create],
+  ['creating an invite that is withdrawn', withdrawn, create],
   ['an event of another machine', unused, { type: 'revoke' }],
 ]);

@@ -1,5 +1,5 @@
 import { type Nullifier, nullifierMachine } from '../../machines/capability-nullifier.ts';
-import { NOW, testTable, testUnhandled } from '../support/state-tables.ts';
+import { absent, NOW, testTable, testUnhandled } from '../support/state-tables.ts';
 
 // Capability nullifier [trust-4-5]
 
@@ -14,47 +14,25 @@ const nullified = { value: 'issued', context: nullifier };
 const laterNullifier: Nullifier = { ...nullifier, nullifierId: 'n-2', issuedAt: NOW };
 const nullify = { type: 'issue', nullifier, leafMatches: true } as const;
 const nullifyLater = { ...nullify, nullifier: laterNullifier };
-const usedUp = [{ refusal: 'nullifier_failed', reason: 'already_issued' }];
+const otherContent = { ...laterNullifier, proofDigest: 'd2', commitmentId: 'c-2' };
+const expired = { value: 'issued', context: { ...nullifier, expiresAt: NOW - 1 } };
+const usedUp = 'nullifier_failed: already_issued';
 
 testTable(nullifierMachine, [
-  {
-    name: 'the first nullifier of a proof is issued',
-    event: nullify,
-    emits: ['issued'],
-    to: { value: 'issued', facts: nullifier },
-  },
-  {
-    name: 'a proof whose leaf is not that of its capability is refused, and not used up',
-    event: { ...nullify, leafMatches: false },
-    emits: [{ refusal: 'nullifier_failed', reason: 'leaf_hash_mismatch' }],
-  },
-  {
-    name: 'a second one of the same proof is refused',
-    from: nullified,
-    event: nullifyLater,
-    emits: usedUp,
-  },
-  {
-    name: 'also when the first has expired',
-    from: { value: 'issued', context: { ...nullifier, expiresAt: NOW - 1 } },
-    event: nullifyLater,
-    emits: usedUp,
-  },
-  {
-    name: 'also for another content of the proof',
-    from: nullified,
-    event: { ...nullify, nullifier: { ...laterNullifier, proofDigest: 'd2', commitmentId: 'c-2' } },
-    emits: usedUp,
-  },
-  {
-    name: 'a repeated use is reported before a wrong leaf',
-    from: nullified,
-    event: { ...nullifyLater, leafMatches: false },
-    emits: usedUp,
-  },
+  ['the first nullifier of a proof is issued', absent, nullify, 'issued', { issued: nullifier }],
+  [
+    'a proof whose leaf is not that of its capability is refused, and not used up',
+    absent,
+    { ...nullify, leafMatches: false },
+    'nullifier_failed: leaf_hash_mismatch',
+  ],
+  ['a second one of the same proof is refused', nullified, nullifyLater, usedUp],
+  ['also when the first has expired', expired, nullifyLater, usedUp],
+  ['also of another content', nullified, { ...nullify, nullifier: otherContent }, usedUp],
+  ['that comes before a wrong leaf', nullified, { ...nullifyLater, leafMatches: false }, usedUp],
 ]);
 
 testUnhandled(nullifierMachine, [
-  ['giving a proof back that was never used', undefined, { type: 'release' }],
+  ['giving a proof back that was never used', absent, { type: 'release' }],
   ['giving a used proof back', nullified, { type: 'release' }],
 ]);

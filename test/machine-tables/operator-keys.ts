@@ -1,5 +1,5 @@
 import { type OperatorKey, operatorKeyMachine } from '../../machines/operator-key.ts';
-import { NOW, testTable, testUnhandled } from '../support/state-tables.ts';
+import { absent, inEach, NOW, testTable, testUnhandled } from '../support/state-tables.ts';
 
 // Operator key [service-operator-authentication], [core-2-3], [core-4-9]
 
@@ -40,224 +40,124 @@ const setTier = {
   isConfigured: false,
   otherPrivilegedKeys: 1,
 } as const;
-const off = {
-  value: 'revoked',
-  facts: { revokedAt: NOW, reason: 'rotated', revokedBy: 'ops-1' },
-};
-const failing = (reason: string) => [{ refusal: 'admin_auth_failed', reason }];
-const unknown = (reason: string) => [{ refusal: 'unknown_admin_key', reason }];
+const isOff = { revokedAt: NOW, reason: 'rotated', revokedBy: 'ops-1' };
+const demote = { ...setTier, tier: 'standard' } as const;
+const demoteLast = { ...demote, otherPrivilegedKeys: 0 };
+const lastUsable = { ...switchOff, otherUsableKeys: 0 };
+const lastPrivileged = { ...switchOff, otherPrivilegedKeys: 0 };
+const guarded = { ...lastPrivileged, unlessLastPrivileged: true };
+const lastOfAll = { ...guarded, otherUsableKeys: 0 };
+const configure = { type: 'configure', tier: 'privileged' } as const;
+const configured = { ...key, tier: 'privileged', publicKey: 'key-1' };
+const replayed = { ...authenticate, proof: 'nonce_replay' };
+const FAILING = ['invalid_timestamp', 'stale_timestamp', 'nonce_replay', 'invalid_signature'];
+const BAD_HEADERS = ['missing_headers', 'oversized_headers'];
 
 testTable(operatorKeyMachine, [
-  {
-    name: 'configured, it is usable with its tier',
-    event: { type: 'configure', tier: 'privileged', publicKey: 'key-1' },
-    emits: [],
-    to: { value: 'usable', facts: { ...key, tier: 'privileged', publicKey: 'key-1' } },
-  },
-  {
-    name: 'added, it is usable with its tier, and says who added it',
-    event: add,
-    emits: ['added'],
-    to: {
-      value: 'usable',
-      facts: { ...key, tier: 'privileged', publicKey: 'key-1', addedAt: NOW, addedBy: 'ops-1' },
-    },
-  },
-  {
-    name: 'one whose id or public key is taken is not added',
-    event: { ...add, isTaken: true },
-    emits: ['operator_key_exists'],
-  },
-  { name: 'usable, it is not added', from: standard, event: add, emits: ['operator_key_exists'] },
-  {
-    name: 'revoked, it is not added',
-    from: switchedOff,
-    event: add,
-    emits: ['operator_key_exists'],
-  },
-  {
-    name: 'usable, its tier is changed',
-    from: standard,
-    event: setTier,
-    emits: ['tier_set'],
-    to: { value: 'usable', facts: { tier: 'privileged' } },
-  },
-  {
-    name: 'a tier that it has is not changed',
-    from: privileged,
-    event: { ...setTier, otherPrivilegedKeys: 0 },
-    emits: ['tier_unchanged'],
-  },
-  {
-    name: 'the tier of a configured key is not changed',
-    from: standard,
-    event: { ...setTier, isConfigured: true },
-    emits: ['operator_key_configured'],
-  },
-  {
-    name: 'the last privileged key keeps its tier',
-    from: privileged,
-    event: { ...setTier, tier: 'standard', otherPrivilegedKeys: 0 },
-    emits: ['last_privileged_operator_key'],
-  },
-  {
-    name: 'another privileged key becomes a standard one',
-    from: privileged,
-    event: { ...setTier, tier: 'standard' },
-    emits: ['tier_set'],
-    to: { value: 'usable', facts: { tier: 'standard' } },
-  },
-  {
-    name: 'revoked, its tier is not changed',
-    from: switchedOff,
-    event: setTier,
-    emits: ['operator_key_revoked'],
-  },
-  { name: 'an unknown key has no tier', event: setTier, emits: ['unknown_operator_key'] },
-  {
-    name: 'a standard key satisfies a standard requirement',
-    from: standard,
-    event: authenticate,
-    emits: ['authenticated'],
-  },
-  {
-    name: 'a privileged key satisfies a standard requirement',
-    from: privileged,
-    event: authenticate,
-    emits: ['authenticated'],
-  },
-  {
-    name: 'a privileged key satisfies a privileged requirement',
-    from: privileged,
-    event: forPrivileged,
-    emits: ['authenticated'],
-  },
-  {
-    name: 'a standard key never satisfies a privileged requirement',
-    from: standard,
-    event: forPrivileged,
-    emits: ['insufficient_operator_tier'],
-  },
-  ...[
-    'missing_headers',
-    'oversized_headers',
-    'invalid_timestamp',
-    'stale_timestamp',
-    'nonce_replay',
-    'invalid_signature',
-  ].map((proof) => ({
-    name: `${proof} is refused before the tier is checked`,
-    from: standard,
-    event: { ...forPrivileged, proof },
-    emits: failing(proof),
-  })),
-  {
-    name: 'an unknown key is refused before its timestamp, nonce and signature',
-    event: { ...forPrivileged, proof: 'invalid_timestamp' },
-    emits: unknown('unknown_key'),
-  },
-  {
-    name: 'an unknown key is refused although its proof is valid',
-    event: authenticate,
-    emits: unknown('unknown_key'),
-  },
-  {
-    name: 'a revoked key is refused as an unknown one; only the audit reason differs',
-    from: switchedOff,
-    event: authenticate,
-    emits: unknown('revoked_key'),
-  },
-  {
-    name: 'a revoked key is refused before its nonce and signature',
-    from: switchedOff,
-    event: { ...authenticate, proof: 'nonce_replay' },
-    emits: unknown('revoked_key'),
-  },
-  ...['missing_headers', 'oversized_headers'].flatMap((proof) => [
-    {
-      name: `${proof} is reported before the unknown key`,
-      event: { ...authenticate, proof },
-      emits: failing(proof),
-    },
-    {
-      name: `${proof} is reported before the revoked key`,
-      from: switchedOff,
-      event: { ...authenticate, proof },
-      emits: failing(proof),
-    },
-  ]),
-  {
-    name: 'revoked, it is off for good',
-    from: standard,
-    event: switchOff,
-    emits: ['revoked'],
-    to: off,
-  },
-  {
-    name: 'a key can revoke itself',
-    from: privileged,
-    event: { ...switchOff, by: 'this very key' },
-    emits: ['revoked'],
-    to: { value: 'revoked', facts: { ...off.facts, revokedBy: 'this very key' } },
-  },
-  {
-    name: 'the last usable key is not revoked',
-    from: privileged,
-    event: { ...switchOff, otherUsableKeys: 0 },
-    emits: ['last_active_operator_key'],
-  },
-  {
-    name: 'the last privileged key is not revoked where that was to be prevented',
-    from: privileged,
-    event: { ...switchOff, otherPrivilegedKeys: 0, unlessLastPrivileged: true },
-    emits: ['last_privileged_operator_key'],
-  },
-  {
-    name: 'the last privileged key is revoked otherwise',
-    from: privileged,
-    event: { ...switchOff, otherPrivilegedKeys: 0 },
-    emits: ['revoked'],
-    to: off,
-  },
-  {
-    name: 'a standard key is revoked although no privileged key is left',
-    from: standard,
-    event: { ...switchOff, otherPrivilegedKeys: 0, unlessLastPrivileged: true },
-    emits: ['revoked'],
-    to: off,
-  },
-  {
-    name: 'the last usable key is reported before the last privileged one',
-    from: privileged,
-    event: {
-      ...switchOff,
-      otherUsableKeys: 0,
-      otherPrivilegedKeys: 0,
-      unlessLastPrivileged: true,
-    },
-    emits: ['last_active_operator_key'],
-  },
-  {
-    name: 'revoked again, nothing changes',
-    from: switchedOff,
-    event: switchOff,
-    emits: ['already_revoked'],
-  },
-  {
-    name: 'a repeated revocation is reported before the last key',
-    from: switchedOff,
-    event: { ...switchOff, otherUsableKeys: 0 },
-    emits: ['already_revoked'],
-  },
-  { name: 'an unknown key cannot be revoked', event: switchOff, emits: ['unknown_operator_key'] },
-  {
-    name: 'an unknown key is reported before the last key',
-    event: { ...switchOff, otherUsableKeys: 0 },
-    emits: ['unknown_operator_key'],
-  },
+  [
+    'configured, it is usable with its tier',
+    absent,
+    { ...configure, publicKey: 'key-1' },
+    '',
+    { usable: configured },
+  ],
+  [
+    'added, it is usable with its tier, and says who added it',
+    absent,
+    add,
+    'added',
+    { usable: { ...configured, addedAt: NOW, addedBy: 'ops-1' } },
+  ],
+  ['not added if its id or key is taken', absent, { ...add, isTaken: true }, 'operator_key_exists'],
+  ['usable, it is not added', standard, add, 'operator_key_exists'],
+  ['revoked, it is not added', switchedOff, add, 'operator_key_exists'],
+  [
+    'usable, its tier is changed',
+    standard,
+    setTier,
+    'tier_set',
+    { usable: { tier: 'privileged' } },
+  ],
+  [
+    'a tier that it has is not changed',
+    privileged,
+    { ...setTier, otherPrivilegedKeys: 0 },
+    'tier_unchanged',
+  ],
+  [
+    'the tier of a configured key is not changed',
+    standard,
+    { ...setTier, isConfigured: true },
+    'operator_key_configured',
+  ],
+  ['the last privileged key stays so', privileged, demoteLast, 'last_privileged_operator_key'],
+  [
+    'another becomes a standard one',
+    privileged,
+    demote,
+    'tier_set',
+    { usable: { tier: 'standard' } },
+  ],
+  ['revoked, its tier is not changed', switchedOff, setTier, 'operator_key_revoked'],
+  ['an unknown key has no tier', absent, setTier, 'unknown_operator_key'],
+  ['a standard key satisfies a standard requirement', standard, authenticate, 'authenticated'],
+  ['a privileged key satisfies a standard requirement', privileged, authenticate, 'authenticated'],
+  ['a privileged key satisfies a privileged one', privileged, forPrivileged, 'authenticated'],
+  ['a standard key never does', standard, forPrivileged, 'insufficient_operator_tier'],
+  ...[...BAD_HEADERS, ...FAILING].flatMap((proof) =>
+    inEach(
+      [standard],
+      [
+        [
+          `${proof} comes before the tier`,
+          { ...forPrivileged, proof },
+          `admin_auth_failed: ${proof}`,
+        ],
+      ],
+    ),
+  ),
+  ...BAD_HEADERS.flatMap((proof) =>
+    inEach(
+      [absent, switchedOff],
+      [[`${proof} comes first`, { ...authenticate, proof }, `admin_auth_failed: ${proof}`]],
+    ),
+  ),
+  [
+    'an unknown key is refused before its timestamp, nonce and signature',
+    absent,
+    { ...forPrivileged, proof: 'invalid_timestamp' },
+    'unknown_admin_key: unknown_key',
+  ],
+  ['an unknown key with a valid proof', absent, authenticate, 'unknown_admin_key: unknown_key'],
+  // Only the audit reason differs.
+  ['a revoked key is as unknown', switchedOff, authenticate, 'unknown_admin_key: revoked_key'],
+  ['before its nonce and signature', switchedOff, replayed, 'unknown_admin_key: revoked_key'],
+  ['revoked, it is off for good', standard, switchOff, 'revoked', { revoked: isOff }],
+  [
+    'a key can revoke itself',
+    privileged,
+    { ...switchOff, by: 'this very key' },
+    'revoked',
+    { revoked: { ...isOff, revokedBy: 'this very key' } },
+  ],
+  ['the last usable key is not revoked', privileged, lastUsable, 'last_active_operator_key'],
+  // Where that is to be prevented.
+  ['the last privileged key stays', privileged, guarded, 'last_privileged_operator_key'],
+  ['otherwise it is revoked', privileged, lastPrivileged, 'revoked', { revoked: isOff }],
+  ['a standard key is revoked in any case', standard, guarded, 'revoked', { revoked: isOff }],
+  [
+    'the last usable key is told before the tier',
+    privileged,
+    lastOfAll,
+    'last_active_operator_key',
+  ],
+  ['revoked again, nothing changes', switchedOff, switchOff, 'already_revoked'],
+  ['that comes before the last key', switchedOff, lastUsable, 'already_revoked'],
+  ['an unknown key cannot be revoked', absent, switchOff, 'unknown_operator_key'],
+  ['that comes before the last key too', absent, lastUsable, 'unknown_operator_key'],
 ]);
 
 testUnhandled(operatorKeyMachine, [
-  ['configuring a key that is usable', standard, { type: 'configure', tier: 'privileged' }],
-  ['un-revoking a key by configuring it', switchedOff, { type: 'configure', tier: 'privileged' }],
+  ['configuring a key that is usable', standard, configure],
+  ['un-revoking a key by configuring it', switchedOff, configure],
 ]);

@@ -7,7 +7,7 @@ import {
   revocationImportMachine,
 } from '../../machines/revocation-feed.ts';
 import { type SovereignFeed, sovereignFeedMachine } from '../../machines/signed-sequence.ts';
-import { HOUR, NOW, type Row, testTable, testUnhandled } from '../support/state-tables.ts';
+import { absent, HOUR, inEach, NOW, testTable, testUnhandled } from '../support/state-tables.ts';
 
 // Membership attestation [service-states-attestation], [core-4-11], [core-g23]
 
@@ -25,28 +25,19 @@ const notAttested = {
   context: { ...attestation, revokedAt: NOW - 1, revocationReason: 'first' },
 };
 const withdraw = { type: 'revoke', at: NOW, reason: 'second' } as const;
+const withdrawn = { revoked: { revokedAt: NOW, revocationReason: 'second' } };
 
 testTable(attestationMachine, [
-  {
-    name: 'issued, it is active',
-    event: { type: 'issue', attestation },
-    emits: ['issued'],
-    to: { value: 'active', facts: attestation },
-  },
-  {
-    name: 'revoked, the signed record stays as it is',
-    from: attested,
-    event: withdraw,
-    emits: ['revoked'],
-    to: { value: 'revoked', facts: { revokedAt: NOW, revocationReason: 'second' } },
-  },
-  {
-    name: 'revoked again, time and reason stay those of the first revocation',
-    from: notAttested,
-    event: withdraw,
-    emits: ['already_revoked'],
-  },
-  { name: 'an unknown one cannot be revoked', event: withdraw, emits: ['attestation_not_found'] },
+  [
+    'issued, it is active',
+    absent,
+    { type: 'issue', attestation },
+    'issued',
+    { active: attestation },
+  ],
+  ['revoked, the signed record stays as it is', attested, withdraw, 'revoked', withdrawn],
+  ['revoked again, time and reason stay', notAttested, withdraw, 'already_revoked'],
+  ['an unknown one cannot be revoked', absent, withdraw, 'attestation_not_found'],
 ]);
 
 testUnhandled(attestationMachine, [
@@ -84,111 +75,53 @@ const follow = {
   isNews: true,
 } as const;
 
+const LATE = NOW + 2 * HOUR;
+const LAST = NOW + HOUR - 1000;
+const withEndpoint = { value: 'active', context: { ...treaty, endpoint: 'https://old.example' } };
+const named = { active: { endpoint: 'https://na.beta.example' } };
+const revokedBy = (revocationReason: string, revokedAt: number) => ({
+  revoked: { revokedAt, revocationReason },
+});
+const isReplaced = (at: number) => revokedBy('replaced_by:t-2', at);
+const noNews = { ...follow, isNews: false };
+const expired = { ...noNews, at: LAST + 1, problem: 'fork' };
+
 testTable(treatyMachine, [
-  {
-    name: 'issued, it is active',
-    event: { type: 'issue', treaty },
-    emits: ['issued'],
-    to: { value: 'active', facts: treaty },
-  },
-  {
-    name: 'revoked, it has ended',
-    from: inForce,
-    event: replace,
-    emits: ['revoked'],
-    to: { value: 'revoked', facts: { revokedAt: NOW, revocationReason: 'replaced_by:t-2' } },
-  },
-  {
-    name: 'revoked again, the reason may change but not the time',
-    from: ended,
-    event: replace,
-    emits: ['revoked'],
-    to: { value: 'revoked', facts: { revocationReason: 'replaced_by:t-2' } },
-  },
-  {
-    name: 'it can be revoked after it expired',
-    from: inForce,
-    event: { ...replace, at: NOW + 2 * HOUR },
-    emits: ['revoked'],
-    to: {
-      value: 'revoked',
-      facts: { revokedAt: NOW + 2 * HOUR, revocationReason: 'replaced_by:t-2' },
-    },
-  },
-  { name: 'an unknown one cannot be revoked', event: replace, emits: ['treaty_not_found'] },
-  {
-    name: 'renewed, also after it expired, it has ended',
-    from: inForce,
-    event: { ...renew, at: NOW + 2 * HOUR },
-    emits: ['replaced'],
-    to: {
-      value: 'revoked',
-      facts: { revokedAt: NOW + 2 * HOUR, revocationReason: 'renewed_by:t-2' },
-    },
-  },
-  {
-    name: 'one that has ended is not renewed',
-    from: ended,
-    event: renew,
-    emits: ['treaty_revoked'],
-  },
-  { name: 'an unknown one is not renewed', event: renew, emits: ['treaty_not_found'] },
-  {
-    name: 'its subject can get an address, and another one',
-    from: { value: 'active', context: { ...treaty, endpoint: 'https://old.example' } },
-    event: setEndpoint,
-    emits: ['endpoint_set'],
-    to: { value: 'active', facts: { endpoint: 'https://na.beta.example' } },
-  },
-  {
-    name: 'one that has ended gets no address',
-    from: ended,
-    event: setEndpoint,
-    emits: ['treaty_revoked'],
-  },
-  { name: 'an unknown one gets no address', event: setEndpoint, emits: ['treaty_not_found'] },
-  {
-    name: 'it is replaced when its subject has another key',
-    from: inForce,
-    event: follow,
-    emits: ['replaced'],
-    to: { value: 'revoked', facts: { revokedAt: NOW, revocationReason: 'replaced_by:t-2' } },
-  },
-  {
-    name: 'it can follow in its last second',
-    from: inForce,
-    event: { ...follow, at: NOW + HOUR - 1000 },
-    emits: ['replaced'],
-    to: {
-      value: 'revoked',
-      facts: { revokedAt: NOW + HOUR - 1000, revocationReason: 'replaced_by:t-2' },
-    },
-  },
-  {
-    name: 'one that has expired follows nothing, whatever the chain',
-    from: inForce,
-    event: { ...follow, at: NOW + HOUR - 999, problem: 'fork', isNews: false },
-    emits: ['treaty_expired'],
-  },
-  {
-    name: 'a chain that cannot be followed changes nothing, even if it would be news',
-    from: inForce,
-    event: { ...follow, problem: 'unknown_key' },
-    emits: ['chain_rejected'],
-  },
-  {
-    name: 'a chain without news changes nothing',
-    from: inForce,
-    event: { ...follow, isNews: false },
-    emits: ['nothing_to_follow'],
-  },
-  {
-    name: 'one that has ended follows nothing',
-    from: ended,
-    event: follow,
-    emits: ['treaty_revoked'],
-  },
-  { name: 'an unknown one follows nothing', event: follow, emits: ['treaty_not_found'] },
+  ['issued, it is active', absent, { type: 'issue', treaty }, 'issued', { active: treaty }],
+  ['revoked, it has ended', inForce, replace, 'revoked', isReplaced(NOW)],
+  [
+    'revoked again, the reason may change but not the time',
+    ended,
+    replace,
+    'revoked',
+    { revoked: { revocationReason: 'replaced_by:t-2' } },
+  ],
+  ['also after it expired', inForce, { ...replace, at: LATE }, 'revoked', isReplaced(LATE)],
+  ['an unknown one cannot be revoked', absent, replace, 'treaty_not_found'],
+  [
+    'renewed, also after it expired, it has ended',
+    inForce,
+    { ...renew, at: LATE },
+    'replaced',
+    revokedBy('renewed_by:t-2', LATE),
+  ],
+  ['one that has ended is not renewed', ended, renew, 'treaty_revoked'],
+  ['an unknown one is not renewed', absent, renew, 'treaty_not_found'],
+  ['its subject can get another address', withEndpoint, setEndpoint, 'endpoint_set', named],
+  ['one that has ended gets no address', ended, setEndpoint, 'treaty_revoked'],
+  ['an unknown one gets no address', absent, setEndpoint, 'treaty_not_found'],
+  ['replaced when its subject has another key', inForce, follow, 'replaced', isReplaced(NOW)],
+  ['also in its last second', inForce, { ...follow, at: LAST }, 'replaced', isReplaced(LAST)],
+  ['one that has expired follows nothing, whatever the chain', inForce, expired, 'treaty_expired'],
+  [
+    'a chain that cannot be followed changes nothing, even if it would be news',
+    inForce,
+    { ...follow, problem: 'unknown_key' },
+    'chain_rejected',
+  ],
+  ['a chain without news changes nothing', inForce, noNews, 'nothing_to_follow'],
+  ['one that has ended follows nothing', ended, follow, 'treaty_revoked'],
+  ['an unknown one follows nothing', absent, follow, 'treaty_not_found'],
 ]);
 
 testUnhandled(treatyMachine, [
@@ -212,50 +145,30 @@ const importOf = (sequence: string, signature = 'valid') => ({
   feed: { ...newer, sequence },
   signature,
 });
-const taken = (sequence: string) => ({ value: 'imported', facts: { ...newer, sequence } });
+const taken = (sequence: string) => ({ imported: { ...newer, sequence } });
 const HUGE = '18446744073709551616';
+const HUGER = '18446744073709551617';
+const huge = { value: 'imported', context: { ...feed, sequence: HUGE } };
+const unsigned = importOf('10', 'missing_signature');
+const forged = importOf('10', 'invalid_signature');
 
 testTable(revocationFeedMachine, [
-  ...['0', '1', HUGE].map((sequence) => ({
-    name: `the first feed of an issuer may have sequence ${sequence}`,
-    event: importOf(sequence),
-    emits: ['imported'],
-    to: taken(sequence),
-  })),
-  {
-    name: 'a newer feed is imported; sequences are compared as numbers, not as text',
-    from: importedFeed,
-    event: importOf('10'),
-    emits: ['imported'],
-    to: taken('10'),
-  },
-  {
-    name: 'a sequence may be larger than a number can hold',
-    from: { value: 'imported', context: { ...feed, sequence: HUGE } },
-    event: importOf('18446744073709551617'),
-    emits: ['imported'],
-    to: taken('18446744073709551617'),
-  },
-  ...['9', '8', '0'].map((sequence) => ({
-    name: `sequence ${sequence} after 9 is stale, which is reported before its missing signature`,
-    from: importedFeed,
-    event: importOf(sequence, 'missing_signature'),
-    emits: ['stale_sequence'],
-  })),
-  ...[undefined, importedFeed].flatMap((from): Row[] => [
-    {
-      name: `${from === undefined ? 'a first' : 'a newer'} feed without signature is refused`,
-      ...(from && { from }),
-      event: importOf('10', 'missing_signature'),
-      emits: ['missing_feed_signature'],
-    },
-    {
-      name: `${from === undefined ? 'a first' : 'a newer'} feed that does not verify is refused`,
-      ...(from && { from }),
-      event: importOf('10', 'invalid_signature'),
-      emits: ['invalid_feed_signature'],
-    },
-  ]),
+  ['the first feed may be 0', absent, importOf('0'), 'imported', taken('0')],
+  ['the first feed may be 1', absent, importOf('1'), 'imported', taken('1')],
+  ['the first feed may be a huge one', absent, importOf(HUGE), 'imported', taken(HUGE)],
+  ['sequences are compared as numbers', importedFeed, importOf('10'), 'imported', taken('10')],
+  ['a sequence may exceed any number', huge, importOf(HUGER), 'imported', taken(HUGER)],
+  // That is reported before the missing signature.
+  ['9 after 9 is stale', importedFeed, importOf('9', 'missing_signature'), 'stale_sequence'],
+  ['8 after 9 is stale', importedFeed, importOf('8', 'missing_signature'), 'stale_sequence'],
+  ['0 after 9 is stale', importedFeed, importOf('0', 'missing_signature'), 'stale_sequence'],
+  ...inEach(
+    [absent, importedFeed],
+    [
+      ['a feed without signature is refused', unsigned, 'missing_feed_signature'],
+      ['a feed that does not verify is refused', forged, 'invalid_feed_signature'],
+    ],
+  ),
 ]);
 
 const revocationImport: RevocationImport = {
@@ -267,20 +180,12 @@ const revocationImport: RevocationImport = {
 };
 const laterImport = { ...revocationImport, sequence: '11', rows: ['[["a-1","left"]]'] };
 
+const record = (content: RevocationImport) => ({ type: 'record', record: content });
+const stored = { value: 'stored', context: revocationImport };
+
 testTable(revocationImportMachine, [
-  {
-    name: 'the ids of an import are stored',
-    event: { type: 'record', record: revocationImport },
-    emits: ['recorded'],
-    to: { value: 'stored', facts: revocationImport },
-  },
-  {
-    name: 'a later import takes the place of one that it covers',
-    from: { value: 'stored', context: revocationImport },
-    event: { type: 'record', record: laterImport },
-    emits: ['recorded'],
-    to: { value: 'stored', facts: laterImport },
-  },
+  ['an import', absent, record(revocationImport), 'recorded', { stored: revocationImport }],
+  ['a later one covers it', stored, record(laterImport), 'recorded', { stored: laterImport }],
 ]);
 
 // Our own revocation feed [core-4-14], [core-g24]
@@ -295,61 +200,34 @@ const ourFeed: SovereignFeed = {
 const published = { value: 'published', context: ourFeed };
 const nextFeed = { ...ourFeed, sequence: 4, feedId: 'f-4', issuedAt: NOW, digest: 'd4' };
 
+const publish = (version: SovereignFeed) => ({ type: 'publish', version });
+const resume = (version: SovereignFeed) => ({ type: 'resume', version });
+const lapse = (at: number) => ({ type: 'lapse', at });
+const numbered = (sequence: number) => ({ ...ourFeed, sequence });
+const is = (version: SovereignFeed) => ({ published: version });
+const far = { ...nextFeed, sequence: 1_000_003 };
+const half = ourFeed.issuedAt + 12 * HOUR;
+
 testTable(sovereignFeedMachine, [
-  {
-    name: 'our own feed begins empty, with sequence 0',
-    event: { type: 'publish', version: { ...ourFeed, sequence: 0 } },
-    emits: ['published'],
-    to: { value: 'published', facts: { ...ourFeed, sequence: 0 } },
-  },
-  {
-    name: 'a feed that does not exist has lapsed',
-    event: { type: 'lapse', at: NOW },
-    emits: ['lapsed'],
-  },
-  {
-    name: 'a feed lapses when it is half a day old',
-    from: published,
-    event: { type: 'lapse', at: ourFeed.issuedAt + 12 * HOUR },
-    emits: ['lapsed'],
-  },
-  {
-    name: 'a feed stays current until then',
-    from: published,
-    event: { type: 'lapse', at: ourFeed.issuedAt + 12 * HOUR - 1 },
-    emits: ['current'],
-  },
-  {
-    name: 'the first version that names a revocation has sequence 1',
-    event: { type: 'publish', version: { ...ourFeed, sequence: 1 } },
-    emits: ['published'],
-    to: { value: 'published', facts: { ...ourFeed, sequence: 1 } },
-  },
-  {
-    name: 'a version follows the one before it',
-    from: published,
-    event: { type: 'publish', version: nextFeed },
-    emits: ['published'],
-    to: { value: 'published', facts: nextFeed },
-  },
-  {
-    name: 'a restore goes on with any higher number',
-    from: published,
-    event: { type: 'resume', version: { ...nextFeed, sequence: 1_000_003 } },
-    emits: ['published'],
-    to: { value: 'published', facts: { ...nextFeed, sequence: 1_000_003 } },
-  },
-  {
-    name: 'a restore may begin with any number',
-    event: { type: 'resume', version: { ...ourFeed, sequence: 1_000_000 } },
-    emits: ['published'],
-    to: { value: 'published', facts: { ...ourFeed, sequence: 1_000_000 } },
-  },
+  ['it begins empty with 0', absent, publish(numbered(0)), 'published', is(numbered(0))],
+  ['a feed that does not exist has lapsed', absent, lapse(NOW), 'lapsed'],
+  ['a feed lapses when it is half a day old', published, lapse(half), 'lapsed'],
+  ['a feed stays current until then', published, lapse(half - 1), 'current'],
+  ['the first revocation has 1', absent, publish(numbered(1)), 'published', is(numbered(1))],
+  ['a version follows the one before it', published, publish(nextFeed), 'published', is(nextFeed)],
+  ['a restore goes on with any higher number', published, resume(far), 'published', is(far)],
+  [
+    'a restore may begin with any number',
+    absent,
+    resume(numbered(1_000_000)),
+    'published',
+    is(numbered(1_000_000)),
+  ],
 ]);
 
 testUnhandled(sovereignFeedMachine, [
-  ['naming a sequence twice', published, { type: 'publish', version: ourFeed }],
-  ['going back', published, { type: 'publish', version: { ...ourFeed, sequence: 2 } }],
-  ['leaving one out', published, { type: 'publish', version: { ...ourFeed, sequence: 5 } }],
-  ['beginning at 2', undefined, { type: 'publish', version: { ...ourFeed, sequence: 2 } }],
+  ['naming a sequence twice', published, publish(ourFeed)],
+  ['going back', published, publish(numbered(2))],
+  ['leaving one out', published, publish(numbered(5))],
+  ['beginning at 2', absent, publish(numbered(2))],
 ]);

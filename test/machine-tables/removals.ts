@@ -1,37 +1,22 @@
 import { removalCountMachine } from '../../machines/removal-count.ts';
 import { webhookMachine } from '../../machines/webhook.ts';
-import { testTable } from '../support/state-tables.ts';
+import { absent, testTable } from '../support/state-tables.ts';
+
+const began = { value: 'posting', context: { delivered: 7 } };
+const begin = { type: 'begin', after: 7 };
+const deliver = { type: 'deliver', index: 9 };
+
+testTable(webhookMachine, [
+  ['a new webhook begins after an event', absent, begin, '', { posting: { delivered: 7 } }],
+  ['it has taken the events up to another', began, deliver, '', { posting: { delivered: 9 } }],
+]);
 
 // Count of subjects removed by retention
 
-testTable(webhookMachine, [
-  {
-    name: 'a new webhook begins after an event',
-    event: { type: 'begin', after: 7 },
-    emits: [],
-    to: { value: 'posting', facts: { delivered: 7 } },
-  },
-  {
-    name: 'it has taken the events up to another',
-    from: { value: 'posting', context: { delivered: 7 } },
-    event: { type: 'deliver', index: 9 },
-    emits: [],
-    to: { value: 'posting', facts: { delivered: 9 } },
-  },
-]);
+const counted = { value: 'counting', context: { removed: 2 } };
+const remove = (count: number) => ({ type: 'remove', count });
 
 testTable(removalCountMachine, [
-  {
-    name: 'the first removals are counted',
-    event: { type: 'remove', count: 2 },
-    emits: [],
-    to: { value: 'counting', facts: { removed: 2 } },
-  },
-  {
-    name: 'later ones are added',
-    from: { value: 'counting', context: { removed: 2 } },
-    event: { type: 'remove', count: 3 },
-    emits: [],
-    to: { value: 'counting', facts: { removed: 5 } },
-  },
+  ['the first removals are counted', absent, remove(2), '', { counting: { removed: 2 } }],
+  ['later ones are added', counted, remove(3), '', { counting: { removed: 5 } }],
 ]);

@@ -4,15 +4,36 @@ import { test } from 'node:test';
 import type { AnyStateMachine } from 'xstate';
 import { type Resting, step } from '../../machines/step.ts';
 
-/** One row of a state table: the effect of an event on a subject in a given state. */
-export interface Row {
-  readonly name: string;
-  readonly from?: Resting;
-  readonly event: { readonly type: string; readonly [field: string]: unknown };
-  /** What the machine emits; a refusal is written as its name, or as name and audit reason. */
-  readonly emits: readonly (string | { readonly refusal: string; readonly reason?: string })[];
-  /** The new state and the facts that change; absent if the event does not change the subject. */
-  readonly to?: { readonly value: string; readonly facts: object };
+interface Event {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+/**
+ * One row of a state table: what it says, the subject before, the event, and what the machine emits, where a refusal is
+ * its name, or `name: audit reason`. If the subject changes, the new state with the facts that change comes last.
+ */
+export type Row = readonly [
+  name: string,
+  from: Resting | undefined,
+  event: Event,
+  emits: string,
+  to?: { readonly [state: string]: object } | undefined,
+];
+
+/** A subject that does not exist yet. */
+export const absent = undefined;
+
+type Answered = readonly [name: string, event: Event, emits: string, to?: Row[4]];
+
+/** The rows in each of these states, with the state in front of their names. */
+export function inEach(
+  states: readonly (Resting | undefined)[],
+  rows: readonly Answered[],
+): readonly Row[] {
+  return states.flatMap((from) =>
+    rows.map(([name, ...rest]): Row => [`${from?.value ?? 'absent'}, ${name}`, from, ...rest]),
+  );
 }
 
 export const NOW = Date.UTC(2026, 2, 1, 10);
@@ -24,38 +45,42 @@ export const tested = new Set<AnyStateMachine>();
 
 export function testTable(machine: AnyStateMachine, rows: readonly Row[]): void {
   tested.add(machine);
-  for (const { from, event } of rows) {
+  for (const [, from, event] of rows) {
     const taken = `${machine.id} ${from?.value ?? 'absent'} ${event.type}`;
     rowsOf.set(taken, (rowsOf.get(taken) ?? 0) + 1);
   }
-  for (const { name, from, event, emits, to } of rows) {
+  for (const [name, from, event, emits, to] of rows) {
     test(`${machine.id}: ${name}`, () => {
       const before = structuredClone(from);
       const { next, emitted, changed } = step(machine, from, event);
-      assert.deepEqual(emitted.map(plainly), emits);
+      assert.deepEqual(emitted.map(plainly), emits === '' ? [] : [emits]);
       assert.deepEqual(from, before, 'the subject at rest is not written to');
       assert.equal(changed, to !== undefined);
       if (to === undefined) {
         assert.equal(next.value, from?.value ?? 'absent');
         if (from !== undefined) assert.deepEqual(next.context, from.context);
       } else {
-        assert.equal(next.value, to.value);
-        assert.deepEqual(next.context, { ...from?.context, ...to.facts });
+        const [[state, facts] = ['', {}], ...others] = Object.entries(to);
+        assert.deepEqual(others, []);
+        assert.equal(next.value, state);
+        assert.deepEqual(next.context, { ...from?.context, ...facts });
         assert.deepEqual(structuredClone(next.context), next.context, 'the context is plain data');
       }
     });
   }
 }
 
-function plainly(event: object): string | object {
-  const { type, ...rest } = event as { type: string; refusal?: string; reason?: string };
-  if (type !== 'refused') return type;
-  return rest.reason === undefined ? String(rest.refusal) : rest;
+/** A refusal has a name, and nothing else but the reason. */
+function plainly(event: object): string {
+  const { type, refusal, reason, ...rest } = event as Record<string, unknown>;
+  if (type !== 'refused') return String(type);
+  assert.deepEqual(rest, {});
+  return reason === undefined ? String(refusal) : `${refusal}: ${reason}`;
 }
 
 export function testUnhandled(
   machine: AnyStateMachine,
-  cases: readonly (readonly [string, Resting | undefined, Row['event']])[],
+  cases: readonly (readonly [string, Resting | undefined, Event])[],
 ): void {
   for (const [name, from, event] of cases) {
     test(`${machine.id}: ${name} is a programming error and throws`, () => {
