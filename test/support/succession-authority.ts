@@ -172,7 +172,7 @@ export async function startSuccessionAuthority(): Promise<SuccessionAuthority> {
     '/heartbeat': () => ({
       ack: true,
       server_time: formatInstant(clock.now()),
-      next_heartbeat_seconds: 600,
+      next_heartbeat_seconds: 1800,
       notices: [],
       bulletin: bulletin(),
     }),
