@@ -1,295 +1,188 @@
-/** Which keys count for a proof of consensus, and which requests cannot be verified at all [trust-6-6]. */
-import assert from 'node:assert/strict';
+/** Which keys of validators count for a proof of consensus, and which requests cannot be verified [trust-6-6]. */
 import { test } from 'node:test';
-import { JsonFloat, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
+import { JsonFloat, type JsonObject } from '../src/base/json/value.ts';
+import { verifyConsensus } from '../src/protocol/api/verifications.ts';
 import {
   assembler,
   COUNCIL,
-  checkCases,
+  checkProofs,
   keysOf,
   namesOf,
   proofBy,
-  reasonOf,
   stranger,
-  VERIFY,
-  type VerifyCase,
   v1,
   v2,
   v4,
   verification,
-  voteOf,
   votesOf,
 } from './support/consensus.ts';
-import { type Fault, faultsTogether } from './support/faults.ts';
 import { misspelledKeys, valuesExcept, WEAK_KEYS } from './support/hostile.ts';
-import { outcome } from './support/requests.ts';
-import { misspellableKey, post, sovereign, startUnlimited } from './support/trust.ts';
-import {
-  inner,
-  keyListCases,
-  MISSING,
-  ourselves,
-  outcomeWithCause,
-  singlySigned,
-  without,
-} from './support/trust-protocol.ts';
+import { inEach } from './support/tables.ts';
+import { misspellableKey, sovereign } from './support/trust.ts';
+import { inner, singlySigned, without } from './support/trust-protocol.ts';
+import { checkVerdicts, eachAs, NOW, us } from './support/verifications.ts';
 
-// Keys
-
-test('keys that an assembler is known by', async (t) => {
-  await using na = await startUnlimited();
-  const now = na.clock.now();
-  const foreign = sovereign('foreign', misspellableKey());
-  const outcomes = {
-    verifies: 'valid',
-    fails: 'invalid_assembler_signature',
-    malformed: undefined,
-  };
+test('a validator does not sign for the assembler', async () => {
   const validator_public_keys = keysOf(COUNCIL);
-  const theirs = { proof: proofBy(foreign, now), validator_public_keys };
-  for (const [name, assembler_public_keys, result] of keyListCases(foreign.key)) {
-    await t.test(`${name} ${result}`, async () => {
-      const answer = await post(na, VERIFY, { ...theirs, assembler_public_keys });
-      assert.equal(answer.body.reason, outcomes[result]);
-      assert.equal(outcome(answer), result === 'malformed' ? '400 invalid_proof' : '200');
-    });
-  }
-  const ours = { proof: proofBy(ourselves(na), now), validator_public_keys };
-  const invalid = 'invalid_assembler_signature';
-  for (const [name, body, expected] of [
-    ['no list, and ours', ours, 'valid'],
-    ['null, and ours', { ...ours, assembler_public_keys: null }, 'valid'],
-    ['no list, and not ours', theirs, invalid],
-    ['null, and not ours', { ...theirs, assembler_public_keys: null }, invalid],
-    ['an empty list, and ours', { ...ours, assembler_public_keys: [] }, invalid],
-    [
-      'the key of another, and ours',
-      { ...ours, assembler_public_keys: [v1.key.publicKey] },
-      invalid,
-    ],
-    ['no list, and signed by a validator', { ...ours, proof: proofBy(v1, now) }, invalid],
-  ] as [string, JsonObject, string][]) {
-    await t.test(`${name}: ${expected}`, async () => {
-      assert.equal(await reasonOf(na, body), expected);
-    });
-  }
+  const ours = { proof: proofBy(us, NOW), validator_public_keys };
+  await checkVerdicts(verifyConsensus, {
+    invalid_assembler_signature: {
+      'the key of another, and ours': { ...ours, assembler_public_keys: [v1.key.publicKey] },
+      'no list, and signed by a validator': { ...ours, proof: proofBy(v1, NOW) },
+    },
+  });
 });
 
 test('keys that validators are known by', async () => {
-  await using na = await startUnlimited();
-  const now = na.clock.now();
   const all = keysOf(COUNCIL);
   const oddly = sovereign('val-3', misspellableKey());
-  const votes = votesOf(now, [v1, v2, oddly]);
-  const [invalid, unknown] = ['invalid_vote_signature', 'unknown_validator_key'];
-  const unusable = [
+  const changes = { votes: votesOf(NOW, [v1, v2, oddly]) };
+  const valid = (cases: { readonly [name: string]: JsonObject }) => ({ valid: cases });
+  await checkProofs(valid({ 'its own': changes }), { ...all, 'val-3': oddly.key.publicKey });
+  await checkProofs(valid({ 'keys of others, too': {} }), { ...all, ...keysOf([v4, stranger]) });
+  await checkProofs(valid({ 'something else for others': {} }), {
+    ...all,
+    'val-4': null,
+    stranger: [7],
+  });
+  for (const [name, key] of [
     ...valuesExcept('a string'),
     ...misspelledKeys(oddly.key.publicKey),
-    ...WEAK_KEYS.map((key) => [`the weak key ${key}`, key] as const),
+    ...WEAK_KEYS.map((weak) => [`the weak key ${weak}`, weak] as const),
     ['the key in a list', [oddly.key.publicKey]] as const,
     ['another key', v1.key.publicKey] as const,
-  ];
-  await checkCases(na, [
-    ['its own', { votes }, 'valid', { ...all, 'val-3': oddly.key.publicKey }],
-    ...unusable.map(
-      ([name, key]): VerifyCase => [name, { votes }, invalid, { ...all, 'val-3': key }],
-    ),
-    ['none', { votes }, unknown, keysOf([v1, v2])],
-    [
-      'its own under a name in capitals',
-      { votes },
-      unknown,
-      { ...keysOf([v1, v2]), 'VAL-3': oddly.key.publicKey },
-    ],
-    ['keys of others, too', {}, 'valid', { ...all, ...keysOf([v4, stranger]) }],
-    ['something else for others', {}, 'valid', { ...all, 'val-4': null, stranger: [7] }],
-  ]);
+  ]) {
+    const table = { invalid_vote_signature: { [name]: changes } };
+    await checkProofs(table, { ...all, 'val-3': key });
+  }
+  const inCapitals = { ...keysOf([v1, v2]), 'VAL-3': oddly.key.publicKey };
+  for (const keys of [keysOf([v1, v2]), inCapitals]) {
+    await checkProofs({ unknown_validator_key: { 'none of its own': changes } }, keys);
+  }
 });
 
 test('two validators with one key count as two: that is what the caller specified', async () => {
-  await using na = await startUnlimited();
-  const now = na.clock.now();
   const twin = { ...v2, key: v1.key };
-  const votes = votesOf(now, [v1, twin]);
-  await checkCases(na, [
-    ['the key given for both', { votes }, 'valid', keysOf([v1, twin])],
-    ['the key given for one', { votes }, 'unknown_validator_key', keysOf([v1])],
-    ['another key given for the twin', { votes }, 'invalid_vote_signature', keysOf([v1, v2])],
-  ]);
+  const proof = { votes: votesOf(NOW, [v1, twin]) };
+  await checkProofs({ valid: { 'the key given for both': proof } }, keysOf([v1, twin]));
+  await checkProofs({ unknown_validator_key: { 'the key given for one': proof } }, keysOf([v1]));
+  const another = { invalid_vote_signature: { 'another key given for the twin': proof } };
+  await checkProofs(another, keysOf([v1, v2]));
 });
 
 test('validators can have the names of members that every object has', async () => {
-  await using na = await startUnlimited();
-  const now = na.clock.now();
   const names = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'length', ''];
   const voters = names.map((name) => sovereign(name));
   const proof = {
-    votes: voters.map((voter, index) => voteOf(voter, now, { after: 60 * index })),
+    votes: votesOf(NOW, voters),
     validator_sovereign_ids: names,
     required_threshold: names.length,
   };
-  await checkCases(na, [
-    ['all with their keys', proof, 'valid', keysOf(voters)],
-    ...voters.map(
-      (voter, index): VerifyCase => [
-        `${names[index]} without key`,
-        proof,
-        'unknown_validator_key',
-        keysOf(voters.filter((other) => other !== voter)),
-      ],
-    ),
-    ['none with keys', proof, 'unknown_validator_key', keysOf([v1])],
-    [
-      'none named',
-      { ...proof, validator_sovereign_ids: ['val-1'] },
-      'vote_not_in_validator_set',
-      keysOf(voters),
-    ],
-  ]);
+  const unnamed = { ...proof, validator_sovereign_ids: ['val-1'] };
+  const keys = keysOf(voters);
+  await checkProofs({ valid: { all: proof }, vote_not_in_validator_set: { none: unnamed } }, keys);
+  for (const known of [...voters.map((voter) => voters.filter((other) => other !== voter)), [v1]]) {
+    const missing = { unknown_validator_key: { [namesOf(known).join()]: proof } };
+    await checkProofs(missing, keysOf(known));
+  }
 });
 
-// Requests that cannot be verified at all
-
-/** In the order of [trust-6-6]. */
-const INPUT_FAULTS: readonly Fault<JsonObject>[] = [
-  ['400 missing_proof missing_proof', { proof: null }],
-  ['400 invalid_proof invalid_proof', { proof: { consensus_id: 'c' } }],
-  ['400 invalid_proof invalid_keys', { assembler_public_keys: 'key' }],
-  [
-    '400 missing_validator_public_keys missing_validator_public_keys',
-    { validator_public_keys: null },
-  ],
-];
-
-test('a proof that cannot be verified at all is refused', async (t) => {
-  await using na = await startUnlimited();
-  const now = na.clock.now();
-  const body = verification(now);
-  for (const { name, expected, draft } of faultsTogether(INPUT_FAULTS)) {
-    await t.test(name, async () => {
-      const answer = await post(na, VERIFY, { ...body, ...draft });
-      assert.equal(outcomeWithCause(answer), expected);
-    });
-  }
-  for (const [name, proof] of MISSING) {
-    await t.test(`the proof is ${name}`, async () => {
-      const answer = await post(na, VERIFY, { ...body, proof });
-      assert.equal(outcome(answer), '400 missing_proof');
-    });
-  }
-  for (const [name, validator_public_keys] of [
-    ...valuesExcept('an object'),
-    ['a list of keys', COUNCIL.map(({ key }) => key.publicKey)],
-    ['0.0', new JsonFloat(0)],
-  ] as [string, JsonValue][]) {
-    await t.test(`the keys of validators are ${name}`, async () => {
-      const answer = await post(na, VERIFY, { ...body, validator_public_keys });
-      assert.equal(outcome(answer), '400 missing_validator_public_keys');
-    });
-  }
-  await t.test('without the keys of validators', async () => {
-    const answer = await post(na, VERIFY, without(body, 'validator_public_keys'));
-    assert.equal(outcome(answer), '400 missing_validator_public_keys');
-  });
-  await t.test('unsigned, and without the keys of validators', async () => {
-    const proof = { ...inner(body, 'proof'), signature: null };
-    const answer = await post(na, VERIFY, { proof });
-    assert.equal(outcome(answer), '400 missing_validator_public_keys');
-  });
+test('a proof that cannot be verified at all is refused', async () => {
+  const body = verification(NOW);
+  const { validator_public_keys: _, ...keyless } = body;
+  await checkVerdicts(
+    verifyConsensus,
+    {
+      '400 missing_validator_public_keys missing_validator_public_keys': {
+        ...inEach('validator_public_keys', [
+          ...valuesExcept('an object'),
+          ['a list of keys', COUNCIL.map(({ key }) => key.publicKey)],
+          ['0.0', new JsonFloat(0)],
+        ]),
+        'unsigned, no keys': {
+          proof: { ...inner(body, 'proof'), signature: null },
+          validator_public_keys: null,
+        },
+      },
+      '400 invalid_proof invalid_proof': {
+        'a wrong proof, no keys': { proof: { consensus_id: 'c' }, validator_public_keys: null },
+      },
+      '400 invalid_proof invalid_keys': {
+        'wrong keys, no keys': { assembler_public_keys: 'key', validator_public_keys: null },
+      },
+    },
+    body,
+  );
+  const missing = '400 missing_validator_public_keys missing_validator_public_keys';
+  await checkVerdicts(verifyConsensus, { [missing]: { 'no keys of validators': keyless } });
 });
 
-test('the size of one proof', async (t) => {
-  await using na = await startUnlimited();
-  const now = na.clock.now();
+test('the size of one proof', async () => {
   const many = (count: number) => Array.from({ length: count }, (_, index) => `other-${index}`);
-  const [first = {}, second = {}] = votesOf(now);
-  const repeated = (count: number) => [second, ...Array.from({ length: count - 1 }, () => first)];
-  const keys = (count: number) =>
-    Object.fromEntries([
-      ...Object.entries(keysOf(COUNCIL)),
-      ...many(count - 3).map((id) => [id, '']),
-    ]);
-  const named = (count: number) => [...namesOf(COUNCIL), ...many(count - 3)];
-  for (const [name, changes, body, expected] of [
-    ['256 votes', { votes: repeated(256) }, {}, '200'],
-    ['257 votes', { votes: repeated(257) }, {}, '400 invalid_proof invalid_proof'],
-    ['256 validators', { validator_sovereign_ids: named(256) }, {}, '200'],
-    [
-      '257 validators',
-      { validator_sovereign_ids: named(257) },
-      {},
-      '400 invalid_proof invalid_proof',
-    ],
-    ['256 keys of validators', {}, { validator_public_keys: keys(256) }, '200'],
-    [
-      '257 keys of validators',
-      {},
-      { validator_public_keys: keys(257) },
-      '400 invalid_proof too_many_validators',
-    ],
-    [
-      '33 keys of assemblers',
-      {},
-      { assembler_public_keys: many(33) },
-      '400 invalid_proof too_many_keys',
-    ],
-    [
-      'a threshold of 1.5',
-      { required_threshold: new JsonFloat(1.5) },
-      {},
-      '400 invalid_proof invalid_proof',
-    ],
-    [
-      'a threshold of 2 to the 53',
-      { required_threshold: 2n ** 53n },
-      {},
-      '400 invalid_proof invalid_proof',
-    ],
-    ['a threshold in text', { required_threshold: '2' }, {}, '400 invalid_proof invalid_proof'],
-    ['a naive end', { expires_at: '2099-01-01T00:00:00' }, {}, '400 invalid_proof invalid_proof'],
-    ['a vote that is null', { votes: [null] }, {}, '400 invalid_proof invalid_proof'],
-  ] as [string, JsonObject, JsonObject, string][]) {
-    await t.test(`${name}: ${expected}`, async () => {
-      const answer = await post(na, VERIFY, { ...verification(now, changes), ...body });
-      assert.equal(outcomeWithCause(answer), expected);
-      if (expected === '200') assert.equal(answer.body.reason, 'valid');
-    });
-  }
+  const [first = {}, second = {}] = votesOf(NOW);
+  const votes = (count: number) => ({ votes: [second, ...Array(count - 1).fill(first)] });
+  const keys = (count: number) => ({
+    validator_public_keys: {
+      ...keysOf(COUNCIL),
+      ...Object.fromEntries(many(count - 3).map((id) => [id, ''])),
+    },
+  });
+  const named = (count: number) => ({
+    validator_sovereign_ids: [...namesOf(COUNCIL), ...many(count - 3)],
+  });
+  await checkProofs({
+    valid: { '256 votes': votes(256), '256 validators': named(256) },
+    '400 invalid_proof invalid_proof': {
+      '257 votes': votes(257),
+      '257 validators': named(257),
+      'a threshold of 1.5': { required_threshold: new JsonFloat(1.5) },
+      'a threshold of 2 to the 53': { required_threshold: 2n ** 53n },
+      'a threshold in text': { required_threshold: '2' },
+      'a naive end': { expires_at: '2099-01-01T00:00:00' },
+      'a vote that is null': { votes: [null] },
+    },
+  });
+  await checkVerdicts(
+    verifyConsensus,
+    {
+      valid: { '256 keys of validators': keys(256) },
+      '400 invalid_proof too_many_validators': { '257 keys of validators': keys(257) },
+      '400 invalid_proof too_many_keys': {
+        '33 keys of assemblers': { assembler_public_keys: many(33) },
+      },
+    },
+    verification(NOW),
+  );
 });
 
 test('a proof is verified by what it means, not by how it is spelled', async () => {
-  await using na = await startUnlimited();
-  const now = na.clock.now();
-  const { proof, ...keys } = verification(now);
+  const { proof, ...keys } = verification(NOW);
   const genuine = proof as JsonObject;
   const votes = genuine.votes as JsonObject[];
+  const altered = (changes: JsonObject) => ({ ...genuine, ...changes });
+  const signed = (changes: JsonObject) => singlySigned(altered(changes), assembler.key);
   const float = { required_threshold: new JsonFloat(2) };
-  const invalid = 'invalid_assembler_signature';
-  for (const [name, sent, expected] of [
-    ['a threshold that is sent as 2.0', { ...genuine, ...float }, 'valid'],
-    [
-      'a threshold that was signed as 2.0',
-      singlySigned({ ...genuine, ...float }, assembler.key),
-      invalid,
-    ],
-    ['a member nobody knows', { ...genuine, extra: 1 }, 'valid'],
-    [
-      'votes with a member nobody knows',
-      { ...genuine, votes: votes.map((vote) => ({ ...vote, extra: 1 })) },
-      'valid',
-    ],
-    [
-      'a signed member that nobody knows',
-      singlySigned({ ...genuine, extra: 1 }, assembler.key),
-      invalid,
-    ],
-    ['no signature', without(genuine, 'signature'), 'missing_signature'],
-    ['no time of its making', without(genuine, 'reached_at'), invalid],
-    ['no votes', without(genuine, 'votes'), invalid],
-    ['another order of its votes', { ...genuine, votes: votes.toReversed() }, invalid],
-    ['one vote less', { ...genuine, votes: votes.slice(1) }, invalid],
-    ['any key id', singlySigned(genuine, assembler.key, 'somebody'), 'valid'],
-  ] as [string, JsonObject, string][]) {
-    assert.equal(await reasonOf(na, { ...keys, proof: sent }), expected, name);
-  }
+  await checkVerdicts(
+    verifyConsensus,
+    {
+      valid: eachAs('proof', {
+        'a threshold that is sent as 2.0': altered(float),
+        'a member nobody knows': altered({ extra: 1 }),
+        'votes with a member nobody knows': altered({
+          votes: votes.map((vote) => ({ ...vote, extra: 1 })),
+        }),
+        'any key id': singlySigned(genuine, assembler.key, 'somebody'),
+      }),
+      invalid_assembler_signature: eachAs('proof', {
+        'a threshold that was signed as 2.0': signed(float),
+        'a signed member that nobody knows': signed({ extra: 1 }),
+        'no time of its making': without(genuine, 'reached_at'),
+        'no votes': without(genuine, 'votes'),
+        'another order of its votes': altered({ votes: votes.toReversed() }),
+        'one vote less': altered({ votes: votes.slice(1) }),
+      }),
+      missing_signature: eachAs('proof', { 'no signature': without(genuine, 'signature') }),
+    },
+    keys,
+  );
 });

@@ -1,17 +1,20 @@
-/** Why a proof does not show consensus [service-consensus-verification-rules], [trust-4-7], [trust-6-6]. */
+/**
+ * Why a proof does not show consensus [service-consensus-verification-rules], [trust-4-7], [trust-6-6];
+ * `verifications.test.ts` has what all verifications share.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
+import { verifyConsensus } from '../src/protocol/api/verifications.ts';
 import { MINUTE } from './support/clock.ts';
 import {
   assembler,
   COUNCIL,
-  checkCases,
+  checkProofs,
   keysOf,
   namesOf,
   proofBy,
-  reasonOf,
   sha256,
   stranger,
   v1,
@@ -21,11 +24,12 @@ import {
   voteOf,
   votesOf,
 } from './support/consensus.ts';
-import { type Fault, faultsTogether } from './support/faults.ts';
+import type { Fault } from './support/faults.ts';
 import { newKey } from './support/requests.ts';
-import { stateDigest } from './support/test-stores.ts';
-import { audited, sovereign, startUnlimited } from './support/trust.ts';
+import { checkFaults } from './support/tables.ts';
+import { sovereign } from './support/trust.ts';
 import { type Party, singlySigned, without } from './support/trust-protocol.ts';
+import { NOW, resultOf } from './support/verifications.ts';
 
 interface VerifyDraft {
   readonly unsigned?: true;
@@ -52,20 +56,20 @@ const VERIFY_FAULTS: readonly Fault<VerifyDraft>[] = [
   ['expired', { over: true }],
 ];
 
-function spoiledVerification(now: number, draft: VerifyDraft): JsonObject {
+function spoiledVerification(draft: VerifyDraft): JsonObject {
   const same = draft.alike ? { context_digest: sha256('shared') } : {};
   const votes = [...COUNCIL, v4].map((voter, index) =>
-    voteOf(voter, now, { after: 60 * index, ...same }),
+    voteOf(voter, NOW, { after: 60 * index, ...same }),
   );
-  if (draft.undigested) votes[3] = voteOf(v4, now, { after: 180, context_digest: null });
-  if (draft.foreignVote) votes.push(voteOf(v1, now, { after: 240, proof_id: 'another' }));
-  if (draft.unsignedVote) votes.push({ ...voteOf(v1, now, { after: 240 }), signature: null });
-  if (draft.outsider) votes.push(voteOf(stranger, now, { after: 240 }));
-  const proof = proofBy(assembler, now, {
+  if (draft.undigested) votes[3] = voteOf(v4, NOW, { after: 180, context_digest: null });
+  if (draft.foreignVote) votes.push(voteOf(v1, NOW, { after: 240, proof_id: 'another' }));
+  if (draft.unsignedVote) votes.push({ ...voteOf(v1, NOW, { after: 240 }), signature: null });
+  if (draft.outsider) votes.push(voteOf(stranger, NOW, { after: 240 }));
+  const proof = proofBy(assembler, NOW, {
     votes,
     required_threshold: draft.threshold ?? 2,
     validator_sovereign_ids: namesOf([...COUNCIL, v4]),
-    ...(draft.over && { expires_at: formatInstant(now) }),
+    ...(draft.over && { expires_at: formatInstant(NOW) }),
   });
   return {
     proof: draft.unsigned ? { ...proof, signature: null } : proof,
@@ -74,422 +78,264 @@ function spoiledVerification(now: number, draft: VerifyDraft): JsonObject {
   };
 }
 
-test('the first reason why there is no consensus is reported and logged', async (t) => {
-  await using na = await startUnlimited();
-  const before = await stateDigest(na);
-  assert.equal(await reasonOf(na, spoiledVerification(na.clock.now(), {})), 'valid');
-  for (const { name, expected, draft } of faultsTogether(VERIFY_FAULTS)) {
-    await t.test(name, async () => {
-      const body = spoiledVerification(na.clock.now(), draft);
-      assert.equal(await reasonOf(na, body), expected);
-      assert.deepEqual(audited(na, 'consensus_proof_verified').at(-1), {
-        consensus_id: 'consensus',
-        valid: false,
-      });
-    });
-  }
-  assert.equal(await stateDigest(na), before);
+test('the first reason why there is no consensus is reported', async () => {
+  const reasonOf = (draft: VerifyDraft) => resultOf(verifyConsensus, spoiledVerification(draft));
+  assert.equal(await reasonOf({}), 'valid');
+  await checkFaults(VERIFY_FAULTS, reasonOf);
 });
+
+const [first = {}, second = {}, third = {}] = votesOf(NOW);
+
+/** Two votes that are enough, and others. */
+function afterTwo(...others: readonly JsonObject[]): JsonObject {
+  return { votes: [first, second, ...others] };
+}
 
 test('each vote is checked in turn: signed, by a known key, genuine', async () => {
-  await using na = await startUnlimited();
-  const now = na.clock.now();
-  const [first = {}, second = {}, third = {}] = votesOf(now);
   const unsigned = (vote: JsonObject) => ({ ...vote, signature: null });
   const forged = (vote: JsonObject) => singlySigned(vote, newKey(), 'val-3');
-  const against = (voter: Party) => voteOf(voter, now, { after: 120, vote: false });
-  const outside = voteOf(stranger, now, { after: 180 });
-  const outsideAgainst = voteOf(stranger, now, { vote: false });
-  const [noVal1, noVal3, withStranger] = [
-    keysOf([v2, v3]),
-    keysOf([v1, v2]),
-    keysOf([...COUNCIL, stranger]),
-  ];
-  const [unsignedReason, unknown, named] = [
-    'invalid_vote_signature',
-    'unknown_validator_key',
-    'vote_not_in_validator_set',
-  ];
-  await checkCases(na, [
-    ['all signed, with keys', {}, 'valid'],
+  const of3 = (changes: JsonObject) => voteOf(v3, NOW, changes);
+  const against = of3({ after: 120, vote: false });
+  const outside = voteOf(stranger, NOW, { after: 180 });
+  const outsideAgainst = voteOf(stranger, NOW, { vote: false });
+  const extra = without(singlySigned({ ...third, extra: 1 }, v3.key), 'extra');
+  await checkProofs({
+    valid: {
+      'all signed, with keys': {},
+      'one with any key id': afterTwo(singlySigned(third, v3.key, 'somebody')),
+      'one with the key id of another': afterTwo(singlySigned(third, v3.key, 'val-1')),
+      'one against it': afterTwo(against),
+      'one against it, on another proof': afterTwo(of3({ vote: false, proof_id: 'x' })),
+      'an outsider against it': afterTwo(outsideAgainst),
+      'an outsider against it, unsigned': afterTwo(unsigned(outsideAgainst)),
+      'an outsider against it, forged': afterTwo(forged(outsideAgainst)),
+    },
     // [service-consensus-verification-2]: the proof is rejected rather than the vote skipped, although two others are
     // enough.
-    ['one unsigned', { votes: [first, second, unsigned(third)] }, unsignedReason],
-    ['one without key', {}, unknown, noVal3],
-    [
-      'one unsigned and without key',
-      { votes: [first, second, unsigned(third)] },
-      unsignedReason,
-      noVal3,
-    ],
-    [
-      'a second vote of one validator, unsigned',
-      { votes: [first, second, unsigned(voteOf(v1, now))] },
-      unsignedReason,
-    ],
-    ['one forged', { votes: [first, second, forged(third)] }, unsignedReason],
-    [
-      'one changed after it was signed',
-      { votes: [first, second, { ...third, reason: 'r' }] },
-      unsignedReason,
-    ],
-    [
-      'one signed by another validator',
-      { votes: [first, second, singlySigned(third, v1.key, 'val-3')] },
-      unsignedReason,
-    ],
-    [
-      'one with a signature that is none',
-      { votes: [first, second, { ...third, signature: { key_id: '', sig: '' } }] },
-      unsignedReason,
-    ],
-    [
-      'one with any key id',
-      { votes: [first, second, singlySigned(third, v3.key, 'somebody')] },
-      'valid',
-    ],
-    [
-      'one with the key id of another',
-      { votes: [first, second, singlySigned(third, v3.key, 'val-1')] },
-      'valid',
-    ],
-    [
-      'a signed member that nobody knows',
-      { votes: [first, second, without(singlySigned({ ...third, extra: 1 }, v3.key), 'extra')] },
-      unsignedReason,
-    ],
-    // The first faulty vote determines the reason.
-    ['without key, then unsigned', { votes: [first, second, unsigned(third)] }, unknown, noVal1],
-    [
-      'unsigned, then without key',
-      { votes: [unsigned(third), second, first] },
-      unsignedReason,
-      noVal1,
-    ],
-    ['forged, then without key', { votes: [forged(third), second, first] }, unsignedReason, noVal1],
-    ['without key, then forged', { votes: [first, second, forged(third)] }, unknown, noVal1],
-    // Votes against, cast by named validators, need no key, but they do need a signature.
-    ['one against it', { votes: [first, second, against(v3)] }, 'valid'],
-    ['one against it, without key', { votes: [first, second, against(v3)] }, 'valid', noVal3],
-    ['one against it, unsigned', { votes: [first, second, unsigned(against(v3))] }, unsignedReason],
-    [
-      'one against it, unsigned, without key',
-      { votes: [first, second, unsigned(against(v3))] },
-      unsignedReason,
-      noVal3,
-    ],
-    ['one against it, forged', { votes: [first, second, forged(against(v3))] }, unsignedReason],
-    [
-      'one against it, forged, without key',
-      { votes: [first, second, forged(against(v3))] },
-      'valid',
-      noVal3,
-    ],
-    [
-      'one against it, on another proof',
-      { votes: [first, second, voteOf(v3, now, { vote: false, proof_id: 'x' })] },
-      'valid',
-    ],
-    // Outsiders.
-    ['an outsider for it', { votes: [first, second, outside] }, named],
-    ['an outsider for it, with key', { votes: [first, second, outside] }, named, withStranger],
-    ['an outsider for it, unsigned', { votes: [first, second, unsigned(outside)] }, named],
-    [
-      'an outsider for it, unsigned, with key',
-      { votes: [first, second, unsigned(outside)] },
-      named,
-      withStranger,
-    ],
-    ['an outsider for it, forged', { votes: [first, second, forged(outside)] }, named],
-    [
-      'an outsider for it, forged, with key',
-      { votes: [first, second, forged(outside)] },
-      unsignedReason,
-      withStranger,
-    ],
-    [
-      'an outsider for another proof',
-      { votes: [first, second, voteOf(stranger, now, { proof_id: 'x' })] },
-      named,
-    ],
-    [
-      'an outsider, then an unsigned vote',
-      { votes: [outside, first, unsigned(second)] },
-      unsignedReason,
-    ],
-    ['an outsider against it', { votes: [first, second, outsideAgainst] }, 'valid'],
-    [
-      'an outsider against it, unsigned',
-      { votes: [first, second, unsigned(outsideAgainst)] },
-      'valid',
-    ],
-    ['an outsider against it, forged', { votes: [first, second, forged(outsideAgainst)] }, 'valid'],
-    [
-      'an outsider against it, forged, with key',
-      { votes: [first, second, forged(outsideAgainst)] },
-      unsignedReason,
-      withStranger,
-    ],
-    [
-      'an outsider against it, unsigned, with key',
-      { votes: [first, second, unsigned(outsideAgainst)] },
-      'valid',
-      withStranger,
-    ],
-    [
-      'a name in capitals',
-      { votes: [first, second, voteOf({ ...v3, name: 'VAL-3' }, now)] },
-      named,
-    ],
-    // Votes on another matter.
-    [
-      'one for another proof',
-      { votes: [first, second, voteOf(v3, now, { proof_id: 'x' })] },
-      'proof_id_mismatch',
-    ],
-    [
-      'one for another decision',
-      { votes: [first, second, voteOf(v3, now, { decision_id: 'x' })] },
-      'proof_id_mismatch',
-    ],
-    [
-      'one for the proof in capitals',
-      { votes: [first, second, voteOf(v3, now, { proof_id: 'JUSTIFICATION' })] },
-      'proof_id_mismatch',
-    ],
-    ['all for another proof than the whole', { proof_id: 'another' }, 'proof_id_mismatch'],
-    ['all for another decision than the whole', { decision_id: 'another' }, 'proof_id_mismatch'],
-    [
-      'an unsigned one for another proof, last',
-      { votes: [unsigned(first), second, voteOf(v3, now, { proof_id: 'x' })] },
-      'proof_id_mismatch',
-    ],
-  ]);
+    invalid_vote_signature: {
+      'one unsigned': afterTwo(unsigned(third)),
+      'a second vote of one validator, unsigned': afterTwo(unsigned(voteOf(v1, NOW))),
+      'one forged': afterTwo(forged(third)),
+      'one changed after it was signed': afterTwo({ ...third, reason: 'r' }),
+      'one signed by another validator': afterTwo(singlySigned(third, v1.key, 'val-3')),
+      'one with a signature that is none': afterTwo({
+        ...third,
+        signature: { key_id: '', sig: '' },
+      }),
+      'a signed member that nobody knows': afterTwo(extra),
+      'one against it, unsigned': afterTwo(unsigned(against)),
+      'one against it, forged': afterTwo(forged(against)),
+      'an outsider, then an unsigned vote': { votes: [outside, first, unsigned(second)] },
+    },
+    vote_not_in_validator_set: {
+      'an outsider for it': afterTwo(outside),
+      'an outsider for it, unsigned': afterTwo(unsigned(outside)),
+      'an outsider for it, forged': afterTwo(forged(outside)),
+      'an outsider for another proof': afterTwo(voteOf(stranger, NOW, { proof_id: 'x' })),
+      'a name in capitals': afterTwo(voteOf({ ...v3, name: 'VAL-3' }, NOW)),
+    },
+    proof_id_mismatch: {
+      'one for another proof': afterTwo(of3({ proof_id: 'x' })),
+      'one for another decision': afterTwo(of3({ decision_id: 'x' })),
+      'one for the proof in capitals': afterTwo(of3({ proof_id: 'JUSTIFICATION' })),
+      'all for another proof than the whole': { proof_id: 'another' },
+      'all for another decision than the whole': { decision_id: 'another' },
+      'an unsigned one for another proof, last': {
+        votes: [unsigned(first), second, of3({ proof_id: 'x' })],
+      },
+    },
+  });
+  // Votes against, cast by named validators, need no key, but they do need a signature.
+  await checkProofs(
+    {
+      unknown_validator_key: { 'one without key': {} },
+      invalid_vote_signature: {
+        'one unsigned and without key': afterTwo(unsigned(third)),
+        'one against it, unsigned, without key': afterTwo(unsigned(against)),
+      },
+      valid: {
+        'one against it, without key': afterTwo(against),
+        'one against it, forged, without key': afterTwo(forged(against)),
+      },
+    },
+    keysOf([v1, v2]),
+  );
+  // The first faulty vote determines the reason.
+  await checkProofs(
+    {
+      unknown_validator_key: {
+        'without key, then unsigned': afterTwo(unsigned(third)),
+        'without key, then forged': afterTwo(forged(third)),
+      },
+      invalid_vote_signature: {
+        'unsigned, then without key': { votes: [unsigned(third), second, first] },
+        'forged, then without key': { votes: [forged(third), second, first] },
+      },
+    },
+    keysOf([v2, v3]),
+  );
+  await checkProofs(
+    {
+      vote_not_in_validator_set: {
+        'an outsider for it, with key': afterTwo(outside),
+        'an outsider for it, unsigned, with key': afterTwo(unsigned(outside)),
+      },
+      invalid_vote_signature: {
+        'an outsider for it, forged, with key': afterTwo(forged(outside)),
+        'an outsider against it, forged, with key': afterTwo(forged(outsideAgainst)),
+      },
+      valid: { 'an outsider against it, unsigned, with key': afterTwo(unsigned(outsideAgainst)) },
+    },
+    keysOf([...COUNCIL, stranger]),
+  );
 });
 
-test('the threshold counts distinct approving validators', async () => {
-  await using na = await startUnlimited();
-  const now = na.clock.now();
-  const [first = {}, second = {}, third = {}] = votesOf(now);
-  const again = [60, 120, 180].map((after) => voteOf(v1, now, { after }));
-  const against = (voter: Party) => voteOf(voter, now, { after: 200, vote: false });
-  const short = 'threshold_not_met';
-  await checkCases(na, [
-    ['three of three', { required_threshold: 3 }, 'valid'],
-    ['two, where two are needed', { votes: [first, second] }, 'valid'],
-    ['one, where one is needed', { votes: [first], required_threshold: 1 }, 'valid'],
-    ['three, where four are needed', { required_threshold: 4 }, short],
-    ['two, where three are needed', { votes: [first, second], required_threshold: 3 }, short],
-    ['none', { votes: [] }, short],
-    ['none, where none is needed', { votes: [], required_threshold: 0 }, short],
-    ['three, where none is needed', { required_threshold: 0 }, short],
-    ['three, where less than none is needed', { required_threshold: -1 }, short],
-    ['three, where the largest number is needed', { required_threshold: 2 ** 53 - 1 }, short],
-    ['one validator four times', { votes: [first, ...again] }, short],
-    ['the same vote twice', { votes: [first, first] }, short],
-    ['one validator four times and another', { votes: [first, ...again, second] }, 'valid'],
-    [
-      'a set that repeats a name',
-      { votes: [first], validator_sovereign_ids: ['val-1', 'val-1'] },
-      short,
-    ],
-    ['two against it', { votes: [first, against(v2), against(v3)] }, short],
-    ['all against it', { votes: COUNCIL.map(against), required_threshold: 1 }, short],
-    ['one that is for and against it', { votes: [first, second, against(v1)] }, 'valid'],
-    ['one that is against it and then for it', { votes: [against(v1), first, second] }, 'valid'],
-    ['an empty set', { votes: [], validator_sovereign_ids: [] }, short],
-    [
-      'a third vote left out of the set',
-      { votes: [first, second, third], validator_sovereign_ids: ['val-1', 'val-2'] },
-      'vote_not_in_validator_set',
-    ],
-  ]);
+test('the threshold counts distinct approving validators', () => {
+  const again = [60, 120, 180].map((after) => voteOf(v1, NOW, { after }));
+  const against = (voter: Party) => voteOf(voter, NOW, { after: 200, vote: false });
+  const ofTwo = { validator_sovereign_ids: ['val-1', 'val-2'] };
+  return checkProofs({
+    valid: {
+      'three of three': { required_threshold: 3 },
+      'two, where two are needed': afterTwo(),
+      'one, where one is needed': { votes: [first], required_threshold: 1 },
+      'one validator four times and another': { votes: [first, ...again, second] },
+      'one that is for and against it': afterTwo(against(v1)),
+      'one that is against it and then for it': { votes: [against(v1), first, second] },
+    },
+    threshold_not_met: {
+      'three, where four are needed': { required_threshold: 4 },
+      'two, where three are needed': { ...afterTwo(), required_threshold: 3 },
+      none: { votes: [] },
+      'none, where none is needed': { votes: [], required_threshold: 0 },
+      'three, where none is needed': { required_threshold: 0 },
+      'three, where less than none is needed': { required_threshold: -1 },
+      'three, where the largest number is needed': { required_threshold: 2 ** 53 - 1 },
+      'one validator four times': { votes: [first, ...again] },
+      'the same vote twice': { votes: [first, first] },
+      'a set that repeats a name': { votes: [first], validator_sovereign_ids: ['val-1', 'val-1'] },
+      'two against it': { votes: [first, against(v2), against(v3)] },
+      'all against it': { votes: COUNCIL.map(against), required_threshold: 1 },
+      'an empty set': { votes: [], validator_sovereign_ids: [] },
+    },
+    vote_not_in_validator_set: {
+      'a third vote left out of the set': { ...afterTwo(third), ...ofTwo },
+    },
+  });
 });
 
 test('votes that look like copies of each other make no consensus', async () => {
-  await using na = await startUnlimited();
-  const now = na.clock.now();
   const [digest, other] = [sha256('shared'), sha256('another')];
   const crowd = Array.from({ length: 8 }, (_, index) => sovereign(`crowd-${index}`));
-  const set = { validator_sovereign_ids: namesOf(crowd), required_threshold: 2 };
-  const keys = keysOf(crowd);
   /** The first `alike` votes carry the shared digest; consecutive votes are `gap` seconds apart. */
-  const votes = (alike: number, of: number, gap: number) =>
-    crowd.slice(0, of).map((voter, index) =>
-      voteOf(voter, now, {
-        after: gap * index,
-        ...(index < alike && { context_digest: digest }),
-      }),
-    );
-  const own = (voter: Party, after: number) => voteOf(voter, now, { after });
-  const shared = (voter: Party, after: number) =>
-    voteOf(voter, now, { after, context_digest: digest });
-  const none = (voter: Party, after: number) => voteOf(voter, now, { after, context_digest: null });
+  const ofCrowd = (alike: number, of: number, gap: number, rest = {}) => ({
+    validator_sovereign_ids: namesOf(crowd),
+    votes: crowd.slice(0, of).map((voter, index) => {
+      const changes = index < alike ? { context_digest: digest } : rest;
+      return voteOf(voter, NOW, { after: gap * index, ...changes });
+    }),
+  });
+  await checkProofs(
+    {
+      valid: {
+        '5 of 8, spread out: the score is 0.4': ofCrowd(5, 8, 30),
+        '2 of 8, at one moment: the score is 0.4': ofCrowd(2, 8, 0),
+        'two digests in two pairs': ofCrowd(2, 4, 60, { context_digest: other }),
+      },
+      cascade_detected: {
+        '6 of 8, spread out': ofCrowd(6, 8, 30),
+        '3 of 8, at one moment': ofCrowd(3, 8, 0),
+        '5 of 8, a little closer in time': ofCrowd(5, 8, 12),
+      },
+    },
+    keysOf(crowd),
+  );
+
+  const own = (voter: Party, after: number) => voteOf(voter, NOW, { after });
+  const bearing = (voter: Party, context_digest: string | null, after = 0) =>
+    voteOf(voter, NOW, { after, context_digest });
+  const shared = (voter: Party, after: number) => bearing(voter, digest, after);
+  const castAt = (voted_at: string, changes = {}) =>
+    COUNCIL.map((voter) => voteOf(voter, NOW, { voted_at, ...changes }));
+  const alike = { context_digest: digest };
   const copies = [shared(v1, 0), shared(v2, 60), shared(v3, 120)];
-  const [cascade, missing] = ['cascade_detected', 'missing_context_digest'];
-  await checkCases(na, [
-    ['digests of their own, spread out', {}, 'valid'],
-    [
-      'digests of their own, at one moment',
-      { votes: COUNCIL.map((voter) => own(voter, 0)) },
-      'valid',
-    ],
-    ['one digest in all', { votes: copies }, cascade],
-    [
-      'one digest in two of three',
-      { votes: [shared(v1, 0), shared(v2, 60), own(v3, 120)] },
-      'valid',
-    ],
-    [
-      'one digest in two of three, at one moment',
-      { votes: [shared(v1, 0), shared(v2, 0), own(v3, 0)] },
-      cascade,
-    ],
-    ['one digest in two of two', { votes: [shared(v1, 0), shared(v2, 60)] }, cascade],
-    ['a single vote with any digest', { votes: [shared(v1, 0)], required_threshold: 1 }, 'valid'],
-    ['5 of 8, spread out: the score is 0.4', { ...set, votes: votes(5, 8, 30) }, 'valid', keys],
-    ['6 of 8, spread out', { ...set, votes: votes(6, 8, 30) }, cascade, keys],
-    ['2 of 8, at one moment: the score is 0.4', { ...set, votes: votes(2, 8, 0) }, 'valid', keys],
-    ['3 of 8, at one moment', { ...set, votes: votes(3, 8, 0) }, cascade, keys],
-    ['5 of 8, a little closer in time', { ...set, votes: votes(5, 8, 12) }, cascade, keys],
-    [
-      'two digests in two pairs',
-      {
-        ...set,
-        votes: crowd
-          .slice(0, 4)
-          .map((voter, index) =>
-            voteOf(voter, now, { after: 60 * index, context_digest: index < 2 ? digest : other }),
-          ),
+  const dilution = [130, 140, 150].flatMap((after) => COUNCIL.map((voter) => own(voter, after)));
+  const against = voteOf(v3, NOW, { after: 61, vote: false, context_digest: digest });
+  const undigested = voteOf(v3, NOW, { vote: false, context_digest: null });
+  await checkProofs({
+    valid: {
+      'digests of their own, spread out': {},
+      'digests of their own, at one moment': { votes: COUNCIL.map((voter) => own(voter, 0)) },
+      'one digest in two of three': { votes: [shared(v1, 0), shared(v2, 60), own(v3, 120)] },
+      'a single vote with any digest': { votes: [shared(v1, 0)], required_threshold: 1 },
+      'digests that differ in case': {
+        votes: [shared(v1, 0), bearing(v2, digest.toUpperCase(), 60)],
       },
-      'valid',
-      keys,
-    ],
-    [
-      'digests that differ in case',
-      {
+      'an empty text for a digest': { votes: [bearing(v1, ''), own(v2, 60)] },
+      'a vote against it with the digest of another': {
+        votes: [shared(v1, 0), own(v2, 60), against],
+      },
+      'copies that come second in the same moment': {
+        votes: [own(v1, 0), own(v2, 60), own(v3, 120), ...copies],
+      },
+      'copies that are cast later than the first votes': {
+        votes: [...COUNCIL.map((voter) => shared(voter, 200)), ...votesOf(NOW)],
+      },
+      'one against it without digest': { votes: [own(v1, 0), own(v2, 60), undigested] },
+    },
+    cascade_detected: {
+      'one digest in all': { votes: copies },
+      'one digest in two of three, at one moment': {
+        votes: [shared(v1, 0), shared(v2, 0), own(v3, 0)],
+      },
+      'one digest in two of two': { votes: [shared(v1, 0), shared(v2, 60)] },
+      'two empty texts for digests': { votes: [bearing(v1, ''), bearing(v2, '', 60)] },
+      // Only a validator's first vote counts, whatever it casts later.
+      'copies, diluted by later votes': { votes: [...copies, ...dilution] },
+      'copies, diluted by later votes that come first': {
+        votes: [...COUNCIL.map((voter) => own(voter, 200)), ...copies],
+      },
+      'copies, diluted by a vote of the same moment': {
+        votes: [...copies, own(v1, 0), own(v2, 60), own(v3, 120)],
+      },
+      'copies cast before by a microsecond': {
         votes: [
-          shared(v1, 0),
-          voteOf(v2, now, { after: 60, context_digest: digest.toUpperCase() }),
+          ...castAt('2026-01-15T12:00:00.000002Z'),
+          ...castAt('2026-01-15T12:00:00.000001Z', alike),
         ],
       },
-      'valid',
-    ],
-    [
-      'an empty text for a digest',
-      { votes: [voteOf(v1, now, { context_digest: '' }), own(v2, 60)] },
-      'valid',
-    ],
-    [
-      'two empty texts for digests',
-      {
-        votes: [
-          voteOf(v1, now, { context_digest: '' }),
-          voteOf(v2, now, { after: 60, context_digest: '' }),
-        ],
+      'copies cast before, in another zone': {
+        votes: [...castAt('2026-01-15T12:00:00Z'), ...castAt('2026-01-15T13:59:59+02:00', alike)],
       },
-      cascade,
-    ],
-    [
-      'a vote against it with the digest of another',
-      {
-        votes: [
-          shared(v1, 0),
-          own(v2, 60),
-          voteOf(v3, now, { after: 61, vote: false, context_digest: digest }),
-        ],
-      },
-      'valid',
-    ],
-    // Only a validator's first vote counts, whatever it casts later.
-    [
-      'copies, diluted by later votes',
-      {
-        votes: [
-          ...copies,
-          ...[130, 140, 150].flatMap((after) => COUNCIL.map((voter) => own(voter, after))),
-        ],
-      },
-      cascade,
-    ],
-    [
-      'copies, diluted by later votes that come first',
-      { votes: [...COUNCIL.map((voter) => own(voter, 200)), ...copies] },
-      cascade,
-    ],
-    [
-      'copies, diluted by a vote of the same moment',
-      { votes: [...copies, own(v1, 0), own(v2, 60), own(v3, 120)] },
-      cascade,
-    ],
-    [
-      'copies that come second in the same moment',
-      { votes: [own(v1, 0), own(v2, 60), own(v3, 120), ...copies] },
-      'valid',
-    ],
-    [
-      'copies that are cast later than the first votes',
-      { votes: [...COUNCIL.map((voter) => shared(voter, 200)), ...votesOf(now)] },
-      'valid',
-    ],
-    [
-      'copies cast before by a microsecond',
-      {
-        votes: [
-          ...COUNCIL.map((voter) =>
-            voteOf(voter, now, { voted_at: '2026-01-15T12:00:00.000002Z' }),
-          ),
-          ...COUNCIL.map((voter) =>
-            voteOf(voter, now, { voted_at: '2026-01-15T12:00:00.000001Z', context_digest: digest }),
-          ),
-        ],
-      },
-      cascade,
-    ],
-    [
-      'copies cast before, in another zone',
-      {
-        votes: [
-          ...COUNCIL.map((voter) => voteOf(voter, now, { voted_at: '2026-01-15T12:00:00Z' })),
-          ...COUNCIL.map((voter) =>
-            voteOf(voter, now, { voted_at: '2026-01-15T13:59:59+02:00', context_digest: digest }),
-          ),
-        ],
-      },
-      cascade,
-    ],
+    },
     // Every counted vote needs a digest, even if it is not the validator's first.
-    ['one without digest', { votes: [own(v1, 0), own(v2, 60), none(v3, 120)] }, missing],
-    ['all without digest', { votes: [none(v1, 0), none(v2, 60)] }, missing],
-    ['a later one without digest', { votes: [own(v1, 0), own(v2, 60), none(v1, 120)] }, missing],
-    [
-      'one without digest among copies',
-      { votes: [shared(v1, 0), shared(v2, 60), none(v3, 120)] },
-      missing,
-    ],
-    [
-      'one against it without digest',
-      { votes: [own(v1, 0), own(v2, 60), voteOf(v3, now, { vote: false, context_digest: null })] },
-      'valid',
-    ],
-  ]);
+    missing_context_digest: {
+      'one without digest': { votes: [own(v1, 0), own(v2, 60), bearing(v3, null, 120)] },
+      'all without digest': { votes: [bearing(v1, null), bearing(v2, null, 60)] },
+      'a later one without digest': { votes: [own(v1, 0), own(v2, 60), bearing(v1, null, 120)] },
+      'one without digest among copies': {
+        votes: [shared(v1, 0), shared(v2, 60), bearing(v3, null, 120)],
+      },
+    },
+  });
 });
 
-test('a proof is valid until its end, which is checked last', async () => {
-  await using na = await startUnlimited();
-  const now = na.clock.now();
-  const [first = {}] = votesOf(now);
+test('a proof is valid until its end, which is checked last', () => {
   const at = (instant: number) => ({ expires_at: formatInstant(instant) });
-  await checkCases(na, [
-    ['a millisecond before its end', at(now + 1), 'valid'],
-    ['a microsecond before its end', at(now + 0.001), 'valid'],
-    ['at its end', at(now), 'expired'],
-    ['after its end', at(now - 1), 'expired'],
-    ['long after its end', { expires_at: '0001-01-01T00:00:00Z' }, 'expired'],
-    ['long before its end', { expires_at: '9999-12-31T23:59:59.999999Z' }, 'valid'],
-    ['before its end in another zone', { expires_at: '9999-12-31T23:59:59-12:00' }, 'valid'],
-    ['after its end, with votes too few', { ...at(now), votes: [first] }, 'threshold_not_met'],
-    ['made in the future', { reached_at: formatInstant(now + MINUTE) }, 'valid'],
-    ['without assessment', { cascade_assessment_digest: null }, 'valid'],
-  ]);
+  return checkProofs({
+    valid: {
+      'a millisecond before its end': at(NOW + 1),
+      'a microsecond before its end': at(NOW + 0.001),
+      'long before its end': { expires_at: '9999-12-31T23:59:59.999999Z' },
+      'before its end in another zone': { expires_at: '9999-12-31T23:59:59-12:00' },
+      'made in the future': { reached_at: formatInstant(NOW + MINUTE) },
+      'without assessment': { cascade_assessment_digest: null },
+    },
+    expired: {
+      'at its end': at(NOW),
+      'after its end': at(NOW - 1),
+      'long after its end': { expires_at: '0001-01-01T00:00:00Z' },
+    },
+    threshold_not_met: { 'after its end, with votes too few': { ...at(NOW), votes: [first] } },
+  });
 });

@@ -1,20 +1,24 @@
 /**
- * Public verification of attestations and treaties, and the recognition policy [core-4-11] to [core-4-13],
- * [core-1-5].
+ * Why attestations and treaties are accepted or not [core-4-11] to [core-4-13], [core-1-5]; `verifications.test.ts` has
+ * what all verifications share.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { JsonFloat, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
-import type { TestAuthority } from './support/authority.ts';
+import {
+  verifyAttestation,
+  verifyAttestationWithTreaty,
+  verifyTreaty,
+} from '../src/protocol/api/verifications.ts';
 import { HOUR, MINUTE } from './support/clock.ts';
+import type { Fault } from './support/faults.ts';
 import { FORGED_SIGNATURE, misspelledKeys, valuesExcept, WEAK_KEYS } from './support/hostile.ts';
-import { type Draft, entryOf, policyOf } from './support/recognition-verification.ts';
-import { auditEvents, newKey, outcome, type Received, send } from './support/requests.ts';
-import { stateDigest } from './support/test-stores.ts';
+import { entryOf, policyOf } from './support/recognition-verification.ts';
+import { newKey, outcome } from './support/requests.ts';
+import { checkFaults, checkTable, inEach, type Table } from './support/tables.ts';
 import {
   attest,
-  audited,
   importFeed,
   issued,
   misspellableKey,
@@ -27,147 +31,134 @@ import {
   sovereign,
   startUnlimited,
 } from './support/trust.ts';
+import {
+  checkVerdicts,
+  eachAs,
+  NOW,
+  resultOf,
+  us,
+  verdictOf,
+  verifier,
+} from './support/verifications.ts';
 
 const VERIFY = '/attestations/verify';
 const VERIFY_WITH_TREATY = '/attestations/verify-with-treaty';
 const VERIFY_TREATY = '/recognition-treaties/verify';
 
-const ENDPOINTS = [VERIFY, VERIFY_WITH_TREATY, VERIFY_TREATY] as const;
 const SKEW = 5 * MINUTE;
-
-type Spoil = (draft: Draft) => void;
-
-/** Every fault alone, every adjacent pair, and each fault together with all later ones. */
-function combinationsOf<Name extends string>(faults: readonly (readonly [Name, Spoil])[]) {
-  return faults.flatMap(([name], index) => {
-    const later = faults.slice(index + 1).map(([other]) => other);
-    const sets: Name[][] = [[name]];
-    if (later[0] !== undefined) sets.push([name, later[0]]);
-    if (later.length > 1) sets.push([name, ...later]);
-    return sets.map((names) => ({ expected: name, names }));
-  });
-}
-
-function spoiled<Name extends string>(
-  draft: Draft,
-  faults: readonly (readonly [Name, Spoil])[],
-  names: readonly Name[],
-): Draft {
-  for (const [name, spoil] of faults) if (names.includes(name)) spoil(draft);
-  return draft;
-}
-
-// Attestations under a policy
-
 const OUTSIDE: JsonObject = {
   expires_at: '2020-01-02T00:00:00Z',
   valid_from: '2020-01-01T00:00:00Z',
   issued_at: '2020-01-01T00:00:00Z',
 };
 
-/** In the order of [core-4-11]. A draft determines how attestation and policy are built. */
-const ATTESTATION_FAULTS = [
-  ['unknown_issuer', (draft) => set(draft, 'entry', { sovereign_id: 'gamma' })],
-  ['locally_revoked', (draft) => (draft.revoked = true)],
-  ['bad_status', (draft) => set(draft, 'record', { status: 'suspended' })],
-  ['outside_validity_window', (draft) => set(draft, 'record', OUTSIDE)],
-  ['role_not_allowed', (draft) => set(draft, 'entry', { allowed_roles: ['role:other'] })],
-  ['missing_signature', (draft) => (draft.unsigned = true)],
-  ['invalid_signature', (draft) => set(draft, 'entry', { public_keys: [newKey().publicKey] })],
-] as const satisfies readonly (readonly [string, Spoil])[];
+const [beta, gamma] = [sovereign('beta'), sovereign('gamma')];
+const stranger = newKey().publicKey;
 
-function set(draft: Draft, member: string, changes: JsonObject): void {
-  draft[member] = { ...(draft[member] as JsonObject | undefined), ...changes };
+/** The record without its signatures, if they are to be missing. */
+function unsignedIf(isUnsigned: boolean | undefined, record: JsonObject): JsonObject {
+  return isUnsigned ? { ...record, signatures: [] } : record;
 }
 
-function policyCase(beta: Sovereign, now: number, draft: Draft): JsonObject {
-  const signed = beta.attestation(now, (draft.record ?? {}) as JsonObject);
-  const attestation = draft.unsigned ? { ...signed, signatures: [] } : signed;
+// Attestations under a policy
+
+interface PolicyDraft {
+  readonly issuer?: string;
+  readonly revoked?: true;
+  readonly status?: string;
+  readonly window?: JsonObject;
+  readonly allowedRoles?: readonly string[];
+  readonly unsigned?: true;
+  readonly keys?: readonly string[];
+  /** Other changes of the attestation, and of the entry of its issuer. */
+  readonly record?: JsonObject;
+  readonly entry?: JsonObject;
+}
+
+/** In the order of [core-4-11]. */
+const ATTESTATION_FAULTS: readonly Fault<PolicyDraft>[] = [
+  ['unknown_issuer', { issuer: 'gamma' }],
+  ['locally_revoked', { revoked: true }],
+  ['bad_status', { status: 'suspended' }],
+  ['outside_validity_window', { window: OUTSIDE }],
+  ['role_not_allowed', { allowedRoles: ['role:other'] }],
+  ['missing_signature', { unsigned: true }],
+  ['invalid_signature', { keys: [stranger] }],
+];
+
+function policyCase(draft: PolicyDraft, issuer = beta): JsonObject {
+  const status = draft.status === undefined ? {} : { status: draft.status };
+  const changes = { ...draft.record, ...draft.window, ...status };
+  const attestation = unsignedIf(draft.unsigned, issuer.attestation(NOW, changes));
+  const entry = entryOf(issuer);
+  const changed = {
+    ...entry,
+    sovereign_id: draft.issuer ?? 'beta',
+    allowed_roles: draft.allowedRoles ?? entry.allowed_roles ?? null,
+    public_keys: draft.keys ?? entry.public_keys ?? null,
+    ...draft.entry,
+  };
   const revoked_attestation_ids = draft.revoked ? [attestation.attestation_id ?? ''] : [];
-  const entry = { ...entryOf(beta), ...(draft.entry as JsonObject | undefined) };
-  return { attestation, recognition_policy: { ...policyOf(entry), revoked_attestation_ids } };
+  return { attestation, recognition_policy: { ...policyOf(changed), revoked_attestation_ids } };
 }
 
-test('an attestation is verified under a policy, and the first reason is reported', async (t) => {
-  await using na = await startUnlimited();
-  const beta = sovereign('beta');
-  await t.test('accepted', async () => {
-    const body = policyCase(beta, na.clock.now(), {});
-    const answer = await post(na, VERIFY, body);
-    assert.equal(answer.status, 200);
-    assert.deepEqual(answer.body, {
-      accepted: true,
-      reason: 'accepted',
-      issuer_sovereign_id: 'beta',
-      attestation_id: (body.attestation as JsonObject).attestation_id,
-    });
+const underPolicy = (draft: PolicyDraft) => resultOf(verifyAttestation, policyCase(draft));
+
+test('an attestation is verified under a policy, and the first reason is reported', async () => {
+  const body = policyCase({});
+  assert.deepEqual(await verdictOf(verifyAttestation, body), {
+    accepted: true,
+    reason: 'accepted',
+    issuer_sovereign_id: 'beta',
+    attestation_id: (body.attestation as JsonObject).attestation_id,
   });
-  for (const { expected, names } of combinationsOf(ATTESTATION_FAULTS)) {
-    await t.test(`${expected}, of ${names.join(', ')}`, async () => {
-      const draft = spoiled({}, ATTESTATION_FAULTS, names);
-      const answer = await post(na, VERIFY, policyCase(beta, na.clock.now(), draft));
-      assert.equal(answer.status, 200);
-      assert.deepEqual([answer.body.accepted, answer.body.reason], [false, expected]);
-    });
-  }
+  await checkFaults(ATTESTATION_FAULTS, underPolicy);
 });
 
-for (const [name, draft, expected] of [
-  ['no role at all', { record: { roles: [] } }, 'accepted'],
-  ['only some roles allowed', { record: { roles: ['role:client', 'x'] } }, 'role_not_allowed'],
-  [
-    'any role, because none is named',
-    { entry: { allowed_roles: [] }, record: { roles: ['x'] } },
-    'accepted',
-  ],
-  [
-    'a role that only begins like an allowed one',
-    { record: { roles: ['role:client2'] } },
-    'role_not_allowed',
-  ],
-  ['no accepted status', { entry: { accepted_statuses: [] } }, 'bad_status'],
-  [
-    'suspended where that is accepted: the window demands active all the same',
-    { entry: { accepted_statuses: ['active', 'suspended'] }, record: { status: 'suspended' } },
-    'outside_validity_window',
-  ],
-  [
-    'revoked by its own status where that is accepted',
-    { entry: { accepted_statuses: ['revoked'] }, record: { status: 'revoked' } },
-    'outside_validity_window',
-  ],
-  [
-    'active where only suspended is accepted',
-    { entry: { accepted_statuses: ['suspended'] } },
-    'bad_status',
-  ],
-] as [string, Draft, string][]) {
-  test(`an attestation with ${name} is ${expected}`, async () => {
-    await using na = await startUnlimited();
-    const body = policyCase(sovereign('beta'), na.clock.now(), draft);
-    assert.equal((await post(na, VERIFY, body)).body.reason, expected);
-  });
-}
+test('roles and statuses that a policy allows', () =>
+  checkTable<PolicyDraft>(
+    {
+      accepted: {
+        'no role at all': { record: { roles: [] } },
+        'any role, because none is named': { allowedRoles: [], record: { roles: ['x'] } },
+      },
+      role_not_allowed: {
+        'only some roles allowed': { record: { roles: ['role:client', 'x'] } },
+        'a role that only begins like an allowed one': { record: { roles: ['role:client2'] } },
+      },
+      bad_status: {
+        'no accepted status': { entry: { accepted_statuses: [] } },
+        'active where only suspended is accepted': { entry: { accepted_statuses: ['suspended'] } },
+      },
+      // The window demands an active status all the same.
+      outside_validity_window: {
+        'suspended where that is accepted': {
+          entry: { accepted_statuses: ['active', 'suspended'] },
+          status: 'suspended',
+        },
+        'revoked by its own status where that is accepted': {
+          entry: { accepted_statuses: ['revoked'] },
+          status: 'revoked',
+        },
+      },
+    },
+    underPolicy,
+  ));
 
 test('of several entries for one issuer the first counts', async () => {
-  await using na = await startUnlimited();
-  const beta = sovereign('beta');
-  const attestation = beta.attestation(na.clock.now());
-  const right = entryOf(beta);
-  const wrong = { ...right, public_keys: [newKey().publicKey] };
-  const other = entryOf(sovereign('gamma'));
-  for (const [entries, expected] of [
-    [[right, wrong], 'accepted'],
-    [[wrong, right], 'invalid_signature'],
-    [[other, right], 'accepted'],
-    [[], 'unknown_issuer'],
-  ] as const) {
-    const answer = await post(na, VERIFY, {
-      attestation,
-      recognition_policy: policyOf(...entries),
-    });
-    assert.equal(answer.body.reason, expected);
-  }
+  const attestation = beta.attestation(NOW);
+  const [right, other] = [entryOf(beta), entryOf(gamma)];
+  const wrong = { ...right, public_keys: [stranger] };
+  const under = (...entries: JsonObject[]) => ({ recognition_policy: policyOf(...entries) });
+  await checkVerdicts(
+    verifyAttestation,
+    {
+      accepted: { 'the right one': under(right, wrong), 'after another': under(other, right) },
+      invalid_signature: { 'the wrong one': under(wrong, right) },
+      unknown_issuer: { 'no entry': under() },
+    },
+    { attestation },
+  );
 });
 
 test('an attestation that we revoked is locally revoked under any policy', async () => {
@@ -182,152 +173,131 @@ test('an attestation that we revoked is locally revoked under any policy', async
   assert.equal((await post(na, VERIFY, unknown)).body.reason, 'unknown_issuer');
 });
 
-for (const [name, changes, expected] of [
-  ['valid from exactly 5 minutes ahead', { valid_from: SKEW }, 'accepted'],
-  ['valid from a millisecond further ahead', { valid_from: SKEW + 1 }, 'outside_validity_window'],
-  [
-    'valid from a microsecond further ahead',
-    { valid_from: SKEW + 0.001 },
-    'outside_validity_window',
-  ],
-  ['expired exactly 5 minutes ago', { expires_at: -SKEW }, 'accepted'],
-  ['expired a millisecond earlier', { expires_at: -SKEW - 1 }, 'outside_validity_window'],
-  ['expired a microsecond earlier', { expires_at: -SKEW - 0.001 }, 'outside_validity_window'],
-  ['issued long after now', { issued_at: HOUR / 2 }, 'accepted'],
-] as [string, { readonly [member: string]: number }, string][]) {
-  test(`attestation, treaty and both together: ${name} is ${expected}`, async () => {
-    await using na = await startUnlimited();
-    const now = na.clock.now();
-    const window = Object.fromEntries(
-      Object.entries(changes).map(([member, offset]) => [member, formatInstant(now + offset)]),
-    );
-    const base = { issued_at: formatInstant(now - HOUR), valid_from: formatInstant(now - HOUR) };
-    const [beta, gamma] = [sovereign('beta'), sovereign('gamma')];
-    const attestation = beta.attestation(now, { ...base, ...window });
-    const treaty = gamma.treaty(now, beta, { ...base, ...window });
-    const keys = [gamma.key.publicKey];
-    const policy = policyOf(entryOf(beta));
-    const byPolicy = await post(na, VERIFY, { attestation, recognition_policy: policy });
-    assert.equal(byPolicy.body.reason, expected);
-    const ofTreaty = await post(na, VERIFY_TREATY, { treaty, issuer_public_keys: keys });
-    assert.equal(ofTreaty.body.reason, expected);
-    const both = { attestation, treaty, treaty_issuer_public_keys: keys };
-    const byTreaty = await post(na, VERIFY_WITH_TREATY, both);
-    assert.equal(byTreaty.body.reason, expected === 'accepted' ? expected : `treaty_${expected}`);
-    const inTime = { ...both, treaty: gamma.treaty(now, beta, base) };
-    const onlyAttestation = await post(na, VERIFY_WITH_TREATY, inTime);
-    assert.equal(
-      onlyAttestation.body.reason,
-      expected === 'accepted' ? expected : `attestation_${expected}`,
-    );
-  });
-}
-
-test('an offset in the validity window is respected', async () => {
-  await using na = await startUnlimited();
-  const beta = sovereign('beta');
+test('attestation, treaty and both together are valid from 5 minutes before their window until 5 after it', async () => {
+  const keys = [gamma.key.publicKey];
+  const base = { issued_at: formatInstant(NOW - HOUR), valid_from: formatInstant(NOW - HOUR) };
   const inZone = (instant: number) => formatInstant(instant + 2 * HOUR).replace('Z', '+02:00');
-  for (const [end, expected] of [
-    [inZone(na.clock.now() - SKEW), 'accepted'],
-    [inZone(na.clock.now() - SKEW - 1), 'outside_validity_window'],
-  ] as const) {
-    const record = {
-      issued_at: inZone(na.clock.now() - HOUR),
-      valid_from: inZone(na.clock.now() - HOUR),
-      expires_at: end,
-    };
-    const body = policyCase(beta, na.clock.now(), { record });
-    assert.equal((await post(na, VERIFY, body)).body.reason, expected);
-  }
+  const windows: Table = {
+    accepted: {
+      'valid from exactly 5 minutes ahead': { valid_from: formatInstant(NOW + SKEW) },
+      'expired exactly 5 minutes ago': { expires_at: formatInstant(NOW - SKEW) },
+      'issued long after now': { issued_at: formatInstant(NOW + HOUR / 2) },
+      'expired exactly 5 minutes ago in another zone': { expires_at: inZone(NOW - SKEW) },
+    },
+    outside_validity_window: {
+      'valid from a millisecond further ahead': { valid_from: formatInstant(NOW + SKEW + 1) },
+      'valid from a microsecond further ahead': { valid_from: formatInstant(NOW + SKEW + 0.001) },
+      'expired a millisecond earlier': { expires_at: formatInstant(NOW - SKEW - 1) },
+      'expired a microsecond earlier': { expires_at: formatInstant(NOW - SKEW - 0.001) },
+      'expired a millisecond earlier in another zone': { expires_at: inZone(NOW - SKEW - 1) },
+    },
+  };
+  await checkTable(windows, (window) => underPolicy({ window: { ...base, ...window } }));
+  await checkTable(windows, (window) => {
+    const treaty = gamma.treaty(NOW, beta, { ...base, ...window });
+    return resultOf(verifyTreaty, { treaty, issuer_public_keys: keys });
+  });
+  const reasonOfBoth = (attested: JsonObject, agreed: JsonObject) =>
+    resultOf(verifyAttestationWithTreaty, {
+      attestation: beta.attestation(NOW, { ...base, ...attested }),
+      treaty: gamma.treaty(NOW, beta, { ...base, ...agreed }),
+      treaty_issuer_public_keys: keys,
+    });
+  const { accepted = {}, outside_validity_window = {} } = windows;
+  await checkTable(
+    { accepted, treaty_outside_validity_window: outside_validity_window },
+    (window) => reasonOfBoth(window, window),
+  );
+  await checkTable(
+    { accepted, attestation_outside_validity_window: outside_validity_window },
+    (window) => reasonOfBoth(window, {}),
+  );
 });
 
 // Treaties
 
-/** In the order of [core-4-13]. */
-const TREATY_FAULTS = [
-  ['wrong_issuer', (draft) => (draft.expected_issuer_sovereign_id = 'someone')],
-  ['wrong_subject', (draft) => (draft.expected_subject_sovereign_id = 'someone')],
-  ['locally_revoked', (draft) => set(draft, 'record', { treaty_id: 'REVOKED' })],
-  ['bad_status', (draft) => set(draft, 'record', { status: 'suspended' })],
-  ['outside_validity_window', (draft) => set(draft, 'record', OUTSIDE)],
-  ['missing_signature', (draft) => (draft.unsigned = true)],
-  ['invalid_signature', (draft) => (draft.issuer_public_keys = [newKey().publicKey])],
-] as const satisfies readonly (readonly [string, Spoil])[];
+interface TreatyDraft {
+  readonly issuer?: string;
+  readonly subject?: string;
+  readonly revoked?: true;
+  readonly status?: string;
+  readonly window?: JsonObject;
+  readonly unsigned?: true;
+  readonly keys?: readonly string[];
+}
 
-/** A treaty of gamma with beta; `REVOKED` stands for the id of a treaty that is locally revoked. */
-function treatyCase(now: number, revokedId: JsonValue, draft: Draft): JsonObject {
-  const [beta, gamma] = [sovereign('beta'), sovereign('gamma')];
-  const { record = {}, unsigned, ...rest } = draft;
-  const changes = { ...(record as JsonObject) };
-  if (changes.treaty_id === 'REVOKED') changes.treaty_id = revokedId;
-  const signed = gamma.treaty(now, beta, changes);
+/** In the order of [core-4-13]. */
+const TREATY_FAULTS: readonly Fault<TreatyDraft>[] = [
+  ['wrong_issuer', { issuer: 'someone' }],
+  ['wrong_subject', { subject: 'someone' }],
+  ['locally_revoked', { revoked: true }],
+  ['bad_status', { status: 'suspended' }],
+  ['outside_validity_window', { window: OUTSIDE }],
+  ['missing_signature', { unsigned: true }],
+  ['invalid_signature', { keys: [stranger] }],
+];
+
+/** An authority that revoked the treaty with this id, and the attestation. */
+const revoking = verifier({
+  askRevocations: ({ treaty, attestation }) => ({
+    attestation_revoked_here: false,
+    attestation_revoked_by_feed: attestation?.id === 'gone',
+    treaty_revoked: treaty?.id === 'gone',
+    treaty_keys: [],
+  }),
+});
+
+function treatyOf({ revoked, status, window, unsigned }: TreatyDraft, terms: JsonObject = {}) {
+  const changes = {
+    ...terms,
+    ...window,
+    ...(status !== undefined && { status }),
+    ...(revoked && { treaty_id: 'gone' }),
+  };
+  return unsignedIf(unsigned, gamma.treaty(NOW, beta, changes));
+}
+
+function treatyCase(draft: TreatyDraft): JsonObject {
   return {
-    treaty: unsigned ? { ...signed, signatures: [] } : signed,
-    issuer_public_keys: [gamma.key.publicKey],
-    expected_issuer_sovereign_id: 'gamma',
-    expected_subject_sovereign_id: 'beta',
-    ...rest,
+    treaty: treatyOf(draft),
+    issuer_public_keys: draft.keys ?? [gamma.key.publicKey],
+    expected_issuer_sovereign_id: draft.issuer ?? 'gamma',
+    expected_subject_sovereign_id: draft.subject ?? 'beta',
   };
 }
 
-async function revokedTreatyId(na: TestAuthority): Promise<JsonValue> {
-  const { treaty_id = '' } = await issued(recognize(na));
-  await revokeTreaty(na, treaty_id);
-  return treaty_id;
-}
-
-test('a treaty is verified, and the first reason is reported', async (t) => {
-  await using na = await startUnlimited();
-  const revokedId = await revokedTreatyId(na);
-  await t.test('accepted', async () => {
-    const body = treatyCase(na.clock.now(), revokedId, {});
-    const answer = await post(na, VERIFY_TREATY, body);
-    assert.equal(answer.status, 200);
-    assert.deepEqual(answer.body, {
-      accepted: true,
-      reason: 'accepted',
-      treaty_id: (body.treaty as JsonObject).treaty_id,
-      issuer_sovereign_id: 'gamma',
-      subject_sovereign_id: 'beta',
-      trust_basis: 'caller_keys',
-    });
+test('a treaty is verified, and the first reason is reported', async () => {
+  const body = treatyCase({});
+  assert.deepEqual(await verdictOf(verifyTreaty, body, revoking), {
+    accepted: true,
+    reason: 'accepted',
+    treaty_id: (body.treaty as JsonObject).treaty_id,
+    issuer_sovereign_id: 'gamma',
+    subject_sovereign_id: 'beta',
+    trust_basis: 'caller_keys',
   });
-  for (const { expected, names } of combinationsOf(TREATY_FAULTS)) {
-    await t.test(`${expected}, of ${names.join(', ')}`, async () => {
-      const draft = spoiled({}, TREATY_FAULTS, names);
-      const answer = await post(na, VERIFY_TREATY, treatyCase(na.clock.now(), revokedId, draft));
-      assert.equal(answer.status, 200);
-      assert.deepEqual([answer.body.accepted, answer.body.reason], [false, expected]);
-    });
-  }
+  const ask = (draft: TreatyDraft) => resultOf(verifyTreaty, treatyCase(draft), revoking);
+  await checkFaults(TREATY_FAULTS, ask);
+  assert.equal(await ask({ status: 'revoked' }), 'bad_status');
 });
 
-test('a treaty whose own status is revoked has a bad status', async () => {
-  await using na = await startUnlimited();
-  const body = treatyCase(na.clock.now(), '', { record: { status: 'revoked' } });
-  assert.equal((await post(na, VERIFY_TREATY, body)).body.reason, 'bad_status');
-});
-
-test('expectations count only when they are given, and must be text', async (t) => {
-  await using na = await startUnlimited();
+test('expectations count only when they are given, and must be text', async () => {
   for (const member of ['expected_issuer_sovereign_id', 'expected_subject_sovereign_id']) {
-    const given = treatyCase(na.clock.now(), '', {}) as Record<string, JsonValue>;
-    const { [member]: _, ...absent } = given;
-    for (const [name, body, expected] of [
-      ['absent', absent, 'accepted'],
-      ['null', { ...given, [member]: null }, 'accepted'],
-    ] as [string, JsonObject, string][]) {
-      await t.test(`${member} ${name}`, async () => {
-        assert.equal((await post(na, VERIFY_TREATY, body)).body.reason, expected);
-      });
-    }
-    for (const [name, value] of valuesExcept('null', 'a string', 'an empty string')) {
-      await t.test(`${name} as ${member}: 422`, async () => {
-        const answer = await post(na, VERIFY_TREATY, { ...given, [member]: value });
-        assert.equal(outcome(answer), '422 request_validation_failed');
-        assert.deepEqual(answer.body.error.details.errors[0].loc, ['body', member]);
-      });
-    }
+    const { [member]: _, ...absent } = treatyCase({});
+    await checkVerdicts(
+      verifyTreaty,
+      {
+        accepted: { absent: {}, null: { [member]: null } },
+        '422 request_validation_failed': inEach(
+          member,
+          valuesExcept('null', 'a string', 'an empty string'),
+        ),
+      },
+      absent,
+    );
+    await assert.rejects(verdictOf(verifyTreaty, { ...absent, [member]: 7 }), {
+      details: { errors: [{ loc: ['body', member], msg: 'must be a string', type: 'type' }] },
+    });
   }
 });
 
@@ -342,12 +312,12 @@ test('a treaty that we issued verifies under our own key, and no longer once we 
 test('an answer about a treaty says on whose word the key of its issuer is trusted', async () => {
   await using na = await startUnlimited();
   const now = na.clock.now();
-  const [alpha, beta, gamma] = [sovereign('alpha'), sovereign('beta'), sovereign('gamma')];
+  const alpha = sovereign('alpha');
   const own = await issued(recognize(na, keysOf(beta)));
   const forged = alpha.treaty(now, beta);
   const theirs = gamma.treaty(now, beta);
   const attestation = beta.attestation(now);
-  const [ours, stranger] = [na.audience, newKey().publicKey];
+  const ours = na.audience;
   const assertBasis = async (
     treaty: JsonObject,
     keys: JsonValue | undefined,
@@ -391,109 +361,100 @@ function keysOf({ name, key }: Sovereign): JsonObject {
 
 // Attestations by treaty
 
-/** Faults of the treaty come first, then faults of the attestation [core-4-13]. */
-const BOTH_FAULTS = [
-  [
-    'treaty_wrong_subject',
-    (draft) => set(draft, 'attestation', { issuer_sovereign_id: 'someone' }),
-  ],
-  ['treaty_locally_revoked', (draft) => set(draft, 'treaty', { treaty_id: 'REVOKED' })],
-  ['treaty_bad_status', (draft) => set(draft, 'treaty', { status: 'suspended' })],
-  ['treaty_outside_validity_window', (draft) => set(draft, 'treaty', OUTSIDE)],
-  ['treaty_missing_signature', (draft) => (draft.unsignedTreaty = true)],
-  ['treaty_invalid_signature', (draft) => (draft.keys = [newKey().publicKey])],
-  ['attestation_locally_revoked', (draft) => set(draft, 'attestation', { attestation_id: 'gone' })],
-  ['attestation_bad_status', (draft) => set(draft, 'attestation', { status: 'suspended' })],
-  ['attestation_outside_validity_window', (draft) => set(draft, 'attestation', OUTSIDE)],
-  ['attestation_role_not_allowed', (draft) => set(draft, 'attestation', { roles: ['role:other'] })],
-  ['attestation_missing_signature', (draft) => (draft.unsignedAttestation = true)],
-  [
-    'attestation_invalid_signature',
-    (draft) => set(draft, 'treaty', { subject_public_keys: [newKey().publicKey] }),
-  ],
-] as const satisfies readonly (readonly [string, Spoil])[];
+interface BothDraft {
+  readonly issuer?: string;
+  readonly treaty?: TreatyDraft;
+  readonly gone?: true;
+  readonly status?: string;
+  readonly window?: JsonObject;
+  readonly roles?: readonly string[];
+  readonly unsigned?: true;
+  readonly subjectKeys?: readonly string[];
+}
 
-test('an attestation is verified by a treaty, and the first reason is reported', async (t) => {
-  await using na = await startUnlimited();
-  const [beta, gamma] = [sovereign('beta'), sovereign('gamma')];
-  const revokedId = await revokedTreatyId(na);
-  const feed = beta.feed(na.clock.now(), 1, { revoked_attestation_ids: ['gone'] });
-  const imported = await importFeed(na, feed, { issuer_public_keys: [beta.key.publicKey] });
-  assert.equal(outcome(imported), '200');
+const SCOPE = { allowed_roles: ['role:client'], accepted_statuses: ['active'], claims: {} };
 
-  function bodyOf(draft: Draft): JsonObject {
-    const { treaty = {}, attestation = {}, unsignedTreaty, unsignedAttestation, keys } = draft;
-    const changes = {
-      scope: { allowed_roles: ['role:client'], accepted_statuses: ['active'], claims: {} },
-      ...(treaty as JsonObject),
-    };
-    if ('treaty_id' in changes) changes.treaty_id = revokedId;
-    const signedTreaty = gamma.treaty(na.clock.now(), beta, changes);
-    const signedAttestation = beta.attestation(na.clock.now(), attestation as JsonObject);
-    return {
-      treaty: unsignedTreaty ? { ...signedTreaty, signatures: [] } : signedTreaty,
-      attestation: unsignedAttestation
-        ? { ...signedAttestation, signatures: [] }
-        : signedAttestation,
-      treaty_issuer_public_keys: keys ?? [gamma.key.publicKey],
-    };
-  }
+/** Faults of the attestation, in the order of [core-4-13]; they come after those of the treaty. */
+const BOTH_FAULTS: readonly Fault<BothDraft>[] = [
+  ['attestation_locally_revoked', { gone: true }],
+  ['attestation_bad_status', { status: 'suspended' }],
+  ['attestation_outside_validity_window', { window: OUTSIDE }],
+  ['attestation_role_not_allowed', { roles: ['role:other'] }],
+  ['attestation_missing_signature', { unsigned: true }],
+  ['attestation_invalid_signature', { subjectKeys: [stranger] }],
+];
 
-  await t.test('accepted, and the returned sovereigns are those of the treaty', async () => {
-    const body = bodyOf({});
-    const answer = await post(na, VERIFY_WITH_TREATY, body);
-    assert.equal(answer.status, 200);
-    assert.deepEqual(answer.body, {
-      accepted: true,
-      reason: 'accepted',
-      treaty_id: (body.treaty as JsonObject).treaty_id,
-      attestation_id: (body.attestation as JsonObject).attestation_id,
-      issuer_sovereign_id: 'gamma',
-      subject_sovereign_id: 'beta',
-      trust_basis: 'caller_keys',
-    });
+function bothCase(draft: BothDraft): JsonObject {
+  const changes = {
+    ...draft.window,
+    ...(draft.issuer !== undefined && { issuer_sovereign_id: draft.issuer }),
+    ...(draft.gone && { attestation_id: 'gone' }),
+    ...(draft.status !== undefined && { status: draft.status }),
+    ...(draft.roles !== undefined && { roles: draft.roles }),
+  };
+  const { treaty = {}, subjectKeys = [beta.key.publicKey] } = draft;
+  return {
+    treaty: treatyOf(treaty, { scope: SCOPE, subject_public_keys: subjectKeys }),
+    attestation: unsignedIf(draft.unsigned, beta.attestation(NOW, changes)),
+    treaty_issuer_public_keys: treaty.keys ?? [gamma.key.publicKey],
+  };
+}
+
+test('an attestation is verified by a treaty, and the first reason is reported', async () => {
+  const body = bothCase({});
+  assert.deepEqual(await verdictOf(verifyAttestationWithTreaty, body, revoking), {
+    accepted: true,
+    reason: 'accepted',
+    treaty_id: (body.treaty as JsonObject).treaty_id,
+    attestation_id: (body.attestation as JsonObject).attestation_id,
+    issuer_sovereign_id: 'gamma',
+    subject_sovereign_id: 'beta',
+    trust_basis: 'caller_keys',
   });
-  for (const { expected, names } of combinationsOf(BOTH_FAULTS)) {
-    await t.test(`${expected}, of ${names.join(', ')}`, async () => {
-      const answer = await post(na, VERIFY_WITH_TREATY, bodyOf(spoiled({}, BOTH_FAULTS, names)));
-      assert.equal(answer.status, 200);
-      assert.deepEqual([answer.body.accepted, answer.body.reason], [false, expected]);
-    });
+  const ask = (draft: BothDraft) =>
+    resultOf(verifyAttestationWithTreaty, bothCase(draft), revoking);
+  await checkFaults(BOTH_FAULTS, ask);
+  const all: BothDraft = Object.assign({}, ...BOTH_FAULTS.map(([, draft]) => draft));
+  const ofTreaty: readonly Fault<TreatyDraft & Pick<BothDraft, 'issuer'>>[] = [
+    ['treaty_wrong_subject', { issuer: 'someone' }],
+    ...TREATY_FAULTS.slice(2).map(
+      ([expected, draft]): Fault<TreatyDraft> => [`treaty_${expected}`, draft],
+    ),
+  ];
+  for (const others of [{}, all]) {
+    await checkFaults(ofTreaty, ({ issuer, ...treaty }) =>
+      ask({ ...others, treaty, ...(issuer !== undefined && { issuer }) }),
+    );
   }
 });
 
-for (const [name, scope, record, expected] of [
-  ['any role when the scope names none', { allowed_roles: [] }, { roles: ['x'] }, 'accepted'],
-  [
-    'no status when the scope accepts none',
-    { accepted_statuses: [] },
-    {},
-    'attestation_bad_status',
-  ],
-  [
-    'suspended where the scope accepts it: the window demands active all the same',
-    { accepted_statuses: ['suspended'] },
-    { status: 'suspended' },
-    'attestation_outside_validity_window',
-  ],
-] as [string, JsonObject, JsonObject, string][]) {
-  test(`a treaty allows ${name}: ${expected}`, async () => {
-    await using na = await startUnlimited();
-    const [beta, gamma] = [sovereign('beta'), sovereign('gamma')];
-    const now = na.clock.now();
-    const full = { allowed_roles: [], accepted_statuses: ['active'], claims: {}, ...scope };
-    const answer = await post(na, VERIFY_WITH_TREATY, {
-      attestation: beta.attestation(now, record),
-      treaty: gamma.treaty(now, beta, { scope: full }),
-      treaty_issuer_public_keys: [gamma.key.publicKey],
-    });
-    assert.equal(answer.body.reason, expected);
-  });
-}
+test('roles and statuses that a treaty allows', () =>
+  checkTable<readonly [scope: JsonObject, record: JsonObject]>(
+    {
+      accepted: {
+        'any role when the scope names none': [{ allowed_roles: [] }, { roles: ['x'] }],
+      },
+      attestation_bad_status: {
+        'no status when the scope accepts none': [{ accepted_statuses: [] }, {}],
+      },
+      // The window demands an active status all the same.
+      attestation_outside_validity_window: {
+        'suspended where the scope accepts it': [
+          { accepted_statuses: ['suspended'] },
+          { status: 'suspended' },
+        ],
+      },
+    },
+    ([scope, record]) =>
+      resultOf(verifyAttestationWithTreaty, {
+        attestation: beta.attestation(NOW, record),
+        treaty: gamma.treaty(NOW, beta, { scope: { ...SCOPE, allowed_roles: [], ...scope } }),
+        treaty_issuer_public_keys: [gamma.key.publicKey],
+      }),
+  ));
 
 test('revocations count by issuer: imported ones of that issuer, and our own', async () => {
   await using na = await startUnlimited();
-  const [beta, gamma] = [sovereign('beta'), sovereign('gamma')];
   const now = na.clock.now();
   const treaty = gamma.treaty(now, beta);
   const verdict = async (attestation: JsonObject) => {
@@ -525,286 +486,145 @@ test('revocations count by issuer: imported ones of that issuer, and our own', a
 
 // Absent records and invalid ones
 
-test('an absent record is 400, an invalid one is 422', async (t) => {
-  await using na = await startUnlimited();
-  const [beta, gamma] = [sovereign('beta'), sovereign('gamma')];
-  const now = na.clock.now();
-  const attestation = beta.attestation(now);
-  const treaty = gamma.treaty(now, beta);
+test('an absent record is 400, an invalid one is 422', async () => {
+  const attestation = beta.attestation(NOW);
+  const treaty = gamma.treaty(NOW, beta);
   const recognition_policy = policyOf(entryOf(beta));
-  const cases: [string, string, JsonObject, string][] = [
-    ['nothing', VERIFY, {}, '400 missing_attestation'],
-    ['no attestation', VERIFY, { recognition_policy }, '400 missing_attestation'],
-    ['null', VERIFY, { attestation: null, recognition_policy }, '400 missing_attestation'],
-    [
-      'a wrong policy, no attestation',
-      VERIFY,
-      { recognition_policy: 7 },
-      '400 missing_attestation',
-    ],
-    [
-      'an attestation that is none, no policy',
-      VERIFY,
-      { attestation: 7 },
-      '400 missing_recognition_policy',
-    ],
-    ['nothing', VERIFY_WITH_TREATY, {}, '400 missing_attestation'],
-    [
-      'null for both',
-      VERIFY_WITH_TREATY,
-      { attestation: null, treaty: null },
-      '400 missing_attestation',
-    ],
-    ['no attestation', VERIFY_WITH_TREATY, { treaty }, '400 missing_attestation'],
-    ['no treaty', VERIFY_WITH_TREATY, { attestation }, '400 missing_treaty'],
-    ['null as treaty', VERIFY_WITH_TREATY, { attestation, treaty: null }, '400 missing_treaty'],
-    [
-      'no treaty, a wrong attestation',
-      VERIFY_WITH_TREATY,
-      { attestation: 7 },
-      '400 missing_treaty',
-    ],
-    ['nothing', VERIFY_TREATY, {}, '400 missing_treaty'],
-    ['null', VERIFY_TREATY, { treaty: null }, '400 missing_treaty'],
-    ...valuesExcept('null').flatMap(([name, value]): [string, string, JsonObject, string][] => [
-      [
-        `${name} as attestation`,
-        VERIFY,
-        { attestation: value, recognition_policy },
-        '422 invalid_attestation_or_policy',
-      ],
-      [
-        `${name} as attestation`,
-        VERIFY_WITH_TREATY,
-        { attestation: value, treaty },
-        '422 invalid_attestation_or_treaty',
-      ],
-      [
-        `${name} as treaty`,
-        VERIFY_WITH_TREATY,
-        { attestation, treaty: value },
-        '422 invalid_attestation_or_treaty',
-      ],
-      [`${name} as treaty`, VERIFY_TREATY, { treaty: value }, '422 invalid_recognition_treaty'],
-    ]),
-  ];
-  for (const [name, path, body, expected] of cases) {
-    await t.test(`${path} with ${name}: ${expected}`, async () => {
-      assert.equal(outcome(await post(na, path, body)), expected);
-    });
-  }
-  for (const path of ENDPOINTS) {
-    for (const [body, expected] of [
-      ['no json', '400 invalid_json'],
-      ['[]', '400 invalid_json_object'],
-      ['', `400 missing_${path === VERIFY_TREATY ? 'treaty' : 'attestation'}`],
-    ] as const) {
-      assert.equal(outcome(await send(na, 'POST', path, { body })), expected);
-    }
-  }
+  const wrong = valuesExcept('null');
+  await checkVerdicts(verifyAttestation, {
+    '400 missing_attestation': {
+      nothing: {},
+      'no attestation': { recognition_policy },
+      null: { attestation: null, recognition_policy },
+      'a wrong policy, no attestation': { recognition_policy: 7 },
+    },
+    '400 missing_recognition_policy': {
+      'an attestation that is none, no policy': { attestation: 7 },
+    },
+  });
+  const invalidPolicy = { '422 invalid_attestation_or_policy': inEach('attestation', wrong) };
+  await checkVerdicts(verifyAttestation, invalidPolicy, { recognition_policy });
+  await checkVerdicts(verifyAttestationWithTreaty, {
+    '400 missing_attestation': {
+      nothing: {},
+      'null for both': { attestation: null, treaty: null },
+      'no attestation': { treaty },
+    },
+    '400 missing_treaty': {
+      'no treaty': { attestation },
+      'null as treaty': { attestation, treaty: null },
+      'no treaty, a wrong attestation': { attestation: 7 },
+    },
+  });
+  const invalid = { ...inEach('attestation', wrong), ...inEach('treaty', wrong) };
+  const table = { '422 invalid_attestation_or_treaty': invalid };
+  await checkVerdicts(verifyAttestationWithTreaty, table, { attestation, treaty });
+  await checkVerdicts(verifyTreaty, {
+    '400 missing_treaty': { nothing: {}, null: { treaty: null } },
+    '422 invalid_recognition_treaty': inEach('treaty', wrong),
+  });
 });
 
 // Key lists [core-1-5]
 
-test('caller-supplied keys are a list or an object of text; absent or null means our own key', async (t) => {
-  await using na = await startUnlimited();
-  const [beta, gamma] = [sovereign('beta'), sovereign('gamma', misspellableKey())];
-  const now = na.clock.now();
-  const ours = await issued(recognize(na, { subject_public_keys: [beta.key.publicKey] }));
-  const theirs = gamma.treaty(now, beta);
-  const attestation = beta.attestation(now);
-  const right = gamma.key.publicKey;
+test('caller-supplied keys are a list or an object of text; absent or null means our own key', async () => {
+  const oddly = sovereign('gamma', misspellableKey());
+  const ours = us.treaty(NOW, beta);
+  const theirs = oddly.treaty(NOW, beta);
+  const right = oddly.key.publicKey;
   const others = (count: number) => Array.from({ length: count }, () => newKey().publicKey);
-  const accepted = 'accepted';
-  const invalid = 'invalid_signature';
-  const refused = '400 invalid_public_keys';
+  const asObject = (keys: readonly string[]) =>
+    Object.fromEntries(keys.map((key, n) => [`key-${n}`, key]));
   const noText = valuesExcept('a string', 'an empty string');
-  const cases: [string, JsonValue | undefined, JsonObject, string][] = [
-    ['absent, of our own treaty', undefined, ours, accepted],
-    ['null, of our own treaty', null, ours, accepted],
-    ['absent, of another treaty', undefined, theirs, invalid],
-    ['null, of another treaty', null, theirs, invalid],
-    ['an empty list, of our own treaty', [], ours, invalid],
-    ['an empty object, of our own treaty', {}, ours, invalid],
-    ['an empty list', [], theirs, invalid],
-    ['an empty object', {}, theirs, invalid],
-    ['a list with the key', [right], theirs, accepted],
-    ['an object with the key', { 'gamma-na': right }, theirs, accepted],
-    ['an object with the key under an odd name', { __proto__: null, '': right }, theirs, accepted],
-    ['another key', others(1), theirs, invalid],
-    ['the key behind another', [...others(1), right], theirs, accepted],
-    ['the key as the 32nd', [...others(31), right], theirs, accepted],
-    ['the key as the 33rd', [...others(32), right], theirs, invalid],
-    [
-      'the key as the 33rd of an object',
-      Object.fromEntries([...others(32), right].map((key, n) => [`key-${n}`, key])),
-      theirs,
-      invalid,
-    ],
-    ['the key in an empty text’s company', ['', right], theirs, accepted],
-    ['the key among texts that are no keys', ['x', '!', right], theirs, accepted],
-    ...misspelledKeys(right).map(([name, key]): [string, JsonValue, JsonObject, string] => [
-      `the key ${name}`,
-      [key],
-      theirs,
-      invalid,
-    ]),
-    ...WEAK_KEYS.map((key): [string, JsonValue, JsonObject, string] => [
-      `the weak key ${key.slice(0, 8)} and a forged signature`,
-      [key],
-      { ...theirs, signatures: [{ key_id: key, sig: FORGED_SIGNATURE }] },
-      invalid,
-    ]),
-    ...valuesExcept('null', 'a list', 'an empty list', 'an object', 'an empty object').map(
-      ([name, value]): [string, JsonValue, JsonObject, string] => [name, value, theirs, refused],
-    ),
-    ['1.0', new JsonFloat(1), theirs, refused],
-    ...noText.flatMap(([name, value]): [string, JsonValue, JsonObject, string][] => [
-      [`a list with ${name}`, [right, value], theirs, refused],
-      [`an object with ${name}`, { a: right, b: value }, theirs, refused],
-    ]),
-  ];
-  for (const [name, keys, treaty, expected] of cases) {
-    await t.test(`${name}: ${expected}`, async () => {
-      const given = keys === undefined ? {} : { issuer_public_keys: keys };
-      const answer = await post(na, VERIFY_TREATY, { treaty, ...given });
-      assert.equal(answer.body.reason ?? outcome(answer), expected);
-      const alsoGiven = keys === undefined ? {} : { treaty_issuer_public_keys: keys };
-      const both = await post(na, VERIFY_WITH_TREATY, { attestation, treaty, ...alsoGiven });
-      const prefixed = expected === invalid ? `treaty_${expected}` : expected;
-      assert.equal(both.body.reason ?? outcome(both), prefixed);
-    });
-  }
-});
-
-test('no more than 16 signatures are tried', async () => {
-  await using na = await startUnlimited();
-  const [beta, gamma] = [sovereign('beta'), sovereign('gamma')];
-  const { signatures: _, ...record } = gamma.treaty(na.clock.now(), beta) as Draft;
-  const others = Array.from({ length: 16 }, newKey);
-  for (const [keys, expected] of [
-    [[...others.slice(1), gamma.key], 'accepted'],
-    [[...others, gamma.key], 'invalid_signature'],
-  ] as const) {
-    const treaty = signedBy(record, ...keys);
-    const body = { treaty, issuer_public_keys: [gamma.key.publicKey] };
-    assert.equal((await post(na, VERIFY_TREATY, body)).body.reason, expected);
-  }
-});
-
-test('a recognized issuer’s keys are limited and must be spelled like any other keys', async (t) => {
-  await using na = await startUnlimited();
-  const beta = sovereign('beta', misspellableKey());
-  const others = Array.from({ length: 32 }, () => newKey().publicKey);
-  for (const [name, public_keys, expected] of [
-    ['the key as the 32nd', [...others.slice(1), beta.key.publicKey], 'accepted'],
-    ['the key as the 33rd', [...others, beta.key.publicKey], 'invalid_signature'],
-    ...misspelledKeys(beta.key.publicKey).map(
-      ([spelling, key]) => [`the key ${spelling}`, [key], 'invalid_signature'] as const,
-    ),
-  ] as const) {
-    await t.test(name, async () => {
-      const draft = { entry: { public_keys } };
-      const answer = await post(na, VERIFY, policyCase(beta, na.clock.now(), draft));
-      assert.equal(answer.body.reason, expected);
-    });
-  }
-});
-
-// Stateless, limited, logged
-
-/** A request that the endpoint accepts. */
-function acceptable(na: TestAuthority, path: string): JsonObject {
-  const [beta, gamma] = [sovereign('beta'), sovereign('gamma')];
-  const now = na.clock.now();
-  const keys = [gamma.key.publicKey];
-  if (path === VERIFY) return policyCase(beta, now, {});
-  if (path === VERIFY_TREATY) return { treaty: gamma.treaty(now, beta), issuer_public_keys: keys };
-  return {
-    attestation: beta.attestation(now),
-    treaty: gamma.treaty(now, beta),
-    treaty_issuer_public_keys: keys,
-  };
-}
-
-test('a verification writes nothing, whatever its outcome', async () => {
-  await using na = await startUnlimited({ environment: { MESH_LIVENESS_FLUSH_MS: '60000' } });
-  const treaty = await issued(recognize(na));
-  await revokeTreaty(na, treaty.treaty_id);
-  const attestation = await issued(attest(na));
-  await revokeAttestation(na, attestation.attestation_id);
-  await na.flush();
-  const before = await stateDigest(na);
-  const entries = auditEvents(na).length;
-  for (const path of ENDPOINTS) {
-    assert.equal((await post(na, path, acceptable(na, path))).body.reason, 'accepted');
-    for (const body of [
-      {},
-      { attestation, treaty },
-      { attestation, recognition_policy: policyOf() },
-      { attestation: 7, treaty: 7, recognition_policy: 7 },
-    ] as JsonObject[]) {
-      await post(na, path, body);
-    }
-    await send(na, 'POST', path, { body: 'no json' });
-  }
-  await na.flush();
-  assert.equal(await stateDigest(na), before);
-  assert.ok(auditEvents(na).length > entries, 'but it is logged');
-  await attest(na);
-  assert.notEqual(await stateDigest(na), before, 'the digest would have shown it');
-});
-
-test('every verdict is logged with its reason', async () => {
-  await using na = await startUnlimited();
-  for (const [path, event] of [
-    [VERIFY, 'membership_attestation_verified'],
-    [VERIFY_WITH_TREATY, 'treaty_attestation_verified'],
-    [VERIFY_TREATY, 'recognition_treaty_verified'],
-  ] as const) {
-    await post(na, path, acceptable(na, path));
-    const outcomes = audited(na, event);
-    assert.equal(outcomes.length, 1);
-    assert.deepEqual([outcomes[0]?.accepted, outcomes[0]?.reason], [true, 'accepted']);
-  }
-  const [outcomes] = audited(na, 'treaty_attestation_verified');
-  assert.deepEqual(Object.keys(outcomes ?? {}).sort(), [
-    'accepted',
-    'attestation_id',
-    'reason',
-    'subject_sovereign_id',
-    'treaty_id',
+  const noKeys = valuesExcept('null', 'a list', 'an empty list', 'an object', 'an empty object');
+  /** The treaty, with the keys unless they are absent. */
+  type Given = readonly [treaty: JsonObject, keys?: JsonValue];
+  const named = (entries: readonly (readonly [string, JsonValue])[], treaty = theirs) =>
+    Object.fromEntries(entries.map(([name, keys]): [string, Given] => [name, [treaty, keys]]));
+  const weak = WEAK_KEYS.map((key): [string, Given] => [
+    `the weak key ${key} and a forged signature`,
+    [{ ...theirs, signatures: [{ key_id: key, sig: FORGED_SIGNATURE }] }, [key]],
   ]);
-});
-
-test('each verification endpoint takes 60 requests a minute from an address, with a limit of its own', async () => {
-  await using na = await startUnlimited({ environment: { MESH_RATE_LIMIT_VERIFY: '' } });
-  const calls: ((body: string) => Promise<Received>)[] = ENDPOINTS.map(
-    (path) => (body) => send(na, 'POST', path, { body }),
+  const accepted: { readonly [name: string]: Given } = {
+    'absent, of our own treaty': [ours],
+    'null, of our own treaty': [ours, null],
+    ...named([
+      ['a list with the key', [right]],
+      ['an object with the key', { 'gamma-na': right }],
+      ['an object with the key under an odd name', { __proto__: null, '': right }],
+      ['the key behind another', [...others(1), right]],
+      ['the key as the 32nd', [...others(31), right]],
+      ['the key in an empty text’s company', ['', right]],
+      ['the key among texts that are no keys', ['x', '!', right]],
+    ]),
+  };
+  const invalid: { readonly [name: string]: Given } = {
+    'absent, of another treaty': [theirs],
+    'an empty list, of our own treaty': [ours, []],
+    'an empty object, of our own treaty': [ours, {}],
+    ...named([
+      ['null, of another treaty', null],
+      ['an empty list', []],
+      ['an empty object', {}],
+      ['another key', others(1)],
+      ['the key as the 33rd', [...others(32), right]],
+      ['the key as the 33rd of an object', asObject([...others(32), right])],
+      ...misspelledKeys(right).map(([name, key]) => [`the key ${name}`, [key]] as const),
+    ]),
+    ...Object.fromEntries(weak),
+  };
+  const refused = named([
+    ...noKeys,
+    ['1.0', new JsonFloat(1)],
+    ...noText.map(([name, value]) => [`a list with ${name}`, [right, value]] as const),
+    ...noText.map(([name, value]) => [`an object with ${name}`, { a: right, b: value }] as const),
+  ]);
+  const refusal = '400 invalid_public_keys';
+  await checkTable<Given>(
+    { accepted, invalid_signature: invalid, [refusal]: refused },
+    ([treaty, keys]) =>
+      resultOf(verifyTreaty, {
+        treaty,
+        ...(keys !== undefined && { issuer_public_keys: keys }),
+      }),
   );
-  for (const [index, call] of calls.entries()) {
-    for (let n = 0; n < 60; n += 1) {
-      const body = n % 2 === 0 ? '{}' : 'no json';
-      assert.equal((await call(body)).status, 400, `${ENDPOINTS[index]}, request ${n + 1}`);
-    }
-    for (const body of ['{}', 'no json']) {
-      const limited = await call(body);
-      assert.equal(outcome(limited), '429 rate_limit_exceeded');
-      assert.equal(limited.headers.get('retry-after'), '60');
-    }
-  }
-  na.clock.advance(MINUTE);
-  for (const call of calls) assert.equal((await call('{}')).status, 400);
+  await checkTable<Given>(
+    { accepted, treaty_invalid_signature: invalid, [refusal]: refused },
+    ([treaty, keys]) =>
+      resultOf(verifyAttestationWithTreaty, {
+        attestation: beta.attestation(NOW),
+        treaty,
+        ...(keys !== undefined && { treaty_issuer_public_keys: keys }),
+      }),
+  );
 });
 
-test('the limit of a verification endpoint slides with the minute', async () => {
-  await using na = await startUnlimited({ environment: { MESH_RATE_LIMIT_VERIFY: '2/60' } });
-  const call = async () => (await post(na, VERIFY, {})).status;
-  assert.equal(await call(), 400);
-  na.clock.advance(40_000);
-  assert.equal(await call(), 400);
-  assert.equal(await call(), 429);
-  na.clock.advance(20_000);
-  assert.equal(await call(), 400);
-  assert.equal(await call(), 429, 'refused requests were not counted, accepted ones were');
+test('no more than 16 signatures are tried', () => {
+  const { signatures: _, ...record } = gamma.treaty(NOW, beta) as JsonObject;
+  const others = Array.from({ length: 16 }, newKey);
+  return checkVerdicts(
+    verifyTreaty,
+    {
+      accepted: eachAs('treaty', { '16th': signedBy(record, ...others.slice(1), gamma.key) }),
+      invalid_signature: eachAs('treaty', { '17th': signedBy(record, ...others, gamma.key) }),
+    },
+    { issuer_public_keys: [gamma.key.publicKey] },
+  );
+});
+
+test('a recognized issuer’s keys are limited and must be spelled like any other keys', async () => {
+  const oddly = sovereign('beta', misspellableKey());
+  const { publicKey } = oddly.key;
+  const others = Array.from({ length: 32 }, () => newKey().publicKey);
+  const misspelled = misspelledKeys(publicKey).map(([name, key]) => [name, { keys: [key] }]);
+  await checkTable<PolicyDraft>(
+    {
+      accepted: { 'the key as the 32nd': { keys: [...others.slice(1), publicKey] } },
+      invalid_signature: {
+        'the key as the 33rd': { keys: [...others, publicKey] },
+        ...Object.fromEntries(misspelled),
+      },
+    },
+    (draft) => resultOf(verifyAttestation, policyCase(draft, oddly)),
+  );
 });

@@ -5,9 +5,10 @@ import { test } from 'node:test';
 import { JsonFloat, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
 import { canonicalJson } from '../src/base/json/write.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
+import { verifyEvidence } from '../src/protocol/api/verifications.ts';
 import type { TestAuthority } from './support/authority.ts';
-import { HOUR, SECOND } from './support/clock.ts';
-import { FORGED_SIGNATURE, valuesExcept, WEAK_KEYS } from './support/hostile.ts';
+import { HOUR } from './support/clock.ts';
+import { valuesExcept } from './support/hostile.ts';
 import {
   auditEvents,
   get,
@@ -18,11 +19,11 @@ import {
   send,
   sendSigned,
 } from './support/requests.ts';
-import { stateDigest } from './support/test-stores.ts';
+import { sharedAuthority } from './support/shared-authority.ts';
+import { checkChanges, checkTable, inEach } from './support/tables.ts';
 import {
   audited,
   importFeed,
-  misspellableKey,
   post,
   revokeTreaty,
   sovereign,
@@ -31,19 +32,14 @@ import {
   verifies,
 } from './support/trust.ts';
 import {
-  agreementBetween,
   type Change,
-  combinationsOf,
   created,
-  decisionBy,
   drop,
   eachOf,
   evidence,
   inner,
-  keyListCases,
   MISSING,
   mutationsOf,
-  ourselves,
   outcomeWithCause,
   recognized,
   resigned,
@@ -51,6 +47,9 @@ import {
   signaturesOf,
   without,
 } from './support/trust-protocol.ts';
+import { checkVerdicts, eachAs, NOW } from './support/verifications.ts';
+
+const shared = sharedAuthority();
 
 const BUILD = '/admin/trust-evidence';
 const VERIFY = '/trust-evidence/verify';
@@ -79,7 +78,7 @@ async function servedGraphDigest(na: TestAuthority): Promise<string> {
 // Evidence from a decision
 
 test('evidence is the decision as stated; it is signed and audited', async () => {
-  await using na = await startUnlimited();
+  const na = await shared();
   const request = { decision: decision() };
   const record = await created(operate(na, BUILD, request, { operator: na.standard }));
   const { evidence_id, signatures, ...rest } = record;
@@ -105,20 +104,18 @@ test('evidence is the decision as stated; it is signed and audited', async () =>
     [na.audience],
   );
   assert.ok(verifies(record, na.audience));
-  assert.deepEqual(audited(na, 'trust_evidence_built'), [
-    {
-      evidence_id,
-      source_sovereign_id: 'alpha',
-      target_sovereign_id: 'beta',
-      verdict: 'allow',
-    },
-  ]);
+  assert.deepEqual(audited(na, 'trust_evidence_built').at(-1), {
+    evidence_id,
+    source_sovereign_id: 'alpha',
+    target_sovereign_id: 'beta',
+    verdict: 'allow',
+  });
   const again = await created(operate(na, BUILD, request));
   assert.notEqual(again.evidence_id, evidence_id);
 });
 
 test('only the two parties and the verdict of a decision are required', async () => {
-  await using na = await startUnlimited();
+  const na = await shared();
   const least = { source_sovereign_id: 'gamma', target_sovereign_id: 'gamma', verdict: 'block' };
   const record = await created(operate(na, BUILD, { decision: least }));
   const { evidence_id, signatures, graph_digest, ...rest } = record;
@@ -146,26 +143,24 @@ test('the configured label of the authority key is in evidence and its signature
   assert.ok(verifies(record, na.audience));
 });
 
-test('the verdict of the operator is signed whatever the graph says', async (t) => {
-  await using na = await startUnlimited();
+test('the verdict of the operator is signed whatever the graph says', async () => {
+  const na = await shared();
   for (const verdict of ['allow', 'warn', 'block', 'escalate']) {
-    await t.test(verdict, async () => {
-      const record = await created(operate(na, BUILD, { decision: decision({ verdict }) }));
-      assert.equal(record.verdict, verdict);
-      const { body } = await post(na, VERIFY, { evidence: record });
-      assert.deepEqual(body, {
-        accepted: true,
-        reason: 'accepted',
-        evidence_id: record.evidence_id,
-        issuer_sovereign_id: 'alpha',
-        verdict,
-      });
+    const record = await created(operate(na, BUILD, { decision: decision({ verdict }) }));
+    assert.equal(record.verdict, verdict);
+    const { body } = await post(na, VERIFY, { evidence: record });
+    assert.deepEqual(body, {
+      accepted: true,
+      reason: 'accepted',
+      evidence_id: record.evidence_id,
+      issuer_sovereign_id: 'alpha',
+      verdict,
     });
   }
 });
 
 test('members that a decision or a signal does not have are dropped', async () => {
-  await using na = await startUnlimited();
+  const na = await shared();
   const claims = {
     evidence_id: 'chosen',
     issuer_sovereign_id: 'beta',
@@ -188,7 +183,7 @@ test('members that a decision or a signal does not have are dropped', async () =
 });
 
 test('a hop count may be an integral float, and text may be any text', async () => {
-  await using na = await startUnlimited();
+  const na = await shared();
   const record = await created(
     operate(na, BUILD, {
       decision: decision({
@@ -208,21 +203,27 @@ test('a hop count may be an integral float, and text may be any text', async () 
 
 // The graph that it is based on
 
-test('the graph digest is the given one, or else that of the graph as it is served', async (t) => {
-  await using na = await startUnlimited();
+test('the graph digest is the given one, or else that of the graph as it is served', async () => {
+  const na = await shared();
   await recognized(na, sovereign('beta'));
   const own = await servedGraphDigest(na);
-  for (const [name, body, expected] of [
-    ['left out', {}, own],
-    ...MISSING.map(([missing, graph_digest]) => [missing, { graph_digest }, own] as const),
-    ['64 digits', { graph_digest: 'AB'.repeat(32) }, 'AB'.repeat(32)],
-    ['any text', { graph_digest: 'sha256:whatever ' }, 'sha256:whatever '],
-  ] as [string, JsonObject, string][]) {
-    await t.test(name, async () => {
-      const record = await created(operate(na, BUILD, { decision: decision(), ...body }));
-      assert.equal(record.graph_digest, expected);
-    });
-  }
+  const digestOf = async (changes: JsonObject) => {
+    const answer = await operate(na, BUILD, { decision: decision(), ...changes });
+    return answer.status === 201 ? answer.body.graph_digest : outcomeWithCause(answer);
+  };
+  await checkTable(
+    {
+      [own]: { 'left out': {}, ...inEach('graph_digest', MISSING) },
+      ['AB'.repeat(32)]: { '64 digits': { graph_digest: 'AB'.repeat(32) } },
+      'sha256:whatever ': { 'any text': { graph_digest: 'sha256:whatever ' } },
+      '422 evidence_build_failed invalid_graph_digest': inEach('graph_digest', [
+        ...valuesExcept('null', 'false', 'an empty string', 'a string').filter(
+          ([name]) => !/an empty (list|object)/.test(name),
+        ),
+      ]),
+    },
+    digestOf,
+  );
 });
 
 test('the graph digest follows the graph: treaties come, end and expire, feeds arrive', async () => {
@@ -257,206 +258,116 @@ test('the graph digest follows the graph: treaties come, end and expire, feeds a
 
 // Faults of a request, in the order of the checks
 
-type Fault = readonly [code: string, cause: string, change: Change];
+const FAULTS: readonly (readonly [expected: string, change: Change])[] = [
+  ['400 missing_decision missing_decision', drop('decision')],
+  ['400 invalid_decision invalid_verdict', inDecision(drop('verdict'))],
+  ['400 invalid_decision missing_source_sovereign_id', inDecision(drop('source_sovereign_id'))],
+  ['400 invalid_decision invalid_signals', inDecision(set({ signals: [{ severity: 'info' }] }))],
+  ['400 invalid_decision invalid_hop_count', inDecision(set({ hop_count: '1' }))],
+  ['400 invalid_decision invalid_trusted', inDecision(set({ trusted: 'false' }))],
+  ['422 evidence_build_failed invalid_decision', inDecision(set({ reason: 5 }))],
+  ['422 evidence_build_failed invalid_graph_digest', set({ graph_digest: 5 })],
+];
 
 function inDecision(change: Change): Change {
   return (body) =>
     body.decision === undefined ? body : { ...body, decision: change(inner(body, 'decision')) };
 }
 
-const FAULTS = {
-  'no decision': ['400 missing_decision', 'missing_decision', drop('decision')],
-  'no verdict': ['400 invalid_decision', 'invalid_verdict', inDecision(drop('verdict'))],
-  'no source': [
-    '400 invalid_decision',
-    'missing_source_sovereign_id',
-    inDecision(drop('source_sovereign_id')),
-  ],
-  'a signal without code': [
-    '400 invalid_decision',
-    'invalid_signals',
-    inDecision(set({ signals: [{ severity: 'info' }] })),
-  ],
-  'text for a count': [
-    '400 invalid_decision',
-    'invalid_hop_count',
-    inDecision(set({ hop_count: '1' })),
-  ],
-  'text for a flag': [
-    '400 invalid_decision',
-    'invalid_trusted',
-    inDecision(set({ trusted: 'false' })),
-  ],
-  'a reason that is no text': [
-    '422 evidence_build_failed',
-    'invalid_decision',
-    inDecision(set({ reason: 5 })),
-  ],
-  'a digest that is no text': [
-    '422 evidence_build_failed',
-    'invalid_graph_digest',
-    set({ graph_digest: 5 }),
-  ],
-} as const satisfies { readonly [name: string]: Fault };
-
-test('a request that is wrong is refused with the code of the first thing wrong with it', async (t) => {
-  await using na = await startUnlimited();
-  const faults: { readonly [name: string]: Fault } = FAULTS;
-  for (const { first, names } of combinationsOf(Object.keys(faults))) {
-    await t.test(`${first}, of ${names.join(', ')}`, async () => {
-      const spoilt = names
-        .toReversed()
-        .reduce<JsonObject>((spoiling, name) => faults[name]?.[2](spoiling) ?? spoiling, {
-          decision: decision(),
-        });
-      const [code, cause] = faults[first] ?? [];
-      assert.equal(outcomeWithCause(await operate(na, BUILD, spoilt)), `${code} ${cause}`);
-    });
-  }
-  assert.deepEqual(audited(na, 'trust_evidence_built'), []);
+test('a request that is wrong is refused with the code of the first thing wrong with it', async () => {
+  const na = await shared();
+  const before = audited(na, 'trust_evidence_built').length;
+  await checkChanges(FAULTS, { decision: decision() }, async (body) =>
+    outcomeWithCause(await operate(na, BUILD, body)),
+  );
+  assert.equal(audited(na, 'trust_evidence_built').length, before);
 });
 
-test('each member of a decision has a type', async (t) => {
-  await using na = await startUnlimited();
-  const BUILD_FAILED = '422 evidence_build_failed invalid_decision';
+test('each member of a decision has a type', async () => {
+  const na = await shared();
+  const FAILED = '422 evidence_build_failed invalid_decision';
   const invalid = (member: string) => `400 invalid_decision invalid_${member}`;
-  const every = (
-    member: string,
-    values: readonly (readonly [string, JsonValue])[],
-    expected: string,
-  ): [string, JsonObject, string][] =>
-    values.map(([name, value]) => [`${member} ${name}`, { [member]: value }, expected]);
-  const rows: [string, JsonObject, string][] = [
-    ...every('verdict', valuesExcept(), invalid('verdict')),
-    ...['Allow', 'allow ', 'ALLOW', 'deny', 'active_treaty_path'].map(
-      (verdict): [string, JsonObject, string] => [verdict, { verdict }, invalid('verdict')],
-    ),
-    ...['source_sovereign_id', 'target_sovereign_id'].flatMap((member) => [
-      ...every(member, [['null', null]], `400 invalid_decision missing_${member}`),
-      ...every(member, valuesExcept('null', 'a string', 'an empty string'), BUILD_FAILED),
-      ...every(member, [['a string', 'x']], '201'),
-    ]),
-    ...['reason', 'evaluated_at'].flatMap((member) => [
-      ...every(member, valuesExcept('a string', 'an empty string'), BUILD_FAILED),
-      ...every(member, [['an empty string', '']], '201'),
-    ]),
-    ...every(
-      'requested_roles',
-      valuesExcept('a list', 'an empty list'),
-      invalid('requested_roles'),
-    ),
-    ...every(
-      'requested_roles',
-      [
-        ['an empty list', []],
-        ['a list', ['']],
-      ],
-      '201',
-    ),
-    ...every(
-      'requested_roles',
-      valuesExcept('a string', 'an empty string').map(([name, value]) => [`[${name}]`, [value]]),
-      BUILD_FAILED,
-    ),
-    ...every('signals', valuesExcept('a list', 'an empty list'), invalid('signals')),
-    ...every('signals', [['an empty list', []]], '201'),
-    ...every(
-      'signals',
-      valuesExcept().map(([name, value]) => [`[${name}]`, [value]]),
-      invalid('signals'),
-    ),
-    ...every(
-      'signals',
-      [
-        ['without severity', [{ code: 'c' }]],
-        ['without code', [{ severity: 's' }]],
-        ['with null for its code', [{ code: null, severity: 's' }]],
-        ['with null for its severity', [{ code: 'c', severity: null }]],
-        ['of which the second is wrong', [{ code: 'c', severity: 's' }, { code: 'c' }]],
-      ],
-      invalid('signals'),
-    ),
-    ...['code', 'severity', 'detail'].flatMap((member) =>
-      valuesExcept('null', 'a string', 'an empty string').map(
-        ([name, value]): [string, JsonObject, string] => [
-          `signals with ${member} ${name}`,
-          { signals: [{ code: 'c', severity: 's', [member]: value }] },
-          BUILD_FAILED,
-        ],
+  const listed = (values: readonly (readonly [string, JsonValue])[]) =>
+    values.map(([name, value]) => [`[${name}]`, [value]] as const);
+  const noText = valuesExcept('a string', 'an empty string');
+  const noList = valuesExcept('a list', 'an empty list');
+  const signal = { code: 'c', severity: 's' };
+  const table: Record<string, Readonly<Record<string, JsonObject>>> = {
+    [invalid('verdict')]: inEach('verdict', [
+      ...valuesExcept(),
+      ...['Allow', 'allow ', 'ALLOW', 'deny', 'active_treaty_path'].map(
+        (text) => [text, text] as const,
       ),
-    ),
-    ...every(
-      'signals',
-      [['with null for its detail', [{ code: 'c', severity: 's', detail: null }]]],
-      BUILD_FAILED,
-    ),
-    ...every('hop_count', valuesExcept('the integer 7'), invalid('hop_count')),
-    ...every(
-      'hop_count',
-      [
-        ['2 to the 53', 2n ** 53n],
-        ['1e300', new JsonFloat(1e300)],
-      ],
-      invalid('hop_count'),
-    ),
-    ...every(
-      'hop_count',
-      [
+    ]),
+    [invalid('requested_roles')]: inEach('requested_roles', noList),
+    [invalid('signals')]: inEach('signals', [
+      ...noList,
+      ...listed(valuesExcept()),
+      ['without severity', [{ code: 'c' }]],
+      ['without code', [{ severity: 's' }]],
+      ['with null for its code', [{ ...signal, code: null }]],
+      ['with null for its severity', [{ ...signal, severity: null }]],
+      ['of which the second is wrong', [signal, { code: 'c' }]],
+    ]),
+    [invalid('hop_count')]: inEach('hop_count', [
+      ...valuesExcept('the integer 7'),
+      ['2 to the 53', 2n ** 53n],
+      ['1e300', new JsonFloat(1e300)],
+    ]),
+    [invalid('trusted')]: inEach('trusted', valuesExcept('true', 'false')),
+    [FAILED]: {
+      ...inEach('reason', noText),
+      ...inEach('evaluated_at', noText),
+      ...inEach('requested_roles', listed(noText)),
+      ...inEach('signals', [
+        ...['code', 'severity', 'detail'].flatMap((member) =>
+          valuesExcept('null', 'a string', 'an empty string').map(
+            ([name, value]) => [`${member} ${name}`, [{ ...signal, [member]: value }]] as const,
+          ),
+        ),
+        ['with null for its detail', [{ ...signal, detail: null }]],
+      ]),
+      ...inEach('hop_count', [
         ['-1', -1],
         ['-1.0', new JsonFloat(-1)],
-      ],
-      BUILD_FAILED,
-    ),
-    ...every(
-      'hop_count',
-      [
+      ]),
+    },
+    201: {
+      ...inEach('reason', [['an empty string', '']]),
+      ...inEach('evaluated_at', [['an empty string', '']]),
+      'no roles': { requested_roles: [] },
+      'a role without a name': { requested_roles: [''] },
+      'no signals': { signals: [] },
+      ...inEach('hop_count', [
         ['0', 0],
         ['-0.0', new JsonFloat(-0)],
         ['the largest', Number.MAX_SAFE_INTEGER],
-      ],
-      '201',
-    ),
-    ...every('trusted', valuesExcept('true', 'false'), invalid('trusted')),
-    ...every(
-      'trusted',
-      [
-        ['true', true],
-        ['false', false],
-      ],
-      '201',
-    ),
-    ...every('trust_path', valuesExcept(), '201'),
-  ];
-  for (const [name, changes, expected] of rows) {
-    await t.test(name, async () => {
-      const answer = await operate(na, BUILD, { decision: decision(changes) });
-      assert.equal(outcomeWithCause(answer), expected);
-      if (expected === '201') assert.ok(verifies(answer.body, na.audience));
-    });
+      ]),
+      trusted: { trusted: true },
+      'not trusted': { trusted: false },
+      ...inEach('trust_path', valuesExcept()),
+    },
+  };
+  for (const member of ['source_sovereign_id', 'target_sovereign_id']) {
+    const wrong = valuesExcept('null', 'a string', 'an empty string');
+    table[`400 invalid_decision missing_${member}`] = inEach(member, [['null', null]]);
+    table[FAILED] = { ...table[FAILED], ...inEach(member, wrong) };
+    table[201] = { ...table[201], ...inEach(member, [['a string', 'x']]) };
   }
-  for (const [name, value] of [...MISSING, ...valuesExcept('an object')]) {
-    await t.test(`a decision that is ${name}`, async () => {
-      const answer = await operate(na, BUILD, { decision: value });
-      assert.equal(outcomeWithCause(answer), '400 missing_decision missing_decision');
-    });
-  }
-  for (const [name, value] of valuesExcept(
-    'null',
-    'false',
-    'an empty string',
-    'a string',
-    'an empty list',
-    'an empty object',
-  )) {
-    await t.test(`a graph digest that is ${name}`, async () => {
-      const answer = await operate(na, BUILD, { decision: decision(), graph_digest: value });
-      assert.equal(outcomeWithCause(answer), '422 evidence_build_failed invalid_graph_digest');
-    });
-  }
+  await checkTable(table, async (changes) => {
+    const answer = await operate(na, BUILD, { decision: decision(changes) });
+    if (answer.status === 201) assert.ok(verifies(answer.body, na.audience));
+    return outcomeWithCause(answer);
+  });
+  const missing = [...MISSING, ...valuesExcept('an object')];
+  await checkTable(
+    { '400 missing_decision missing_decision': inEach('decision', missing) },
+    async (body) => outcomeWithCause(await operate(na, BUILD, body)),
+  );
 });
 
 test('hostile decisions are refused or signed, and what is signed verifies', async () => {
-  await using na = await startUnlimited();
+  const na = await shared();
   await eachOf(mutationsOf(decision()), async ({ name, record }) => {
     const answer = await operate(na, BUILD, { decision: record });
     if (answer.status !== 201) {
@@ -469,7 +380,7 @@ test('hostile decisions are refused or signed, and what is signed verifies', asy
 });
 
 test('a refused request spends its nonce and changes nothing else', async () => {
-  await using na = await startUnlimited();
+  const na = await shared();
   const events = auditEvents(na).length;
   const request = operatorRequest(na, BUILD, { decision: decision({ reason: 5 }) });
   assert.equal(outcome(await sendSigned(na, request)), '422 evidence_build_failed');
@@ -477,317 +388,101 @@ test('a refused request spends its nonce and changes nothing else', async () => 
   assert.equal(outcome(await sendSigned(na, request)), '401 admin_auth_failed');
 });
 
-// Verification [trust-6-3]
+// Verification [trust-6-3]; `verifications.test.ts` has what all verifications share.
 
-test('verifying evidence reports the first reason', async (t) => {
-  await using na = await startUnlimited();
+test('verifying evidence reports the first reason', async () => {
   const [beta, gamma] = [sovereign('beta'), sovereign('gamma')];
-  const now = na.clock.now();
-  const genuine = evidence(beta, gamma, now);
+  const genuine = evidence(beta, gamma, NOW);
   const digest = String(genuine.graph_digest);
-  const [signature] = signaturesOf(resigned(genuine, newKey()));
-  const others = (count: number) => [...Array(count).fill(signature), ...signaturesOf(genuine)];
+  const made = (changes: JsonObject) => evidence(beta, gamma, NOW, changes);
   const altered = (changes: JsonObject) => ({ ...genuine, ...changes });
-  for (const [name, record, expected, reason] of [
-    ['genuine', genuine, undefined, 'accepted'],
-    [
-      'of a block',
-      evidence(beta, gamma, now, { verdict: 'block', trusted: false }),
-      undefined,
-      'accepted',
-    ],
-    [
-      'with a verdict of its own',
-      evidence(beta, gamma, now, { verdict: 'perhaps' }),
-      undefined,
-      'accepted',
-    ],
-    ['of long ago', evidence(beta, gamma, 0), undefined, 'accepted'],
-    [
-      'in the name of another',
-      evidence(beta, gamma, now, { issuer_sovereign_id: 'gamma' }),
-      undefined,
-      'accepted',
-    ],
-    [
-      'with signals of other members',
-      evidence(beta, gamma, now, { signals: [{ any: 'text', more: '' }, {}] }),
-      undefined,
-      'accepted',
-    ],
-    [
-      'with a prefixed digest',
-      evidence(beta, gamma, now, { graph_digest: 'sha256:ab' }),
-      'sha256:ab',
-      'accepted',
-    ],
-    [
-      'labeled wrong',
-      altered({ signatures: signaturesOf(genuine).map(({ sig }) => ({ key_id: '', sig })) }),
-      undefined,
-      'accepted',
-    ],
-    [
-      'whose sixteenth signature is right',
-      altered({ signatures: others(15) }),
-      undefined,
-      'accepted',
-    ],
-    [
-      'with members nobody knows',
-      altered({ trust_path: [], status: 'revoked' }),
-      undefined,
-      'accepted',
-    ],
-    [
-      'whose hop count is an integral float',
-      altered({ hop_count: new JsonFloat(1) }),
-      undefined,
-      'accepted',
-    ],
-    [
-      'whose time is spelt with +00:00',
-      altered({ issued_at: String(genuine.issued_at).replace('Z', '+00:00') }),
-      undefined,
-      'accepted',
-    ],
-    ['that never expects a digest', genuine, null, 'accepted'],
-    ['of the expected digest', genuine, digest, 'accepted'],
-    ['of the expected digest in capitals', genuine, digest.toUpperCase(), 'graph_digest_mismatch'],
-    ['of another digest', genuine, 'cd'.repeat(32), 'graph_digest_mismatch'],
-    ['of no digest', genuine, '', 'graph_digest_mismatch'],
-    ['of no digest, as expected', evidence(beta, gamma, now, { graph_digest: '' }), '', 'accepted'],
-    ['unsigned', altered({ signatures: [] }), undefined, 'missing_signature'],
-    [
-      'unsigned, the member left out',
-      without(genuine, 'signatures'),
-      undefined,
-      'missing_signature',
-    ],
-    ['unsigned and of another digest', altered({ signatures: [] }), '', 'missing_signature'],
-    ['of a stranger', resigned(genuine, newKey()), undefined, 'invalid_signature'],
-    ['of a stranger and of another digest', resigned(genuine, newKey()), '', 'invalid_signature'],
-    [
-      'turned from a block',
-      { ...evidence(beta, gamma, now, { verdict: 'block' }), verdict: 'allow' },
-      undefined,
-      'invalid_signature',
-    ],
-    [
-      'whose evaluation time is respelt',
-      altered({ evaluated_at: '2026-01-15T12:00:00Z' }),
-      undefined,
-      'invalid_signature',
-    ],
-    [
-      'whose metadata has 1 for 1.0',
-      altered({ metadata: { weight: 1, kept: ['\u00e9'] } }),
-      undefined,
-      'invalid_signature',
-    ],
-    [
-      'without its id, which each reader makes up',
-      without(genuine, 'evidence_id'),
-      undefined,
-      'invalid_signature',
-    ],
-    [
-      'without its time, which each reader makes up',
-      without(genuine, 'issued_at'),
-      undefined,
-      'invalid_signature',
-    ],
-  ] as [string, JsonObject, JsonValue | undefined, string][]) {
-    await t.test(`${name}: ${reason}`, async () => {
-      const answer = await post(na, VERIFY, {
-        evidence: record,
-        issuer_public_keys: [beta.key.publicKey],
-        ...(expected === undefined ? {} : { expected_graph_digest: expected }),
-      });
-      assert.equal(answer.status, 200, answer.text);
-      const { evidence_id, ...rest } = answer.body;
-      assert.deepEqual(rest, {
-        accepted: reason === 'accepted',
-        reason,
-        issuer_sovereign_id: record.issuer_sovereign_id,
-        verdict: record.verdict,
-      });
-      if (record.evidence_id === undefined) assert.match(evidence_id, UUID);
-      else assert.equal(evidence_id, record.evidence_id);
-    });
-  }
-});
-
-test('without keys, evidence is verified with the authority’s own key', async (t) => {
-  await using na = await startUnlimited();
-  const [alpha, beta] = [ourselves(na), sovereign('beta')];
-  await recognized(na, beta);
-  const now = na.clock.now();
-  const [ours, theirs] = [evidence(alpha, beta, now), evidence(beta, alpha, now)];
-  for (const [name, body, reason] of [
-    ['ours', { evidence: ours }, 'accepted'],
-    ['ours, null for keys', { evidence: ours, issuer_public_keys: null }, 'accepted'],
-    ['ours, no key accepted', { evidence: ours, issuer_public_keys: [] }, 'invalid_signature'],
-    ['theirs, though a treaty names their key', { evidence: theirs }, 'invalid_signature'],
-  ] as [string, JsonObject, string][]) {
-    await t.test(name, async () => {
-      assert.equal((await post(na, VERIFY, body)).body.reason, reason);
-    });
-  }
-});
-
-test('a verification uses only the key list that it is given', async (t) => {
-  await using na = await startUnlimited();
-  const beta = sovereign('beta', misspellableKey());
-  const record = evidence(beta, sovereign('gamma'), na.clock.now());
-  for (const [name, keys, result] of keyListCases(beta.key)) {
-    await t.test(name, async () => {
-      const answer = await post(na, VERIFY, { evidence: record, issuer_public_keys: keys });
-      if (result === 'malformed') {
-        assert.match(outcomeWithCause(answer), /^400 invalid_evidence (invalid|too_many)_keys$/);
-      } else {
-        const reason = result === 'verifies' ? 'accepted' : 'invalid_signature';
-        assert.equal(answer.body.reason, reason);
-      }
-    });
-  }
-  const forged = { ...record, signatures: [{ key_id: 'w', sig: FORGED_SIGNATURE }] };
-  for (const weak of WEAK_KEYS) {
-    const { body } = await post(na, VERIFY, { evidence: forged, issuer_public_keys: [weak] });
-    assert.equal(body.reason, 'invalid_signature');
-  }
-});
-
-test('invalid evidence is refused', async (t) => {
-  await using na = await startUnlimited();
-  const record = evidence(sovereign('beta'), sovereign('gamma'), na.clock.now());
-  const [signature] = signaturesOf(record);
-  const MISSES = '400 missing_evidence missing_evidence';
-  const INVALID = '400 invalid_evidence invalid_evidence';
-  const required = [
-    'issuer_sovereign_id',
-    'source_sovereign_id',
-    'target_sovereign_id',
-    'verdict',
-    'reason',
-    'trusted',
-    'hop_count',
-    'graph_digest',
-    'evaluated_at',
-    'issued_by',
-  ];
-  for (const [name, body, expected] of [
-    ['nothing', {}, MISSES],
-    ...MISSING.map(([missing, value]) => [missing, { evidence: value }, MISSES] as const),
-    ['nothing, and a wrong key list', { issuer_public_keys: 5 }, MISSES],
-    ['text', { evidence: 'text' }, INVALID],
-    ['a list', { evidence: [record] }, INVALID],
-    ['true', { evidence: true }, INVALID],
-    ['of one member, and a wrong key list', { evidence: { a: 1 }, issuer_public_keys: 5 }, INVALID],
-    ...required.map(
-      (member) => [`without ${member}`, { evidence: without(record, member) }, INVALID] as const,
-    ),
-    ['a signal with a number', { evidence: { ...record, signals: [{ code: 5 }] } }, INVALID],
-    [
-      'a signal with null',
-      { evidence: { ...record, signals: [{ code: 'c', detail: null }] } },
-      INVALID,
-    ],
-    ['a signal with a list', { evidence: { ...record, signals: [{ code: ['c'] }] } }, INVALID],
-    ['a signal that is a float', { evidence: { ...record, signals: [new JsonFloat(1)] } }, INVALID],
-    ['metadata that is a float', { evidence: { ...record, metadata: new JsonFloat(1) } }, INVALID],
-    ['metadata that is null', { evidence: { ...record, metadata: null } }, INVALID],
-    [
-      'a time without offset',
-      { evidence: { ...record, issued_at: '2026-01-01T00:00:00' } },
-      INVALID,
-    ],
-    ['a negative hop count', { evidence: { ...record, hop_count: -1 } }, INVALID],
-    ['17 signatures', { evidence: { ...record, signatures: Array(17).fill(signature) } }, INVALID],
-    ...valuesExcept('null', 'a string', 'an empty string').map(
-      ([given, value]) =>
-        [
-          `genuine, its expected digest ${given}`,
-          { evidence: record, expected_graph_digest: value },
-          '400 invalid_evidence invalid_expected_graph_digest',
-        ] as const,
-    ),
-  ] as [string, JsonObject, string][]) {
-    await t.test(name, async () => {
-      assert.equal(outcomeWithCause(await post(na, VERIFY, body)), expected);
-    });
-  }
-});
-
-test('no member of evidence can be changed unnoticed', async () => {
-  await using na = await startUnlimited();
-  const beta = sovereign('beta');
-  const record = evidence(beta, sovereign('gamma'), na.clock.now());
-  const keys = { issuer_public_keys: [beta.key.publicKey] };
-  assert.equal((await post(na, VERIFY, { evidence: record, ...keys })).body.accepted, true);
-  await eachOf(mutationsOf(record), async ({ name, path, record: altered }) => {
-    const answer = await post(na, VERIFY, { evidence: altered, ...keys });
-    if (answer.status === 200) {
-      assert.equal(answer.body.accepted, /^signatures\.\d+\.key_id$/.test(path), name);
-    } else {
-      assert.equal(outcomeWithCause(answer), '400 invalid_evidence invalid_evidence', name);
-    }
+  const byStranger = resigned(genuine, newKey());
+  const [signature] = signaturesOf(byStranger);
+  const others = (count: number) => [...Array(count).fill(signature), ...signaturesOf(genuine)];
+  const expecting = (record: JsonObject, expected_graph_digest: JsonValue) => ({
+    evidence: record,
+    expected_graph_digest,
   });
-});
-
-test('verifying writes only to the log', async () => {
-  await using na = await startUnlimited();
-  const record = evidence(ourselves(na), sovereign('beta'), na.clock.now());
-  await na.flush();
-  const before = await stateDigest(na);
-  await post(na, VERIFY, { evidence: record });
-  await post(na, VERIFY, { evidence: record, issuer_public_keys: [] });
-  await post(na, VERIFY, { evidence: 'text' });
-  await na.flush();
-  assert.equal(await stateDigest(na), before);
-  assert.deepEqual(
-    audited(na, 'trust_evidence_verified').map(({ evidence_id, accepted }) => [
-      evidence_id,
-      accepted,
-    ]),
-    [
-      [record.evidence_id, true],
-      [record.evidence_id, false],
-    ],
+  const unsigned = altered({ signatures: [] });
+  const mislabeled = signaturesOf(genuine).map(({ sig }) => ({ key_id: '', sig }));
+  const laterSpelling = String(genuine.issued_at).replace('Z', '+00:00');
+  await checkVerdicts(
+    verifyEvidence,
+    {
+      accepted: {
+        ...eachAs('evidence', {
+          genuine,
+          'of a block': made({ verdict: 'block', trusted: false }),
+          'with a verdict of its own': made({ verdict: 'perhaps' }),
+          'of long ago': evidence(beta, gamma, 0),
+          'in the name of another': made({ issuer_sovereign_id: 'gamma' }),
+          'with signals of other members': made({ signals: [{ any: 'text', more: '' }, {}] }),
+          'labeled wrong': altered({ signatures: mislabeled }),
+          'whose sixteenth signature is right': altered({ signatures: others(15) }),
+          'with members nobody knows': altered({ trust_path: [], status: 'revoked' }),
+          'whose hop count is an integral float': altered({ hop_count: new JsonFloat(1) }),
+          'whose time is spelt with +00:00': altered({ issued_at: laterSpelling }),
+        }),
+        'with a prefixed digest': expecting(made({ graph_digest: 'sha256:ab' }), 'sha256:ab'),
+        'that never expects a digest': expecting(genuine, null),
+        'of the expected digest': expecting(genuine, digest),
+        'of no digest, as expected': expecting(made({ graph_digest: '' }), ''),
+      },
+      graph_digest_mismatch: {
+        'of the expected digest in capitals': expecting(genuine, digest.toUpperCase()),
+        'of another digest': expecting(genuine, 'cd'.repeat(32)),
+        'of no digest': expecting(genuine, ''),
+      },
+      missing_signature: {
+        unsigned: { evidence: unsigned },
+        'unsigned, the member left out': { evidence: without(genuine, 'signatures') },
+        'unsigned and of another digest': expecting(unsigned, ''),
+      },
+      invalid_signature: {
+        ...eachAs('evidence', {
+          'of a stranger': byStranger,
+          'turned from a block': { ...made({ verdict: 'block' }), verdict: 'allow' },
+          'whose evaluation time is respelt': altered({ evaluated_at: '2026-01-15T12:00:00Z' }),
+          'whose metadata has 1 for 1.0': altered({ metadata: { weight: 1, kept: ['\u00e9'] } }),
+          'without its id, which each reader makes up': without(genuine, 'evidence_id'),
+          'without its time, which each reader makes up': without(genuine, 'issued_at'),
+        }),
+        'of a stranger and of another digest': expecting(byStranger, ''),
+      },
+      '400 invalid_evidence invalid_expected_graph_digest': inEach(
+        'expected_graph_digest',
+        valuesExcept('null', 'a string', 'an empty string'),
+      ),
+      '400 invalid_evidence invalid_evidence': eachAs('evidence', {
+        ...Object.fromEntries(
+          REQUIRED.map((member) => [`without ${member}`, without(genuine, member)]),
+        ),
+        'a signal with a number': altered({ signals: [{ code: 5 }] }),
+        'a signal with null': altered({ signals: [{ code: 'c', detail: null }] }),
+        'a signal with a list': altered({ signals: [{ code: ['c'] }] }),
+        'a signal that is a float': altered({ signals: [new JsonFloat(1)] }),
+        'metadata that is a float': altered({ metadata: new JsonFloat(1) }),
+        'metadata that is null': altered({ metadata: null }),
+        'a time without offset': altered({ issued_at: '2026-01-01T00:00:00' }),
+        'a negative hop count': altered({ hop_count: -1 }),
+        '17 signatures': altered({ signatures: Array(17).fill(signature) }),
+      }),
+    },
+    { evidence: genuine, issuer_public_keys: [beta.key.publicKey] },
   );
 });
 
+const REQUIRED = [
+  ...['issuer_sovereign_id', 'source_sovereign_id', 'target_sovereign_id', 'verdict', 'reason'],
+  ...['trusted', 'hop_count', 'graph_digest', 'evaluated_at', 'issued_by'],
+];
+
 test('evidence passed on by others still verifies', async () => {
-  await using na = await startUnlimited();
+  const na = await shared();
   const record = await created(operate(na, BUILD, { decision: decision() }));
   const reordered = Object.fromEntries(Object.entries(record).reverse());
   assert.equal((await post(na, VERIFY, { evidence: reordered })).body.accepted, true);
   const escaped = canonicalJson(record).replaceAll('o', '\\u006f').replaceAll(',', ' ,\n');
   const answer = await send(na, 'POST', VERIFY, { body: `{"evidence":${escaped}}` });
   assert.equal(answer.body.accepted, true);
-});
-
-test('each public verification has its own limit, 60 in a minute', async () => {
-  await using na = await startUnlimited({ environment: { MESH_RATE_LIMIT_VERIFY: '' } });
-  const [alpha, beta, now] = [ourselves(na), sovereign('beta'), na.clock.now()];
-  for (const [path, body, empty] of [
-    [VERIFY, { evidence: evidence(alpha, beta, now) }, '400 missing_evidence'],
-    [
-      '/agreements/verify',
-      { agreement: agreementBetween(alpha, beta, now) },
-      '400 missing_agreement',
-    ],
-    ['/boundary/verify', { decision: decisionBy(alpha, now) }, '400 missing_decision'],
-  ] as [string, JsonObject, string][]) {
-    for (let asked = 0; asked < 30; asked += 1) {
-      assert.equal(outcome(await post(na, path, body)), '200');
-      assert.equal(outcome(await post(na, path, {})), empty, 'refusals count too');
-    }
-    assert.equal(outcome(await post(na, path, body)), '429 rate_limit_exceeded');
-    const unreadable = await send(na, 'POST', path, { body: '{' });
-    assert.equal(outcome(unreadable), '429 rate_limit_exceeded', 'before the body');
-  }
-  assert.equal((await operate(na, BUILD, { decision: decision() })).status, 201);
-  na.clock.advance(60 * SECOND);
-  assert.equal(outcome(await post(na, VERIFY, {})), '400 missing_evidence');
 });

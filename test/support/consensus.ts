@@ -3,11 +3,14 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import type { JsonObject, JsonValue } from '../../src/base/json/value.ts';
 import { formatInstant } from '../../src/base/timestamp.ts';
+import { verifyConsensus } from '../../src/protocol/api/verifications.ts';
 import type { TestAuthority } from './authority.ts';
 import { MINUTE, SECOND } from './clock.ts';
 import { outcome } from './requests.ts';
+import { checkTable, type Table } from './tables.ts';
 import { freshId, parsed, post, sovereign } from './trust.ts';
 import { inner, type Party, singlySigned } from './trust-protocol.ts';
+import { NOW, resultOf } from './verifications.ts';
 
 export const VERIFY = '/consensus/verify';
 
@@ -93,21 +96,9 @@ export async function reasonOf(na: TestAuthority, body: JsonObject): Promise<str
   return String(reason);
 }
 
-/** A case: the changes of the proof, and the keys if they are not those of the council. */
-export type VerifyCase = readonly [
-  name: string,
-  proof: JsonObject,
-  expected: string,
-  validatorKeys?: JsonObject,
-];
-
-export async function checkCases(na: TestAuthority, cases: readonly VerifyCase[]) {
-  const outcomes = new Map<string, string>();
-  for (const [name, changes, expected, validator_public_keys] of cases) {
-    const body = verification(na.clock.now(), changes);
-    const keys = validator_public_keys ?? keysOf(COUNCIL);
-    const reason = await reasonOf(na, { ...body, validator_public_keys: keys });
-    if (reason !== expected) outcomes.set(name, `${reason}, not ${expected}`);
-  }
-  assert.deepEqual(outcomes, new Map());
+/** Checks proofs of the assembler with these changes, under the keys of the council unless others are given. */
+export function checkProofs(table: Table, keys: JsonObject = keysOf(COUNCIL)): Promise<void> {
+  return checkTable(table, (changes) =>
+    resultOf(verifyConsensus, { ...verification(NOW, changes), validator_public_keys: keys }),
+  );
 }

@@ -1,0 +1,61 @@
+/** Tables of cases by the result that each must have. */
+import assert from 'node:assert/strict';
+import type { JsonObject, JsonValue } from '../../src/base/json/value.ts';
+import { type Fault, faultsTogether } from './faults.ts';
+import type { Change } from './trust-protocol.ts';
+
+export type Cases<Case> = { readonly [name: string]: Case };
+export type Table<Case = JsonObject> = { readonly [expected: string]: Cases<Case> };
+
+/** Compares the result of every case with the one it stands under, and reports all that differ. */
+export async function checkTable<Case>(
+  table: Table<Case>,
+  resultOf: (given: Case) => string | Promise<string>,
+): Promise<void> {
+  const wrong = new Map<string, string>();
+  for (const [expected, cases] of Object.entries(table)) {
+    for (const [name, given] of Object.entries(cases)) {
+      const result = await resultOf(given);
+      if (result !== expected) wrong.set(name, `${result}, not ${expected}`);
+    }
+  }
+  assert.deepEqual(wrong, new Map());
+}
+
+/** The first of several faults is reported. */
+export async function checkFaults<Draft extends object>(
+  faults: readonly Fault<Draft>[],
+  resultOf: (draft: Draft) => string | Promise<string>,
+): Promise<void> {
+  for (const { name, expected, draft } of faultsTogether(faults)) {
+    assert.equal(await resultOf(draft), expected, name);
+  }
+}
+
+/**
+ * For faults that cannot be written as one object: each fault alone, with the next one, and with all later ones, which
+ * are applied first.
+ */
+export async function checkChanges(
+  faults: readonly (readonly [expected: string, change: Change])[],
+  body: JsonObject,
+  resultOf: (body: JsonObject) => string | Promise<string>,
+): Promise<void> {
+  for (const [index, [expected]] of faults.entries()) {
+    for (const end of [index + 1, index + 2, faults.length]) {
+      const changes = faults.slice(index, end).map(([, change]) => change);
+      const spoilt = changes.reduceRight((given, change) => change(given), body);
+      assert.equal(await resultOf(spoilt), expected, `with ${changes.length} faults`);
+    }
+  }
+}
+
+/** A case for each value of the member. */
+export function inEach(
+  member: string,
+  values: readonly (readonly [name: string, value: JsonValue])[],
+): Cases<JsonObject> {
+  return Object.fromEntries(
+    values.map(([name, value]) => [`${member} is ${name}`, { [member]: value }]),
+  );
+}
