@@ -29,10 +29,12 @@ import {
   operate,
   operatorRequest,
   outcome,
+  type Received,
   send,
   sendRaw,
   sendSigned,
 } from './support/requests.ts';
+import { sharedAuthority } from './support/shared-authority.ts';
 import { loadAll } from './support/stored.ts';
 import { openStoreOf } from './support/test-stores.ts';
 
@@ -41,6 +43,11 @@ const TOLERANCE = 5 * MINUTE;
 /** A body that version 1 can bind. */
 const TERMS = { max_validity_hours: 24 };
 const ACCEPT_V1 = { MESH_ADMIN_SIGNATURE_V1: 'accept' };
+const FAILED = '401 admin_auth_failed';
+
+/** For tests that need no state of their own. */
+const shared = sharedAuthority();
+const accepting = sharedAuthority({ environment: ACCEPT_V1 });
 
 interface Vector {
   readonly id: string;
@@ -64,47 +71,39 @@ interface Vector {
 
 for (const vector of readVectors()) {
   const { id, input, expected } = vector;
+  const { signature_b64: second, legacy_signature_b64: first } = expected;
+  const bindsNothing = input.method !== 'GET' && Object.keys(input.body).length === 0;
 
-  test(`vector ${id}: the text of version 2 is the one other implementations sign`, () => {
+  test(`vector ${id}: version 2 signs the text that other implementations sign, and binds all of the request`, () => {
     const body = canonicalJson(input.body);
     const text = operatorPayload(headersOf(vector, ''), requestOf(vector), body, input.audience);
     assert.equal(text, expected.payload);
+    for (const acceptV1 of [true, false])
+      assert.equal(judge(vector, second, {}, acceptV1), 'valid');
+    for (const change of [
+      { method: 'DELETE' },
+      { path: `${input.path}/` },
+      { query: { ...input.query, extra: [''] } },
+      { body: { ...input.body, extra: null } },
+    ]) {
+      assert.equal(judge(vector, second, change), 'invalid_signature');
+    }
   });
 
-  for (const [version, signature, acceptV1, verdict] of [
-    [2, expected.signature_b64, true, 'valid'],
-    [2, expected.signature_b64, false, 'valid'],
-    [1, expected.legacy_signature_b64, true, 'valid'],
-    [1, expected.legacy_signature_b64, false, 'invalid_signature'],
-  ] as const) {
-    const setting = acceptV1 ? 'accepted' : 'refused';
-    test(`vector ${id}: its version ${version} signature is ${verdict} where version 1 is ${setting}`, () => {
-      const bound = version === 2 || input.method === 'GET' || Object.keys(input.body).length > 0;
-      const unbound = acceptV1 ? 'v1_unbound' : 'invalid_signature';
-      assert.equal(judge(vector, signature, {}, acceptV1), bound ? verdict : unbound);
-    });
-  }
-
-  for (const [bound, change] of [
-    ['method', { method: 'DELETE' }],
-    ['path', { path: `${input.path}/` }],
-    ['query', { query: { ...input.query, extra: [''] } }],
-  ] as const) {
-    test(`vector ${id}: version 2 binds the ${bound}, version 1 covers only the body`, () => {
+  test(`vector ${id}: version 1 covers only the body, and counts where it is accepted`, () => {
+    assert.equal(judge(vector, first, {}), bindsNothing ? 'v1_unbound' : 'valid');
+    assert.equal(judge(vector, first, {}, false), 'invalid_signature');
+    for (const change of [
+      { method: 'DELETE' },
+      { path: `${input.path}/` },
+      { query: { ...input.query, extra: [''] } },
+    ]) {
       const { method, body } = { ...requestOf(vector), ...change };
-      const bindsNothing = method !== 'GET' && Object.keys(body).length === 0;
-      assert.equal(judge(vector, expected.signature_b64, change), 'invalid_signature');
-      assert.equal(
-        judge(vector, expected.legacy_signature_b64, change),
-        bindsNothing ? 'v1_unbound' : 'valid',
-      );
-    });
-  }
-
-  test(`vector ${id}: both versions bind the body`, () => {
-    const change = { body: { ...input.body, extra: null } };
-    assert.equal(judge(vector, expected.signature_b64, change), 'invalid_signature');
-    assert.equal(judge(vector, expected.legacy_signature_b64, change), 'invalid_signature');
+      const isBound = method === 'GET' || Object.keys(body).length > 0;
+      assert.equal(judge(vector, first, change), isBound ? 'valid' : 'v1_unbound');
+    }
+    const body = { ...input.body, extra: null };
+    assert.equal(judge(vector, first, { body }), 'invalid_signature');
   });
 }
 
@@ -112,7 +111,7 @@ for (const [setting, version, expected] of [
   ['accept', 2, '200'],
   ['accept', 1, '200'],
   ['refuse', 2, '200'],
-  ['refuse', 1, '401 admin_auth_failed'],
+  ['refuse', 1, FAILED],
 ] as const) {
   test(`MESH_ADMIN_SIGNATURE_V1=${setting}: a version ${version} signature gives ${expected}`, async () => {
     await using na = await startTestAuthority({
@@ -127,7 +126,7 @@ for (const [setting, version, expected] of [
 test('a network created by init refuses version 1, until the environment accepts it', async () => {
   await using na = await startTestAuthority();
   const refused = await operate(na, '/admin/invite', TERMS, { version: 1 });
-  assert.equal(outcome(refused), '401 admin_auth_failed');
+  assert.equal(outcome(refused), FAILED);
   await na.stop();
   await using accepting = await startTestAuthority({
     dataDir: na.dataDir,
@@ -145,7 +144,7 @@ test('a network whose configuration says nothing about version 1 refuses it, unt
   writeFileSync(path, JSON.stringify(older));
   await using na = await startTestAuthority({ dataDir: folder });
   const refused = await operate(na, '/admin/invite', TERMS, { version: 1 });
-  assert.equal(outcome(refused), '401 admin_auth_failed');
+  assert.equal(outcome(refused), FAILED);
   assert.equal(outcome(await operate(na, '/admin/invite', TERMS)), '200');
   await na.stop();
   const { clock } = na;
@@ -157,24 +156,18 @@ test('a network whose configuration says nothing about version 1 refuses it, unt
   assert.equal(outcome(await operate(accepting, '/admin/invite', TERMS, { version: 1 })), '200');
 });
 
-for (const path of ['/admin/policy', '/admin/operator-keys/ops-standard/revoke', '/admin/invite']) {
-  test(`a version 1 signature captured from a GET is not a valid command to ${path}`, async () => {
-    await using na = await startTestAuthority({ environment: ACCEPT_V1 });
-    const captured = operatorRequest(na, '/nodes', {}, { version: 1, method: 'GET' });
-    const { headers } = captured.init;
-    for (const body of [undefined, '', '{}']) {
-      const moved = await send(
-        na,
-        'POST',
-        path,
-        body === undefined ? { headers } : { headers, body },
-      );
-      assert.equal(outcome(moved), '401 admin_auth_failed');
+test('a version 1 signature captured from a GET is not a valid command', async () => {
+  const na = await accepting();
+  const captured = operatorRequest(na, '/nodes', {}, { version: 1, method: 'GET' });
+  const { headers } = captured.init;
+  const paths = ['/admin/policy', '/admin/operator-keys/ops-standard/revoke', '/admin/invite'];
+  for (const path of paths) {
+    for (const body of [{}, { body: '' }, { body: '{}' }]) {
+      await assertFailed(na, send(na, 'POST', path, { headers, ...body }), 'v1_unbound');
     }
-    assert.deepEqual(failureReasons(na), Array(3).fill('v1_unbound'));
-    assert.equal(outcome(await sendSigned(na, captured)), '200');
-  });
-}
+  }
+  assert.equal(outcome(await sendSigned(na, captured)), '200');
+});
 
 test('each use of a version 1 signature is logged and counted', async () => {
   await using na = await startTestAuthority({ environment: ACCEPT_V1 });
@@ -192,7 +185,8 @@ test('each use of a version 1 signature is logged and counted', async () => {
   assert.match(text, /^mesh_na_operator_signature_v1_total 2$/m);
 });
 
-for (const [fault, reason, call] of [
+/** Each fault of a request by its name, with the reason that is audited. */
+const FAULTS: readonly (readonly [string, string, OperatorCall | (() => OperatorCall)])[] = [
   ...HEADERS.map((name) => [`without ${name}`, 'missing_headers', without(name)] as const),
   ['with none of the headers', 'missing_headers', { alter: dropAll }],
   ...HEADERS.map(
@@ -212,47 +206,39 @@ for (const [fault, reason, call] of [
   ['with a signature of 64 zero bytes', 'invalid_signature', replaced(HEADERS[3], zeros(64))],
   ['with its signature in a second spelling', 'invalid_signature', { alter: respellSignature }],
   ['with another nonce than it signed', 'invalid_signature', replaced('X-Admin-Nonce', 'other')],
-] as [string, string, OperatorCall | ((na: TestAuthority) => OperatorCall)][]) {
-  test(`an operator request ${fault} is 401 and audited as ${reason}`, async () => {
-    await using na = await startTestAuthority();
-    const request = operatorRequest(
-      na,
-      '/admin/invite',
-      {},
-      typeof call === 'function' ? call(na) : call,
-    );
-    const answer = await sendSigned(na, request);
-    assert.equal(outcome(answer), '401 admin_auth_failed');
-    assert.deepEqual(answer.body.error.details, {});
-    assert.deepEqual(auditEvents(na), [
-      {
-        type: 'admin_auth_failed',
-        details: {
-          key_id: (request.init.headers['X-Admin-Key-Id'] ?? '').slice(0, 256),
-          scope: '/admin/invite',
-          remote_addr: '127.0.0.1',
-          reason,
-        },
-      },
-    ]);
-  });
-}
+];
 
-for (const name of HEADERS) {
-  test(`an empty ${name} counts as missing`, async () => {
-    await using na = await startTestAuthority();
+test('an operator request with a fault is 401, and audited with its reason', async () => {
+  const na = await shared();
+  for (const [fault, reason, call] of FAULTS) {
+    const given = typeof call === 'function' ? call() : call;
+    const request = operatorRequest(na, '/admin/invite', {}, given);
+    const before = auditEvents(na).length;
+    const answer = await sendSigned(na, request);
+    assert.equal(outcome(answer), FAILED, fault);
+    assert.deepEqual(answer.body.error.details, {});
+    const details = {
+      key_id: (request.init.headers['X-Admin-Key-Id'] ?? '').slice(0, 256),
+      scope: '/admin/invite',
+      remote_addr: '127.0.0.1',
+      reason,
+    };
+    const events = auditEvents(na).slice(before);
+    assert.deepEqual(events, [{ type: 'admin_auth_failed', details }], fault);
+  }
+});
+
+test('an empty header counts as missing', async () => {
+  const na = await shared();
+  for (const name of HEADERS) {
     const { init } = operatorRequest(na, '/admin/invite', {}, replaced(name, ''));
-    const answer = await sendRaw(na, 'POST', '/admin/invite', {
-      headers: init.headers,
-      pieces: ['{}'],
-    });
-    assert.equal(outcome(answer), '401 admin_auth_failed');
-    assert.deepEqual(failureReasons(na), ['missing_headers']);
-  });
-}
+    const sent = { headers: init.headers, pieces: ['{}'] };
+    await assertFailed(na, sendRaw(na, 'POST', '/admin/invite', sent), 'missing_headers');
+  }
+});
 
 test('a nonce of 256 characters is accepted', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   const answer = await operate(na, '/admin/invite', {}, { nonce: 'n'.repeat(256) });
   assert.equal(outcome(answer), '200');
 });
@@ -281,31 +267,24 @@ test('an unknown and a revoked key get the same answer, and differ only in the a
   assert.deepEqual(failureReasons(na), ['unknown_key', 'revoked_key']);
 });
 
-for (const [age, expected] of [
-  [TOLERANCE, '200'],
-  [-TOLERANCE, '200'],
-  [TOLERANCE + 1, '401 admin_auth_failed'],
-  [-TOLERANCE - 1, '401 admin_auth_failed'],
-  [TOLERANCE + 0.001, '401 admin_auth_failed'],
-  [-TOLERANCE - 0.001, '401 admin_auth_failed'],
-] as const) {
-  const side = age > 0 ? 'old' : 'ahead';
-  test(`a request ${Math.abs(age) / SECOND} s ${side} gives ${expected}`, async () => {
-    await using na = await startTestAuthority();
-    const timestamp = formatInstant(na.clock.now() - age);
-    assert.equal(outcome(await operate(na, '/admin/invite', {}, { timestamp })), expected);
-    if (expected !== '200') assert.deepEqual(failureReasons(na), ['stale_timestamp']);
-  });
-}
+test('a request may be 300 s old or ahead, and no more', async () => {
+  const na = await shared();
+  const sendAged = (age: number) =>
+    operate(na, '/admin/invite', {}, { timestamp: formatInstant(na.clock.now() - age) });
+  for (const age of [TOLERANCE, -TOLERANCE]) assert.equal(outcome(await sendAged(age)), '200');
+  for (const beyond of [1, 0.001]) {
+    await assertFailed(na, sendAged(TOLERANCE + beyond), 'stale_timestamp');
+    await assertFailed(na, sendAged(-TOLERANCE - beyond), 'stale_timestamp');
+  }
+});
 
-for (const [spelling] of timestampSpellings(0)) {
-  test(`a timestamp with ${spelling} is read, and signed as it was sent`, async () => {
-    await using na = await startTestAuthority();
-    const spellings = new Map(timestampSpellings(na.clock.now()));
-    const timestamp = spellings.get(spelling) ?? '';
-    assert.equal(outcome(await operate(na, '/admin/invite', {}, { timestamp })), '200');
-  });
-}
+test('a timestamp is read in every spelling, and signed as it was sent', async () => {
+  const na = await shared();
+  for (const [spelling, timestamp] of timestampSpellings(na.clock.now())) {
+    const answer = await operate(na, '/admin/invite', {}, { timestamp });
+    assert.equal(outcome(answer), '200', spelling);
+  }
+});
 
 test('MESH_CLOCK_TOLERANCE_SECONDS sets how old or far ahead a request may be', async () => {
   await using na = await startTestAuthority({
@@ -314,10 +293,10 @@ test('MESH_CLOCK_TOLERANCE_SECONDS sets how old or far ahead a request may be', 
   const aged = (milliseconds: number) =>
     operate(na, '/admin/invite', {}, { timestamp: formatInstant(na.clock.now() - milliseconds) });
   assert.equal(outcome(await aged(10 * SECOND)), '200');
-  assert.equal(outcome(await aged(10 * SECOND + 1)), '401 admin_auth_failed');
+  assert.equal(outcome(await aged(10 * SECOND + 1)), FAILED);
 });
 
-test('the checks come in order: of several faults the first is audited', async (t) => {
+test('the checks come in order: of several faults the first is audited', async () => {
   await using na = await startTestAuthority();
   const spent = freshNonce();
   assert.equal(outcome(await operate(na, '/admin/invite', {}, { nonce: spent })), '200');
@@ -338,23 +317,14 @@ test('the checks come in order: of several faults the first is audited', async (
     ['stale, wrongly signed', 'stale_timestamp', { ...put(bad), timestamp: stale }],
     ['replayed, wrongly signed', 'nonce_replay', { ...put(bad), nonce: spent }],
   ] as [string, string, OperatorCall][]) {
-    await t.test(`${faults}: ${reason}`, async () => {
-      const answer = await operate(na, '/admin/invite', {}, call);
-      assert.equal(outcome(answer), '401 admin_auth_failed');
-      assert.equal(failureReasons(na).at(-1), reason);
-    });
+    await assertFailed(na, operate(na, '/admin/invite', {}, call), reason, faults);
   }
-
-  await t.test('a wrong signature of a key without the tier: invalid_signature', async () => {
-    const answer = await operate(na, '/admin/revoke', {}, { operator: na.standard, ...put(bad) });
-    assert.equal(outcome(answer), '401 admin_auth_failed');
-    assert.equal(failureReasons(na).at(-1), 'invalid_signature');
-  });
-
-  await t.test('a key without the tier and a body without its fields: the tier', async () => {
-    const answer = await operate(na, '/admin/revoke', {}, { operator: na.standard });
-    assert.equal(outcome(answer), '403 insufficient_operator_tier');
-  });
+  // A wrong signature comes before the tier, and the tier before the body.
+  const { standard: operator } = na;
+  const wrong = operate(na, '/admin/revoke', {}, { operator, ...put(bad) });
+  await assertFailed(na, wrong, 'invalid_signature');
+  const untiered = await operate(na, '/admin/revoke', {}, { operator });
+  assert.equal(outcome(untiered), '403 insufficient_operator_tier');
 
   await operate(na, '/admin/operator-keys/ops-standard/revoke');
   for (const [faults, reason, call] of [
@@ -363,71 +333,62 @@ test('the checks come in order: of several faults the first is audited', async (
     ['stale', 'revoked_key', { timestamp: stale }],
     ['wrongly signed', 'revoked_key', put(bad)],
   ] as [string, string, OperatorCall][]) {
-    await t.test(`a revoked key, ${faults}: ${reason}`, async () => {
-      const answer = await operate(na, '/admin/invite', {}, { operator: na.standard, ...call });
-      assert.equal(outcome(answer), '401 admin_auth_failed');
-      assert.equal(failureReasons(na).at(-1), reason);
-    });
+    const answer = operate(na, '/admin/invite', {}, { operator, ...call });
+    await assertFailed(na, answer, reason, faults);
   }
 });
 
-for (const [body, expected] of [
-  ['{', '400 invalid_json'],
-  ['[]', '400 invalid_json_object'],
-  ['"text"', '400 invalid_json_object'],
-  ['null', '400 invalid_json_object'],
-  [' '.repeat(3000), '413 request_entity_too_large'],
-] as const) {
-  const shown = body.trim() === '' ? 'of 3000 blanks' : body;
-  test(`a body ${shown} is ${expected} before any header is read`, async () => {
-    await using na = await startTestAuthority({ environment: { MESH_MAX_REQUEST_BYTES: '2048' } });
+test('a body that cannot be read is refused before any header is read', async () => {
+  await using na = await startTestAuthority({ environment: { MESH_MAX_REQUEST_BYTES: '2048' } });
+  for (const [body, expected] of [
+    ['{', '400 invalid_json'],
+    ['[]', '400 invalid_json_object'],
+    ['"text"', '400 invalid_json_object'],
+    ['null', '400 invalid_json_object'],
+    [' '.repeat(3000), '413 request_entity_too_large'],
+  ] as const) {
     assert.equal(outcome(await send(na, 'POST', '/admin/invite', { body })), expected);
-    assert.deepEqual(auditEvents(na), []);
-  });
-}
+  }
+  assert.deepEqual(auditEvents(na), []);
+});
 
 test('missing fields are 400 only after authentication', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   const unsigned = await send(na, 'POST', '/admin/revoke', { body: '{}' });
-  assert.equal(outcome(unsigned), '401 admin_auth_failed');
+  assert.equal(outcome(unsigned), FAILED);
   assert.equal(outcome(await operate(na, '/admin/revoke')), '400 missing_cert_id');
 });
 
 test('a failed signature does not spend the nonce', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   const nonce = freshNonce();
-  const wrong = { ...signedByAnother(na), nonce };
-  assert.equal(outcome(await operate(na, '/admin/invite', {}, wrong)), '401 admin_auth_failed');
+  const wrong = { ...signedByAnother(), nonce };
+  assert.equal(outcome(await operate(na, '/admin/invite', {}, wrong)), FAILED);
   assert.equal(outcome(await operate(na, '/admin/invite', {}, { nonce })), '200');
 });
 
 test('malformed JSON does not spend the nonce', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   const { path, init } = operatorRequest(na, '/admin/invite');
   const broken = await send(na, 'POST', path, { ...init, body: '{' });
   assert.equal(outcome(broken), '400 invalid_json');
   assert.equal(outcome(await send(na, 'POST', path, init)), '200');
 });
 
-for (const [name, path, body, operator, expected] of [
-  ['an accepted request', '/admin/invite', {}, 'standard', '200'],
-  ['a 403', '/admin/revoke', {}, 'standard', '403 insufficient_operator_tier'],
-  ['a 400 after authentication', '/admin/revoke', {}, 'privileged', '400 missing_cert_id'],
-  ['a 404', '/admin/revoke', { cert_id: 'c' }, 'privileged', '404 certificate_not_found'],
-  [
-    'a 422',
-    '/admin/operator-keys/ops-standard/revoke',
-    { reason: 1 },
-    'privileged',
-    '422 request_validation_failed',
-  ],
-] as const) {
-  test(`${name} spends the nonce, and its second use is audited with it`, async () => {
-    await using na = await startTestAuthority();
+test('an authenticated request spends its nonce whatever the answer, and its second use is audited with it', async () => {
+  const na = await shared();
+  const revoke = '/admin/operator-keys/ops-standard/revoke';
+  for (const [path, body, operator, expected] of [
+    ['/admin/invite', {}, 'standard', '200'],
+    ['/admin/revoke', {}, 'standard', '403 insufficient_operator_tier'],
+    ['/admin/revoke', {}, 'privileged', '400 missing_cert_id'],
+    ['/admin/revoke', { cert_id: 'c' }, 'privileged', '404 certificate_not_found'],
+    [revoke, { reason: 1 }, 'privileged', '422 request_validation_failed'],
+  ] as const) {
     const request = operatorRequest(na, path, body, { operator: na[operator] });
     const nonce = request.init.headers['X-Admin-Nonce'];
     assert.equal(outcome(await sendSigned(na, request)), expected);
-    assert.equal(outcome(await sendSigned(na, request)), '401 admin_auth_failed');
+    assert.equal(outcome(await sendSigned(na, request)), FAILED);
     assert.deepEqual(auditEvents(na).at(-1), {
       type: 'admin_auth_failed',
       details: {
@@ -438,8 +399,8 @@ for (const [name, path, body, operator, expected] of [
         nonce,
       },
     });
-  });
-}
+  }
+});
 
 test('the nonce of a revoked key is not spent', async () => {
   await using na = await startTestAuthority();
@@ -456,7 +417,7 @@ test('the nonce of a revoked key is not spent', async () => {
 });
 
 test('two operators may use the same nonce', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   for (const operator of [na.standard, na.privileged]) {
     const answer = await operate(na, '/admin/invite', {}, { operator, nonce: 'shared' });
     assert.equal(outcome(answer), '200');
@@ -472,11 +433,10 @@ test('of 20 concurrent copies of one signed request exactly one is accepted', as
 });
 
 test('a version 1 request captured on one route is refused on every other', async () => {
-  await using na = await startTestAuthority({ environment: ACCEPT_V1 });
+  const na = await accepting();
   const { init } = operatorRequest(na, '/admin/invite', { cert_id: 'c' }, { version: 1 });
   assert.equal(outcome(await send(na, 'POST', '/admin/invite', init)), '200');
-  assert.equal(outcome(await send(na, 'POST', '/admin/revoke', init)), '401 admin_auth_failed');
-  assert.deepEqual(failureReasons(na), ['nonce_replay']);
+  await assertFailed(na, send(na, 'POST', '/admin/revoke', init), 'nonce_replay');
 });
 
 test('a replay is refused after a restart', async () => {
@@ -484,7 +444,7 @@ test('a replay is refused after a restart', async () => {
   const request = operatorRequest(na, '/admin/invite');
   assert.equal(outcome(await sendSigned(na, request)), '200');
   await using again = await na.restart();
-  assert.equal(outcome(await sendSigned(again, request)), '401 admin_auth_failed');
+  assert.equal(outcome(await sendSigned(again, request)), FAILED);
   assert.deepEqual(failureReasons(again), ['nonce_replay']);
 });
 
@@ -498,63 +458,60 @@ for (const restarts of [false, true]) {
     na.clock.advance(2 * TOLERANCE);
     await na.flush();
     await using later = restarts ? await na.restart() : na;
-    assert.equal(outcome(await sendSigned(later, request)), '401 admin_auth_failed');
+    assert.equal(outcome(await sendSigned(later, request)), FAILED);
     assert.deepEqual(failureReasons(later), ['nonce_replay']);
   });
 }
 
-for (const [binding, signedPath, sentPath] of [
-  ['path', '/admin/invite', '/admin/revoke'],
-  ['query', '/admin/invite?a=1', '/admin/invite?a=2'],
-  ['presence of a query', '/admin/invite?a=1', '/admin/invite'],
-  ['absence of a query', '/admin/invite', '/admin/invite?a=1'],
-  ['order of repeated parameters', '/admin/invite?a=1&a=2', '/admin/invite?a=2&a=1'],
-  ['blank values', '/admin/invite?a=', '/admin/invite'],
-] as const) {
-  test(`a version 2 signature binds the ${binding}`, async () => {
-    await using na = await startTestAuthority();
+test('a version 2 signature binds path and query', async () => {
+  const na = await shared();
+  for (const [signedPath, sentPath] of [
+    ['/admin/invite', '/admin/revoke'],
+    ['/admin/invite?a=1', '/admin/invite?a=2'],
+    ['/admin/invite?a=1', '/admin/invite'],
+    ['/admin/invite', '/admin/invite?a=1'],
+    ['/admin/invite?a=1&a=2', '/admin/invite?a=2&a=1'],
+    ['/admin/invite?a=', '/admin/invite'],
+  ] as const) {
     const { init } = operatorRequest(na, signedPath);
-    assert.equal(outcome(await send(na, 'POST', sentPath, init)), '401 admin_auth_failed');
-    assert.deepEqual(failureReasons(na), ['invalid_signature']);
+    await assertFailed(na, send(na, 'POST', sentPath, init), 'invalid_signature', signedPath);
     assert.equal(outcome(await send(na, 'POST', signedPath, init)), '200');
-  });
-}
+  }
+});
 
-for (const [spelling, path] of [
-  ['in any order of names', '/nodes?b=2&a=1'],
-  ['repeated', '/nodes?a=2&a=1&a=2'],
-  ['blank', '/nodes?a=&b'],
-  ['with + for a blank', '/nodes?a=x+y+%2B'],
-  ['percent-encoded', '/nodes?caf%C3%A9=%E2%9C%93%20%26%3D'],
-  ['named __proto__', '/nodes?__proto__=1'],
-] as const) {
-  test(`query parameters ${spelling} are signed decoded`, async () => {
-    await using na = await startTestAuthority();
-    assert.equal(outcome(await operate(na, path, {}, { method: 'GET' })), '200');
-  });
-}
+test('query parameters are signed decoded', async () => {
+  const na = await shared();
+  for (const path of [
+    '/nodes?b=2&a=1',
+    '/nodes?a=2&a=1&a=2',
+    '/nodes?a=&b',
+    '/nodes?a=x+y+%2B',
+    '/nodes?caf%C3%A9=%E2%9C%93%20%26%3D',
+    '/nodes?__proto__=1',
+  ]) {
+    assert.equal(outcome(await operate(na, path, {}, { method: 'GET' })), '200', path);
+  }
+});
 
 test('a version 2 signature for another authority is refused', async () => {
-  await using na = await startTestAuthority();
-  const elsewhere = { ...na, audience: newKey().publicKey };
-  const request = operatorRequest(elsewhere, '/admin/invite');
-  assert.equal(outcome(await sendSigned(na, request)), '401 admin_auth_failed');
-  assert.deepEqual(failureReasons(na), ['invalid_signature']);
+  const na = await shared();
+  const request = operatorRequest({ ...na, audience: newKey().publicKey }, '/admin/invite');
+  await assertFailed(na, sendSigned(na, request), 'invalid_signature');
 });
 
 for (const version of [1, 2] as const) {
   test(`a version ${version} signature binds the body, including its number tokens`, async () => {
-    await using na = await startTestAuthority({ environment: ACCEPT_V1 });
+    const na = await accepting();
     const signed = { token_expiry_hours: 1, note: 'Zürich ✓' };
     for (const body of ['{"token_expiry_hours":2,"note":"Zürich ✓"}', '{}', '', '{"note":"x"}']) {
       const { init } = operatorRequest(na, '/admin/invite', signed, { version });
       const answer = await send(na, 'POST', '/admin/invite', { ...init, body });
-      assert.equal(outcome(answer), '401 admin_auth_failed', body);
+      assert.equal(outcome(answer), FAILED, body);
     }
     const { init } = operatorRequest(na, '/admin/invite', signed, { version });
     const float = '{"token_expiry_hours":1.0,"note":"Zürich ✓"}';
     const asFloat = await send(na, 'POST', '/admin/invite', { ...init, body: float });
-    assert.equal(outcome(asFloat), '401 admin_auth_failed', float);
+    assert.equal(outcome(asFloat), FAILED, float);
     const spaced = '{ "note":"Z\\u00fcrich \\u2713",\n"token_expiry_hours":1 }';
     const reordered = await send(na, 'POST', '/admin/invite', { ...init, body: spaced });
     assert.equal(outcome(reordered), '200', 'the value is signed, not its spelling');
@@ -562,7 +519,7 @@ for (const version of [1, 2] as const) {
 }
 
 test('floats, long integers and unusual names keep their canonical form in the signed text', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   const body = {
     token_expiry_hours: new JsonFloat(24),
     numbers: [new JsonFloat(1e16), new JsonFloat(1e-7), new JsonFloat(-0), 2n ** 70n],
@@ -574,40 +531,37 @@ test('floats, long integers and unusual names keep their canonical form in the s
 });
 
 test('an empty body is signed as {}', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   const { init } = operatorRequest(na, '/admin/invite');
   const answer = await send(na, 'POST', '/admin/invite', { headers: init.headers });
   assert.equal(outcome(answer), '200');
 });
 
 test('a standard key on a privileged route is 403, and both tiers are audited', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   const answer = await operate(na, '/admin/revoke', { cert_id: 'c' }, { operator: na.standard });
   assert.equal(outcome(answer), '403 insufficient_operator_tier');
   assert.match(answer.body.error.message, /\bprivileged\b/);
-  assert.deepEqual(auditEvents(na), [
-    {
-      type: 'admin_authz_denied',
-      details: {
-        key_id: 'ops-standard',
-        scope: '/admin/revoke',
-        remote_addr: '127.0.0.1',
-        holder_tier: 'standard',
-        required_tier: 'privileged',
-        reason: 'insufficient_operator_tier',
-      },
+  assert.deepEqual(auditEvents(na).at(-1), {
+    type: 'admin_authz_denied',
+    details: {
+      key_id: 'ops-standard',
+      scope: '/admin/revoke',
+      remote_addr: '127.0.0.1',
+      holder_tier: 'standard',
+      required_tier: 'privileged',
+      reason: 'insufficient_operator_tier',
     },
-  ]);
+  });
 });
 
-for (const tier of ['standard', 'privileged'] as const) {
-  test(`a ${tier} key satisfies the standard routes`, async () => {
-    await using na = await startTestAuthority();
-    const operator = na[tier];
+test('a key of any tier satisfies the standard routes', async () => {
+  const na = await shared();
+  for (const operator of [na.standard, na.privileged]) {
     assert.equal(outcome(await operate(na, '/admin/invite', {}, { operator })), '200');
     assert.equal(outcome(await operate(na, '/nodes', {}, { operator, method: 'GET' })), '200');
-  });
-}
+  }
+});
 
 test('GET /nodes without operator headers returns only the count', async () => {
   await using na = await startTestAuthority();
@@ -637,41 +591,33 @@ test('GET /nodes with operator headers returns the roster', async () => {
   });
 });
 
-for (const name of HEADERS) {
-  test(`GET /nodes with ${name} alone is 401, never the public form`, async () => {
-    await using na = await startTestAuthority();
-    const answer = await send(na, 'GET', '/nodes', { headers: { [name]: 'x' } });
-    assert.equal(outcome(answer), '401 admin_auth_failed');
-    assert.deepEqual(failureReasons(na), ['missing_headers']);
-  });
-
-  test(`GET /nodes with an empty ${name} is 401, never the public form`, async () => {
-    await using na = await startTestAuthority();
-    const answer = await sendRaw(na, 'GET', '/nodes', { headers: { [name]: '' } });
-    assert.equal(outcome(answer), '401 admin_auth_failed');
-  });
-}
-
-for (const [fault, reason, call] of [
-  ['of a stranger', 'unknown_key', () => replaced('X-Admin-Key-Id', 'nobody')],
-  ['that are stale', 'stale_timestamp', () => ({ timestamp: '2000-01-01T00:00:00Z' })],
-  ['signed by another key', 'invalid_signature', signedByAnother],
-] as [string, string, (na: TestAuthority) => OperatorCall][]) {
-  test(`GET /nodes with headers ${fault} is 401, never the public form`, async () => {
-    await using na = await startTestAuthority();
-    const answer = await operate(na, '/nodes', {}, { ...call(na), method: 'GET' });
-    assert.equal(outcome(answer), '401 admin_auth_failed');
+test('GET /nodes with any operator header, or with wrong ones, is 401, never the public form', async () => {
+  const na = await shared();
+  for (const name of HEADERS) {
+    for (const value of ['x', '']) {
+      const alone = sendRaw(na, 'GET', '/nodes', { headers: { [name]: value } });
+      await assertFailed(na, alone, 'missing_headers', name);
+    }
+  }
+  for (const [reason, call] of [
+    ['unknown_key', replaced('X-Admin-Key-Id', 'nobody')],
+    ['stale_timestamp', { timestamp: '2000-01-01T00:00:00Z' }],
+    ['invalid_signature', signedByAnother()],
+  ] as const) {
+    const answer = await assertFailed(
+      na,
+      operate(na, '/nodes', {}, { ...call, method: 'GET' }),
+      reason,
+    );
     assert.equal(answer.body.count, undefined);
-    assert.deepEqual(failureReasons(na), [reason]);
-  });
-}
+  }
+});
 
 test('GET /nodes refuses a replayed roster request', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   const request = operatorRequest(na, '/nodes', {}, { method: 'GET' });
   assert.equal(outcome(await sendSigned(na, request)), '200');
-  assert.equal(outcome(await sendSigned(na, request)), '401 admin_auth_failed');
-  assert.deepEqual(failureReasons(na), ['nonce_replay']);
+  await assertFailed(na, sendSigned(na, request), 'nonce_replay');
 });
 
 test('operator headers on a public route are ignored', async () => {
@@ -685,6 +631,20 @@ function failureReasons(na: TestAuthority): unknown[] {
   return auditEvents(na)
     .filter(({ type }) => type === 'admin_auth_failed')
     .map(({ details }) => details.reason);
+}
+
+/** Awaits an answer that must be the refusal of a proof, audited once with the reason. */
+async function assertFailed(
+  na: TestAuthority,
+  answer: Promise<Received>,
+  reason: string,
+  message = reason,
+): Promise<Received> {
+  const before = failureReasons(na).length;
+  const received = await answer;
+  assert.equal(outcome(received), FAILED, message);
+  assert.deepEqual(failureReasons(na).slice(before), [reason], message);
+  return received;
 }
 
 function twice(reason: string): string[] {
@@ -730,8 +690,8 @@ function respellSignature(headers: Record<string, string>): void {
   headers['X-Admin-Signature'] = respelled(headers['X-Admin-Signature'] ?? '');
 }
 
-function signedByAnother(na: TestAuthority): OperatorCall {
-  return { operator: { keyId: na.privileged.keyId, key: newKey() } };
+function signedByAnother(): OperatorCall {
+  return { operator: { keyId: 'ops-privileged', key: newKey() } };
 }
 
 function zeros(bytes: number): string {
