@@ -28,12 +28,6 @@ export function countCpuOf(pid: number): () => CpuUse {
   });
 }
 
-/** CPU milliseconds of this process's main thread, with the resolution of the scheduler's tick: a few milliseconds. */
-export function ownMilliseconds(): number {
-  const schedstat = readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'latin1');
-  return Number(schedstat.split(' ')[0]) / 1e6;
-}
-
 /** Memory of a process, in MiB; mapped files are those that the system may reclaim. */
 export function memoryOf(pid: number) {
   const status = readFileSync(`/proc/${pid}/status`, 'latin1');

@@ -17,7 +17,6 @@ import { benchEvents } from './events.ts';
 import { benchForwarding } from './forwarding.ts';
 import { benchHeartbeats } from './heartbeats.ts';
 import { type Load, startLoad } from './load.ts';
-import { benchLookups } from './lookups.ts';
 import { benchMemory } from './memory.ts';
 import { benchOverload } from './overload.ts';
 import { type Report, textOf } from './report.ts';
@@ -26,7 +25,6 @@ import { benchScale } from './scale.ts';
 import { dataFileSystem } from './servers.ts';
 import { benchStarts } from './starts.ts';
 import { benchStoreMove } from './store-move.ts';
-import { benchSuccession } from './succession.ts';
 import { benchTakeOver } from './take-over.ts';
 import { benchVerifications } from './verifications.ts';
 import { benchViewers } from './viewers.ts';
@@ -38,7 +36,6 @@ const BENCHMARKS: {
   enrollments: benchEnrollments,
   documents: benchDocuments,
   verifications: benchVerifications,
-  lookups: benchLookups,
   crl: benchCrl,
   scale: benchScale,
   overload: benchOverload,
@@ -48,7 +45,6 @@ const BENCHMARKS: {
   forwarding: benchForwarding,
   revocations: benchRevocations,
   'take-over': benchTakeOver,
-  succession: benchSuccession,
   backup: benchBackup,
   'store-move': benchStoreMove,
   memory: benchMemory,
@@ -82,12 +78,12 @@ const program = new Command('bench')
   .option('--connections <count>', 'keep-alive connections', wholeNumber(20_000))
   .option(
     '--rate <count>',
-    'heartbeats, forwarding, revocations: open loop at this many requests/s; memory: requests/s (300); take-over, backup, succession: heartbeats/s meanwhile (4000, 10000, 1000)',
+    'heartbeats, forwarding, revocations: open loop at this many requests/s; memory: requests/s (300); take-over, backup: heartbeats/s meanwhile (4000, 10000)',
     wholeNumber(100_000),
   )
   .option(
     '--nodes <count>',
-    'heartbeats, forwarding, memory: nodes of the fleet (1000); backup, scale, store-move, succession, take-over: nodes of the network (1000000)',
+    'heartbeats, forwarding, memory: nodes of the fleet (1000); backup, scale, store-move, take-over: nodes of the network (1000000)',
     wholeNumber(10_000_000),
   )
   .option(
@@ -99,7 +95,7 @@ const program = new Command('bench')
   .option('--minutes <count>', 'memory: length of the run', wholeNumber(10_000), 20)
   .option(
     '--data-dir <folder>',
-    'backup, scale, succession: a folder made by `bench/seed.ts`; it will be changed; store-move: the same, copied',
+    'backup, scale: a folder made by `bench/seed.ts`; it will be changed; store-move: the same, copied',
   )
   .option('--threads <count>', 'threads of the authority that serve HTTP', wholeNumber(64), 1)
   .option('--cpu-prof <folder>', 'write CPU profiles of the authority below this folder')
