@@ -2,14 +2,17 @@
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 import { jsonText } from '../src/base/json/write.ts';
+import { displayTime, formatInstant } from '../src/base/timestamp.ts';
 import { sovereignPage } from '../src/pages/trust/sovereign.ts';
 import { reference } from '../src/pages/ui/names.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOSTILE_NAME, NARROW, startBrowser, type TestBrowser, WIDE } from './support/browser.ts';
+import { HOUR } from './support/clock.ts';
 import { connectomeOf, graphOf } from './support/connectome.ts';
 import { cpuOf } from './support/cpu.ts';
 import { get, joinedNode, outcome, send } from './support/requests.ts';
 import { signAgentDescriptor } from './support/signing.ts';
+import { activate, keyStates, stage, succession } from './support/successions.ts';
 import {
   attest,
   importFeed,
@@ -222,6 +225,34 @@ test('an invalid page position leads to the first page', async () => {
   for (const cursor of ['x', 'W10', '%00']) {
     const { text } = await get(na, `/capability?name=search&cursor=${cursor}`);
     assert.match(text, /agent-1/);
+  }
+});
+
+test('what is signed again after a change of the key does not claim that the new key had signed it at first', async () => {
+  await using own = await startTestAuthority();
+  const { treaty_id } = await issued(recognize(own, {}));
+  const { attestation_id } = await issued(attest(own, {}));
+  const paths = [`/treaty?id=${treaty_id}`, `/attestation?id=${attestation_id}`];
+  const signers = async () => {
+    await using visit = await browser.visit(`${own.url}/`);
+    const shown = [];
+    for (const path of paths) {
+      await visit.page.goto(own.url + path);
+      const text = await visit.page.locator('dt:text("Signed with") + dd').innerText();
+      shown.push(text.replace(/\s+/g, ' ').trim());
+    }
+    return shown;
+  };
+  const [[before = ''] = []] = await keyStates(own);
+  assert.deepEqual(await signers(), [before, before]);
+  own.clock.advance(3 * HOUR);
+  await stage(own, await succession(own));
+  await activate(own);
+  const [, [renewedKey = ''] = []] = await keyStates(own);
+  const time = displayTime(formatInstant(own.clock.now()));
+  for (const text of await signers()) {
+    assert.ok(text.startsWith(`${renewedKey} again, since it replaced`), text);
+    assert.ok(text.includes(time), text);
   }
 });
 

@@ -8,6 +8,8 @@ export interface KnownAuthorityKeys {
   readonly genesis: GenesisBlock;
   /** Base64. */
   readonly current: string;
+  /** Since when it is in force; null for the first one. */
+  readonly since: string | null;
   /** The keys that a request may be signed for: the current one, the one that it replaced, and the next [authority-keys-10]. */
   readonly audiences: readonly string[];
   /** The keys whose signatures count: never one that was stolen. */
@@ -25,6 +27,7 @@ export function publishedAuthorityKeys(
   const known = {
     genesis,
     current,
+    since: null as string | null,
     audiences: [current],
     trusted: [current],
     isSuccessor: false,
@@ -34,10 +37,12 @@ export function publishedAuthorityKeys(
     if (name === 'genesis') known.genesis = JSON.parse(documentText(document)) as GenesisBlock;
     if (name !== 'authority_keys') return;
     const { keys, successions } = JSON.parse(documentText(document)) as AuthorityKeys;
-    const key = keys.find(({ state }) => state === 'current')?.public_key ?? current;
+    const found = keys.find(({ state }) => state === 'current');
+    const key = found?.public_key ?? current;
     const replaced = successions.findLast(({ to_key }) => to_key === key)?.from_key;
     const next = keys.find(({ state }) => state === 'next')?.public_key;
     known.current = key;
+    known.since = found?.since ?? null;
     known.audiences = [key, replaced, next].filter((each) => each !== undefined);
     const earlier = keys.filter(({ state }) => state === 'previous' || state === 'retired');
     known.trusted = [key, ...earlier.map(({ public_key }) => public_key)];

@@ -39,7 +39,9 @@ export const detailsPageParts = {
       const answer = await edge.call('readTreaty', { treaty_id: id });
       if (!answer.ok) return notFound(request, edge, 'treaty_not_found', TREATIES);
       const row = JSON.parse(answer.json) as TreatyRow;
-      return withGraph(request, edge, (graph) => htmlReply(treatyPage(row, graph), request));
+      return withGraph(request, edge, (graph) =>
+        htmlReply(treatyPage(row, graph, edge.settings.authorityKeys), request),
+      );
     },
   },
   showSovereign: {
@@ -56,7 +58,13 @@ export const detailsPageParts = {
       const answer = await edge.call('readAttestation', { attestation_id: id });
       if (!answer.ok) return notFound(request, edge, 'attestation_not_found', ATTESTATIONS);
       const row = JSON.parse(answer.json) as AttestationRow;
-      return htmlReply(attestationPage(row, request.now, networkOf(edge)), request);
+      const { authorityKeys } = edge.settings;
+      const page = attestationPage(
+        row,
+        { now: request.now, networkName: networkOf(edge) },
+        authorityKeys,
+      );
+      return htmlReply(page, request);
     },
   },
   showCapability: {

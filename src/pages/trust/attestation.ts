@@ -7,10 +7,15 @@ import { type Html, html } from '../ui/html.ts';
 import { nameInCell, nameInFull } from '../ui/names.ts';
 import { badge, facts, section } from '../ui/parts.ts';
 import { freeForm, idValue, shortList, sovereignLink, timeText } from '../ui/values.ts';
+import { type KeyInForce, signer } from './signer.ts';
 
-export function attestationPage(row: AttestationRow, now: number, networkName: string): HtmlPage {
+export function attestationPage(
+  row: AttestationRow,
+  { now, networkName }: { readonly now: number; readonly networkName: string },
+  key: KeyInForce,
+): HtmlPage {
   const { attestation } = row;
-  const { attestation_id: id, subject_public_key: key } = attestation;
+  const { attestation_id: id, subject_public_key: subjectKey } = attestation;
   return renderPage({
     title: `Attestation ${nameInCell(id)}`,
     heading: 'Attestation',
@@ -24,12 +29,15 @@ export function attestationPage(row: AttestationRow, now: number, networkName: s
         ['Id', idValue(id)],
         ['Issuer', sovereignLink(attestation.issuer_sovereign_id)],
         ['Subject', html`<bdi>${nameInFull(attestation.subject_id)}</bdi>`],
-        ['Subject key', key === null ? html`<span class="muted">none</span>` : idValue(key)],
+        [
+          'Subject key',
+          subjectKey === null ? html`<span class="muted">none</span>` : idValue(subjectKey),
+        ],
         ['Roles', shortList(attestation.roles, (role) => html`<bdi>${nameInCell(role)}</bdi>`)],
         ['Signed status', attestation.status],
         ['Valid from', timeText(attestation.valid_from)],
         ['Until', timeText(attestation.expires_at)],
-        ['Signed with', idValue(attestation.issued_by)],
+        ['Signed with', signer(attestation, key)],
         ['Claims', freeForm(attestation.claims)],
       ]),
     )}${section('history', 'History', history(row, now))}<p class="small muted">Raw data: <a href="./attestations/${encodeURIComponent(id)}">the attestation with its signatures</a>. Revocations are published in this authority's <a href="./sovereign-revocation-feed">feed</a>.</p>`,

@@ -19,8 +19,9 @@ import {
   treatyLink,
 } from '../ui/values.ts';
 import { trustLink } from './form.ts';
+import { type KeyInForce, signer } from './signer.ts';
 
-export function treatyPage(row: TreatyRow, model: GraphModel): HtmlPage {
+export function treatyPage(row: TreatyRow, model: GraphModel, key: KeyInForce): HtmlPage {
   const { treaty, lifecycle } = row;
   const { treaty_id: id, issuer_sovereign_id: from, subject_sovereign_id: to, scope } = treaty;
   return renderPage({
@@ -36,7 +37,7 @@ export function treatyPage(row: TreatyRow, model: GraphModel): HtmlPage {
         ['Id', idValue(id)],
         ['In force from', timeText(treaty.valid_from)],
         ['Until', timeText(treaty.expires_at)],
-        ['Signed with', idValue(treaty.issued_by)],
+        ['Signed with', signer(treaty, key)],
         ['Roles', rolesOf(scope.allowed_roles)],
         ['Accepted attestations', scope.accepted_statuses.join(', ')],
         ['Required claims', freeForm(scope.claims)],
