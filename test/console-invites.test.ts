@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { TestAuthority } from './support/authority.ts';
 import { type Answer, changeIn, startTestConsole } from './support/console.ts';
-import { auditEvents, joinedNode, newKey, nodeRequest, operate } from './support/requests.ts';
+import { auditEvents, get, joinedNode, newKey, nodeRequest, operate } from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
 
 const authority = sharedAuthority();
@@ -47,6 +47,12 @@ suite('invites', () => {
     const done = await console.submit('confirm', { id });
     const tokens = done.text.match(/\b[0-9a-f]{48}\b/g) ?? [];
     assert.equal(tokens.length, 2);
+    const { root_public_key: rootKey } = (await get(na, '/genesis')).body;
+    const joining = `mesh-na node join --url ${na.url} --root-key ${rootKey} --token-file token`;
+    assert.ok(done.text.includes(`>${joining}</pre>`), 'the command is complete');
+    for (const [index, name] of ['cam-1', 'cam-2'].entries()) {
+      assert.match(done.text, new RegExp(`>${name}</th><td class="id"[^>]*>${tokens[index]}<`));
+    }
     assert.equal(done.text.match(/invite_created/g)?.length, 2);
     assert.deepEqual(
       audited(na, 'invite_created').map(({ batch }) => batch),

@@ -12,7 +12,7 @@ type MemberOf<Sent> = (keyof Sent & string) | `${keyof Sent & string}.${string}`
 /** What the declaration of an operation does not say of a change. */
 interface Terms<Sent>
   extends Pick<Action, 'name' | 'title' | 'label' | 'isDestructive' | 'heading'>,
-    Pick<Plan, 'answer' | 'audited' | 'back' | 'isSecret'> {
+    Pick<Plan, 'audited' | 'back' | 'isSecret'> {
   readonly fields: { readonly [Name in MemberOf<Sent>]?: AskedField };
   /** Fields that are no member. */
   readonly further?: { readonly [name: string]: AskedField };
@@ -27,7 +27,7 @@ interface Terms<Sent>
 
 /** `bodies` are those of the requests, unless the form is the body of the only one; `subjects` are in their order. */
 type Explained = Pick<Plan, 'sentence' | 'effects'> &
-  Partial<Pick<Plan, 'back' | 'command' | 'isStillMeant' | 'touched' | 'typed'>> & {
+  Partial<Pick<Plan, 'answer' | 'back' | 'command' | 'isStillMeant' | 'touched' | 'typed'>> & {
     readonly bodies?: readonly JsonObject[];
     readonly subjects?: readonly string[];
   };
@@ -37,7 +37,7 @@ export function routeAction<Declared extends Operation>(
   terms: Terms<SentOf<Declared>>,
 ): Action {
   const { name, title, label, isDestructive = false, fields, further = {}, missing } = terms;
-  const { answer, audited, back, command, explain, heading, isSecret = false } = terms;
+  const { audited, back, command, explain, heading, isSecret = false } = terms;
   const { path, access } = operation;
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, member = '']) => member);
   const members = Object.entries<AskedField | undefined>(fields).flatMap(([member, asked]) => {
@@ -87,7 +87,6 @@ export function routeAction<Declared extends Operation>(
         audited,
         back,
         isSecret,
-        ...(answer !== undefined && { answer }),
         ...shown,
         requests: bodies.map((body, index) => {
           const subject = subjects[index];

@@ -2,8 +2,10 @@
 import { Value } from 'typebox/value';
 import { pagesOf } from '../../client/list-pages.ts';
 import { shownCount } from '../../pages/ui/counts.ts';
-import { type Html, html } from '../../pages/ui/html.ts';
-import { Invite } from '../../protocol/answers/operators.ts';
+import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
+import { nameInCell } from '../../pages/ui/names.ts';
+import { type Column, table } from '../../pages/ui/table.ts';
+import { Invite, type InviteToken } from '../../protocol/answers/operators.ts';
 import { createInvites, withdrawInvite, withdrawInviteBatch } from '../../protocol/api/invites.ts';
 import { numberedName } from '../../protocol/rows/invite.ts';
 import { FormProblem } from '../action.ts';
@@ -35,11 +37,11 @@ export const CREATE_INVITES = routeAction(createInvites, {
   command:
     'invite create --role {roles} --count {count} --name {name} --batch {batch} --token-expiry-hours {token_expiry_hours} --max-validity-hours {max_validity_hours} --recipient {recipient_public_key} --label {labels}',
   audited: ['invite_created'],
-  answer: (answer) => (Value.Check(Invite, answer) ? tokens(answer) : html``),
   isSecret: true,
   back: './invites',
-  explain({ count, roles, name }) {
+  async explain({ count, roles, name }, { publicClient, url }) {
     const number = count ?? 1;
+    const { root_public_key: rootKey } = await publicClient.readGenesis();
     const many = number === 1 ? 'one invite' : `${shownCount(number)} invites`;
     return {
       sentence: `Create ${many} with ${roles?.join(', ') || 'no role'}.`,
@@ -48,6 +50,13 @@ export const CREATE_INVITES = routeAction(createInvites, {
         ...(name ? [`The nodes are named ${namesOf(name, number)}.`] : []),
         'The tokens are shown right after this, until you have stored them.',
       ],
+      answer: (answer) =>
+        Value.Check(Invite, answer)
+          ? tokens(
+              answer,
+              `mesh-na node join --url ${url} --root-key ${rootKey} --token-file token`,
+            )
+          : NO_HTML,
     };
   },
 });
@@ -57,11 +66,22 @@ function namesOf(name: string, count: number): string {
   return first === last ? first : `${first} to ${last}`;
 }
 
-function tokens(invite: Invite): Html {
+/** Tokens of named nodes are listed with the names. */
+function tokens(invite: Invite, command: string): Html {
   const all = invite.tokens ?? [invite];
-  return html`<p>The authority does not show these again. On the node:<br><code>mesh-na node join --root-key &lt;root key&gt; --token-file &lt;file&gt;</code></p>
-<pre class="code" tabindex="0">${all.map(({ token_id: token }) => token).join('\n')}</pre>`;
+  return html`<p>The authority does not show ${all.length === 1 ? 'this token' : 'these tokens'} again:</p>
+${
+  invite.name === undefined
+    ? html`<pre class="code" tabindex="0">${all.map(({ token_id: token }) => token).join('\n')}</pre>`
+    : table({ id: 'tokens', caption: 'Each for the node of this name', rows: all, columns: TOKENS })
+}<p>On the node, with its token in the file <code>token</code>:</p>
+<pre class="code" tabindex="0">${command}</pre>`;
 }
+
+const TOKENS: readonly Column<InviteToken>[] = [
+  { head: 'Node', kind: 'name first', isHead: true, cell: ({ name }) => nameInCell(name ?? '') },
+  { head: 'Token', kind: 'id', cell: ({ token_id: token }) => html`${token}` },
+];
 
 export const WITHDRAW_INVITE = routeAction(withdrawInvite, {
   name: 'withdraw-invite',

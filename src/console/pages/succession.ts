@@ -3,7 +3,7 @@
 import { shownCount } from '../../pages/ui/counts.ts';
 import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
 import { nameInCell } from '../../pages/ui/names.ts';
-import { badge, emptyState, facts, section } from '../../pages/ui/parts.ts';
+import { badge, commandText, emptyState, facts, section } from '../../pages/ui/parts.ts';
 import { type Column, table } from '../../pages/ui/table.ts';
 import { idText, timeText } from '../../pages/ui/values.ts';
 import type { AuthorityKey } from '../../protocol/records/authority-chain.ts';
@@ -209,8 +209,8 @@ function nextSteps({ succession, nodes }: Adoption, context: Context): Html {
 
 /** All of a succession, because its first steps are taken elsewhere. */
 const STEPS = html`<ol class="effects">
-<li>On the machine of the authority, create the next key and a request: <code>mesh-na authority-key prepare --out request.json</code></li>
-<li>Where the root key is, offline, read the request and sign it: <code>mesh-na authority-key sign --request request.json --root-key root.key --out succession.json</code></li>
+<li>On the machine of the authority, create the next key and a request: ${commandText('authority-key prepare --out request.json')}</li>
+<li>Where the root key is, offline, read the request and sign it: ${commandText('authority-key sign --request request.json --root-key root.key --out succession.json')}</li>
 <li>Stage what was signed: paste it below. Nodes and partners learn of the next key.</li>
 <li>Watch here who knows it. It takes over by itself at the time that was signed.</li>
 <li>When all nodes have followed, finish: the previous key signs no more. Until then, you can roll back.</li>

@@ -3,6 +3,7 @@ import type { Posture } from '../../protocol/rows/posture.ts';
 import { counted } from '../ui/counts.ts';
 import { type Html, html, NO_HTML } from '../ui/html.ts';
 import { WHEN_LOST } from '../ui/live-region.ts';
+import { commandText } from '../ui/parts.ts';
 import { timeText, withTimes } from '../ui/values.ts';
 
 const VERDICTS = {
@@ -77,7 +78,7 @@ function finding(
   const command = FINDING_CURES[rule]?.[1];
   const what = withTimes(sentence);
   return html`<li>${href === undefined ? what : html`<a href="${href}">${what}</a>`}${
-    command === undefined ? NO_HTML : html` <code>mesh-na ${command}</code>`
+    command === undefined ? NO_HTML : html` ${commandText(command)}`
   }${since === undefined ? NO_HTML : html` <span class="small muted">since ${timeText(since)}</span>`}</li>`;
 }
 

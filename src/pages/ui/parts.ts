@@ -46,6 +46,11 @@ export const TO_IMPORT = 'feed import FILE';
 
 /** Says why there is nothing to show, and which command changes that. */
 export function emptyState(text: Content, command?: string): Html {
-  const typed = command === undefined ? '' : html` <code>mesh-na ${command}</code>`;
-  return html`<p class="empty">${text}${typed}</p>`;
+  return html`<p class="empty">${text}${command === undefined ? '' : html` ${commandText(command)}`}</p>`;
+}
+
+/** A command in a sentence. Its lines break only before options: browsers also break lines after a hyphen. */
+export function commandText(command: string): Html {
+  const parts = `mesh-na ${command}`.split(/(?<= )(?=--)/);
+  return html`<code>${parts.map((part, index) => html`${index > 0 ? html`<wbr>` : ''}${part}`)}</code>`;
 }
