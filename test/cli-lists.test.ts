@@ -122,19 +122,25 @@ test('events are one readable line each on a terminal, and complete in a pipe', 
       .split('\r\n')
       .map((line) => stripVTControlCharacters(line.split(ERASED).at(-1) ?? ''));
     assert.equal(shown.length, 2, terminal.shown());
-    const short = `cert_id=${certId.slice(0, 8)} `;
     const [issued = '', revoked = ''] = shown;
-    assert.match(
-      issued,
-      new RegExp(`\\d+[sm] ago +certificate_issued +- +name=mail ${short}node_public_key=`),
-    );
+    assert.match(issued, /\d+[sm] ago +mail \([A-Za-z0-9+/]{8}\) joined as role:client$/);
     assert.ok(issued.includes(key.publicKey.slice(0, 8)) && !issued.includes(key.publicKey));
-    assert.match(revoked, new RegExp(`certificate_revoked +ops-privileged +${short}`));
+    assert.match(
+      revoked,
+      new RegExp(`ops-privileged revoked mail \\(${certId.slice(0, 8)}\\): superseded$`),
+    );
     for (const line of shown) assert.ok(line.length <= 120, line);
     const piped = await runCommand(command);
     assert.match(
       piped.stdout,
-      new RegExp(`\\dZ {2}certificate_issued {2}- {2}\\{"cert_id":"${certId}"`),
+      new RegExp(
+        `\\dZ {2}certificate_revoked {2}ops-privileged revoked mail \\(${certId}\\): superseded\\n`,
+      ),
+    );
+    const detailed = await runCommand([...command, '--details']);
+    assert.match(
+      detailed.stdout,
+      new RegExp(`joined as role:client {2}\\{"cert_id":"${certId}",.*"remote_addr":`),
     );
   }
   const recent = await answer('events', '--actor', 'ops-privileged', '--since', '1h');
@@ -143,4 +149,37 @@ test('events are one readable line each on a terminal, and complete in a pipe', 
   );
   assert.deepEqual(types, ['certificate_revoked']);
   assert.deepEqual((await answer('events', '--actor', 'nobody')).events, []);
+});
+
+test('the audit log is told in sentences that wrap, with the invites of one request as one', async () => {
+  await using na = await startTestAuthority({ clock: REAL_TIME });
+  const long = `${'x'.repeat(40)}-1`;
+  await operate(na, '/admin/invite', { count: 10, name: 'web-{n}' });
+  const node = await joinedNode(na, { name: long });
+  await operate(na, '/admin/revoke', { cert_id: node.certId, reason: 'key_compromise' });
+  const place = ['--data-dir', na.dataDir];
+  for (const [columns, extra, parts] of [
+    [60, [], ['ops-privileged invited web-1 … web-10 (10 invites) as role:client']],
+    [60, [], [`ops-privileged revoked ${long} (${node.certId.slice(0, 8)}): key_compromise`]],
+    [
+      120,
+      ['--details', '--type', 'certificate_revoked'],
+      [`cert_id=${node.certId}`, 'reason=key_compromise', 'remote_addr=127.0.0.1'],
+    ],
+    [120, ['--details', '--type', 'invite_created'], ['web-1 (', 'web-10 (', 'name=web-10']],
+  ] as const) {
+    const command = ['audit', 'show', ...place, ...extra];
+    await using terminal = openTerminal(programLine(command), { columns });
+    assert.equal(await terminal.ended, 0, terminal.shown());
+    const lines = stripVTControlCharacters(terminal.shown()).trimEnd().split('\r\n');
+    for (const line of lines) assert.ok(line.length <= columns, line);
+    const text = lines.map((line) => line.trim()).join(' ');
+    for (const part of parts) assert.ok(text.includes(part), `${part} in ${text}`);
+    assert.ok(!text.includes('…', text.indexOf('…') + 1), 'nothing is cut');
+  }
+  const events = ['events', ...place, '--url', na.url];
+  const all = await runCommand(events);
+  const last = Number(/^(\d+) /.exec(all.stdout.trimEnd().split('\n').at(-1) ?? '')?.[1]);
+  const late = await runCommand([...events, '--after', String(last - 1)]);
+  assert.match(late.stdout, new RegExp(`revoked ${long} `), 'the name is asked');
 });

@@ -170,7 +170,7 @@ test('no text from others reaches standard output in a form that could control a
   for (const args of [
     ['audit', 'export', ...place],
     ['audit', 'export', '--json', ...place],
-    ['audit', 'show', ...place],
+    ['audit', 'show', '--details', ...place],
   ]) {
     const { stdout, stderr } = await runCommand(args);
     assert.equal(stderr, '');
@@ -181,6 +181,9 @@ test('no text from others reaches standard output in a form that could control a
       assert.equal(entries.at(-1).details.reason, reason, 'the value is the same');
     }
   }
+  const { stdout } = await runCommand(['audit', 'show', ...place]);
+  assert.match(stdout, / revoked the operator key ops-standard: a b c d e.+f\n$/);
+  assert.doesNotMatch(stdout.replaceAll('\n', ''), /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
 });
 
 suite('mesh-na invite', () => {

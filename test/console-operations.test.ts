@@ -42,6 +42,33 @@ suite('audit', () => {
     assert.match(earlier.text, /Newest entries/);
   });
 
+  test('entries are sentences with their details folded, and found by the name of a node', async () => {
+    const na = await authority();
+    const node = await joinedNode(na, { name: 'told-<1>' });
+    await operate(na, '/admin/invite', { count: 3, name: 'told-batch-{n}' });
+    await operate(na, '/admin/revoke', { cert_id: node.certId, reason: 'superseded' });
+    await using console = await startTestConsole(na);
+    const of = async (subject: string) =>
+      (await console.page(`audit?${new URLSearchParams({ q: subject })}`)).text;
+    const named = await of('told-<1>');
+    assert.match(named, /: 3 found, newest first/);
+    const short = node.certId.slice(0, 8);
+    assert.ok(
+      named.includes(`<bdi>ops-privileged revoked told-&lt;1&gt; (${short}): superseded</bdi>`),
+    );
+    assert.ok(named.includes('<summary>certificate_revoked</summary>'));
+    assert.ok(named.includes(node.certId), 'the whole id is in the fold');
+    assert.match(
+      await of('told-batch-2'),
+      /ops-privileged invited told-batch-2 \([0-9a-f]{16}\) as role:client/,
+    );
+    const { text } = await console.page('audit?type=invite_created');
+    assert.match(
+      text,
+      />\d+–\d+<.*invited told-batch-1 … told-batch-3 \(3 invites\) as role:client<.*name<\/span> <code><bdi>told-batch-2</s,
+    );
+  });
+
   test('new entries appear as they happen', async () => {
     const na = await authority();
     await using console = await startTestConsole(na);
@@ -104,7 +131,7 @@ test('the overview says what is wrong since when, what ends, and who changed wha
   assert.match(text, /needs a person/);
   assert.match(text, /<ul aria-label="Fleet"><li>.*Nodes<.*Invites<.*<ul aria-label="Partners">/s);
   const [first] = /<tr id="changes-\d+".*?<\/tr>/s.exec(text) ?? [''];
-  assert.match(first, new RegExp(`invite_created.*${na.standard.keyId}`, 's'));
+  assert.match(first, new RegExp(`${na.standard.keyId} created .*invite_created`, 's'));
   for (const path of ['nodes', 'audit', 'do?action=create-invites', 'nothing']) {
     assert.match(
       (await console.page(path)).text,

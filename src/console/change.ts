@@ -1,11 +1,12 @@
 /** Changes from proposal to account: a plan is shown, confirmed, carried out request by request, and reported. */
 import type { JsonObject } from '../base/json/value.ts';
 import type { Runtime } from '../base/runtime.ts';
-import type { LoggedEvent } from '../client/event-chain.ts';
 import { createKeptRequests, isLost, type SendKept } from '../client/kept-request.ts';
 import { CLOCK_TOLERANCE_MS } from '../client/offline.ts';
+import { byRequest } from '../protocol/audit-sentence.ts';
 import type { Action, Plan } from './action.ts';
 import type { Context } from './context.ts';
+import { type Happening, happenings, type NamedEvent, named } from './entries.ts';
 
 export interface Change {
   readonly id: string;
@@ -24,7 +25,7 @@ export interface Change {
   logSize: number | null;
   /** When it failed without an answer: it may be sent again while the authority remembers it. */
   unansweredAt: number | null;
-  entries: readonly LoggedEvent[];
+  entries: readonly Happening[];
 }
 
 const MOST_KEPT = 100;
@@ -139,15 +140,16 @@ async function atMost(ms: number, work: Promise<void>): Promise<void> {
 async function entriesAfter(
   index: number,
   { plan }: Change,
-  { client, keyId }: Context,
-): Promise<LoggedEvent[]> {
-  const found: LoggedEvent[] = [];
+  context: Context,
+): Promise<Happening[]> {
+  const { client, keyId } = context;
+  const found: NamedEvent[] = [];
   let read = 0;
-  for await (const event of client.events({ after: index, follow: false })) {
+  for await (const event of named(client.events({ after: index, follow: false }))) {
     read += 1;
     const { event_type: type, actor_key_id: actor } = event.entry;
     if (actor === keyId && plan.audited.some((name) => name === type)) found.push(event);
-    if (found.length === MOST_ENTRIES || read === MOST_ENTRIES_READ) break;
+    if (read === MOST_ENTRIES_READ) break;
   }
-  return found;
+  return happenings(context, byRequest(found).slice(0, MOST_ENTRIES).flat());
 }

@@ -1,38 +1,84 @@
 /** Entries of the audit log in tables. */
-import type { JsonValue } from '../base/json/value.ts';
+import type { JsonObject } from '../base/json/value.ts';
 import { canonicalJson } from '../base/json/write.ts';
 import type { LoggedEvent } from '../client/event-chain.ts';
-import { type Html, html } from '../pages/ui/html.ts';
+import { nodeNames } from '../client/node-names.ts';
+import { shownCount } from '../pages/ui/counts.ts';
+import { type Html, html, NO_HTML } from '../pages/ui/html.ts';
+import { nameInFull } from '../pages/ui/names.ts';
 import { table } from '../pages/ui/table.ts';
 import { exactTime } from '../pages/ui/values.ts';
+import { type AuditSaid, byRequest, sentenceOf } from '../protocol/audit-sentence.ts';
+import { createEntryNames, type NamedEntry } from '../protocol/entry-names.ts';
 import type { Context } from './context.ts';
 
-export function entriesTable(id: string, caption: string, rows: readonly LoggedEvent[]): Html {
+/** An entry of the log, with the names of what it is about. */
+export interface NamedEvent extends NamedEntry<LoggedEvent['entry'] & AuditSaid> {
+  readonly index: number;
+}
+
+/** Entries that are one sentence, in the order of the log. */
+export type Happening = readonly [NamedEvent, ...NamedEvent[]];
+
+/** What happened, the newest first. */
+export async function happenings(
+  { client }: Context,
+  events: readonly NamedEvent[],
+): Promise<Happening[]> {
+  await nodeNames(client)(events);
+  return byRequest(events).reverse();
+}
+
+export function entriesTable(id: string, caption: string, rows: readonly Happening[]): Html {
   return table({
     id,
     caption,
-    keyOf: ({ index }) => String(index),
+    keyOf: ([{ index }]) => String(index),
     rows,
     columns: [
-      { head: 'Entry', cell: ({ index }) => index, kind: 'number', isHead: true },
-      { head: 'Time', cell: ({ entry }) => exactTime(entry.created_at) },
-      { head: 'Event', kind: 'wide', cell: ({ entry }) => entry.event_type },
-      { head: 'Operator', kind: 'operator', cell: ({ entry }) => entry.actor_key_id ?? '' },
-      { head: 'Details', kind: 'wide', cell: ({ entry }) => members(entry) },
+      { head: 'Entry', cell: numbersOf, kind: 'number', isHead: true },
+      { head: 'Time', cell: ([{ entry }]) => exactTime(entry.created_at) },
+      { head: 'What happened', kind: 'wide', cell: told },
     ],
   });
 }
 
-/** Each member of the details can be read and copied by itself. */
-function members({ details }: LoggedEvent['entry']): Html {
-  return html`<span class="members">${Object.entries(details).map(
-    ([name, value]) =>
-      html`<span><span class="small muted">${name}</span> <code><bdi>${typeof value === 'string' ? value : canonicalJson(value as JsonValue)}</bdi></code></span>`,
-  )}</span>`;
+function numbersOf([first, ...others]: Happening): string {
+  const last = others.at(-1);
+  return last === undefined ? String(first.index) : `${first.index}–${last.index}`;
 }
 
-export function detailsText({ details }: LoggedEvent['entry']): string {
-  return canonicalJson(details as JsonValue);
+function told(rows: Happening): Html {
+  const [{ entry, names }, ...others] = rows;
+  const sentence = sentenceOf(
+    entry,
+    { nameOf: (id) => names.get(id), short: shortId },
+    others.map((other) => other.entry),
+  );
+  const left = rows.length - MOST_IN_FULL;
+  return html`<div><bdi>${nameInFull(sentence)}</bdi>
+<details class="small"><summary>${entry.event_type}</summary>${rows.slice(0, MOST_IN_FULL).map(members)}${left > 0 ? html`<p class="muted">And ${shownCount(left)} more like these.</p>` : NO_HTML}</details></div>`;
+}
+
+/** Of the invites of one request. */
+const MOST_IN_FULL = 20;
+
+const LONGEST_ID = 24;
+
+function shortId(id: string): string {
+  return id.length > LONGEST_ID ? id.slice(0, 8) : id;
+}
+
+/** Each member of the details can be read and copied by itself. */
+function members({ entry: { details } }: NamedEvent): Html {
+  return html`<p class="members">${Object.entries(details).map(
+    ([name, value]) =>
+      html`<span><span class="muted">${name}</span> <code><bdi>${typeof value === 'string' ? value : canonicalJson(value)}</bdi></code></span>`,
+  )}</p>`;
+}
+
+export function detailsText({ details }: NamedEvent['entry']): string {
+  return canonicalJson(details);
 }
 
 /** How far back a page looks: the whole log can have millions of entries. */
@@ -43,13 +89,13 @@ const MOST_FOUND = 50;
 export async function recentEntriesOf(
   context: Context,
   ids: readonly string[],
-): Promise<LoggedEvent[]> {
-  const found: LoggedEvent[] = [];
+): Promise<Happening[]> {
+  const found: NamedEvent[] = [];
   for await (const event of lastEntries(context)) {
     const text = detailsText(event.entry);
     if (ids.some((id) => text.includes(`"${id}"`))) found.push(event);
   }
-  return found.slice(-MOST_FOUND).reverse();
+  return happenings(context, found.slice(-MOST_FOUND));
 }
 
 /** When each operator last changed something, among the last of the log. */
@@ -62,23 +108,24 @@ export async function lastActs(context: Context): Promise<ReadonlyMap<string, st
 }
 
 /** The newest changes by operators, newest first, among the last of the log. */
-export async function lastChanges(context: Context, most: number): Promise<LoggedEvent[]> {
-  const found: LoggedEvent[] = [];
+export async function lastChanges(context: Context, most: number): Promise<Happening[]> {
+  const found: NamedEvent[] = [];
   for await (const event of changesOf(context)) found.push(event);
-  return found.slice(-most).reverse();
+  const last = byRequest(found).slice(-most);
+  return happenings(context, last.flat());
 }
 
 const REFUSED = /_(rejected|failed|denied)$/;
 
 /** What operators changed, and not what they were refused. */
-async function* changesOf(context: Context): AsyncGenerator<LoggedEvent, void> {
+async function* changesOf(context: Context): AsyncGenerator<NamedEvent, void> {
   for await (const event of lastEntries(context)) {
     const { actor_key_id: actor, event_type: type } = event.entry;
     if (actor !== undefined && !REFUSED.test(type)) yield event;
   }
 }
 
-async function* lastEntries(context: Context): AsyncGenerator<LoggedEvent, void> {
+async function* lastEntries(context: Context): AsyncGenerator<NamedEvent, void> {
   const { after } = await reachOf(context);
   // Also what was logged since the bulletin was issued.
   yield* entriesIn(context, { after, last: Infinity });
@@ -100,10 +147,19 @@ export async function reachOf({ publicClient }: Context, upTo = Infinity): Promi
 export async function* entriesIn(
   { client }: Context,
   { after, last }: LogReach,
-): AsyncGenerator<LoggedEvent, void> {
+): AsyncGenerator<NamedEvent, void> {
   if (last === after) return;
-  for await (const event of client.events({ after, follow: false })) {
-    yield event;
-    if (event.index >= last) return;
+  yield* named(client.events({ after, follow: false }), last);
+}
+
+/** Each event, up to this index, with the names that earlier ones say. */
+export async function* named(
+  events: AsyncIterable<LoggedEvent>,
+  last = Infinity,
+): AsyncGenerator<NamedEvent, void> {
+  const withNames = createEntryNames();
+  for await (const { entry, index } of events) {
+    yield { ...withNames({ ...entry, details: entry.details as JsonObject }), index };
+    if (index >= last) return;
   }
 }

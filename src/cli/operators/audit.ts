@@ -3,10 +3,12 @@
  * that of the authority of a profile.
  */
 
+import { Readable } from 'node:stream';
 import type { Command } from 'commander';
 import { verifyAuditChain } from '../../authority/audit/audit.ts';
 import { messageOf } from '../../base/error-message.ts';
 import { jsonText } from '../../base/json/write.ts';
+import { createEntryNames } from '../../protocol/entry-names.ts';
 import type { StoreAddress } from '../../store/postgresql/address.ts';
 import { type AuditEntry, GENESIS_HASH } from '../../store/store.ts';
 import { OPERATOR, type OperatorOptions, operatorClient } from '../connection/operator.ts';
@@ -25,7 +27,8 @@ import {
 } from '../kernel/output.ts';
 import { counted } from '../kernel/terminal.ts';
 import { databaseOf, onState, PLACE, type StatePlace, storeOption } from '../state/place.ts';
-import { type Entry, EVENT_FILTERS, entriesOf, eventLine, eventTest, keyNamed } from './events.ts';
+import { type Entry, entryLines, groupsOf, type Shown } from './entry-lines.ts';
+import { EVENT_FILTERS, entriesOf, eventTest, keyNamed } from './events.ts';
 
 type AuditOptions = OutputOptions & StatePlace;
 
@@ -142,22 +145,32 @@ async function saveEntries(out: string, options: ExportOptions): Promise<number>
 async function runShow(options: ShowOptions): Promise<void> {
   const { json = false } = options;
   const last = options.last ?? screenful(options);
-  const kept: Entry[] = [];
-  const isHeld = json || last !== null;
+  const kept: Shown[] = [];
   let read = 0;
   let matching = 0;
   const isWanted = eventTest(options, await keysOfNode(options));
-  for await (const entry of await shownLog(options)) {
-    read += 1;
-    if (!isWanted(entry)) continue;
-    matching += 1;
-    if (isHeld) kept.push(entry);
-    else printText([eventLine(entry, options)]);
-    if (last !== null && kept.length >= 2 * last) kept.splice(0, kept.length - last);
+  const named = createEntryNames();
+  async function* wanted() {
+    for await (const entry of await shownLog(options)) {
+      read += 1;
+      const shown = named(entry);
+      if (!isWanted(entry)) continue;
+      matching += 1;
+      yield shown;
+    }
   }
-  const shown = last === null ? kept : kept.slice(-last);
-  if (json) return printResult({ json }, { entries: shown.map(asJson) }, []);
-  printText(shown.map((entry) => eventLine(entry, options)));
+  if (json || last !== null) {
+    for await (const shown of wanted()) {
+      kept.push(shown);
+      if (last !== null && kept.length >= 2 * last) kept.splice(0, kept.length - last);
+    }
+    if (last !== null) kept.splice(0, kept.length - last);
+  }
+  if (json) {
+    return printResult({ json }, { entries: kept.map(({ entry }) => asJson(entry)) }, []);
+  }
+  const groups = groupsOf(last === null ? wanted() : Readable.from(kept), options);
+  for await (const group of groups) printText(entryLines(group, options));
   if (read === 0) noteEmptyLog();
   else if (matching === 0) printNote(`None of the ${read} log entries match.`);
   else if (last !== null && options.last === undefined && matching > last) {

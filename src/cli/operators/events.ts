@@ -1,38 +1,30 @@
 /** `mesh-na events`: shows the events of an authority from its audit log. */
 
 import { type Command, InvalidArgumentError } from 'commander';
-import { fromNow, inWords } from '../../base/duration.ts';
+import { inWords } from '../../base/duration.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.ts';
-import { systemRuntime } from '../../base/runtime.ts';
 import { parseRequestTimestamp } from '../../base/timestamp.ts';
 import { certificatePages } from '../../client/certificate-search.ts';
-import { EventChainError } from '../../client/event-chain.ts';
+import { EventChainError, type LoggedEvent } from '../../client/event-chain.ts';
+import { nodeNames } from '../../client/node-names.ts';
 import type { OperatorClient } from '../../client/operator-client.ts';
+import { createEntryNames } from '../../protocol/entry-names.ts';
 import { AUDIT_EVENTS, type AuditEvent } from '../../protocol/rows/audit-event.ts';
 import { isNodeName } from '../../protocol/rows/node-description.ts';
 import { OPERATOR, type OperatorOptions, operatorClient } from '../connection/operator.ts';
 import { publicClient } from '../connection/server.ts';
 import { define, type OptionsIn, option, WIDE } from '../kernel/command.ts';
 import { EXIT, failure } from '../kernel/errors.ts';
-import { isNamedBy, shortForms } from '../kernel/ids.ts';
+import { isNamedBy } from '../kernel/ids.ts';
 import { rowsOf } from '../kernel/list.ts';
 import { timeAgo } from '../kernel/options.ts';
-import {
-  asJson,
-  type Line,
-  painted,
-  printable,
-  printableJson,
-  printNotice,
-  printResult,
-  type Style,
-} from '../kernel/output.ts';
-import type { TableOptions } from '../kernel/table.ts';
-import { cut } from '../kernel/width.ts';
+import { asJson, printNotice, printResult, printText } from '../kernel/output.ts';
 import { stopSignal } from '../service/stop-request.ts';
+import { DETAILS, type Entry, entryLines, groupsOf, type Shown } from './entry-lines.ts';
 
 export const EVENT_FILTERS = [
   WIDE,
+  DETAILS,
   option('--actor <key-id>', 'only events caused by this operator key'),
   eventTypes(),
   option(
@@ -90,25 +82,49 @@ export function addEventsCommand(program: Command): void {
 
 async function showEvents(options: EventsOptions): Promise<void> {
   const { follow = false, json = false } = options;
-  const shown: JsonObject[] = [];
   const signal = stopSignal();
   const client = operatorClient(options);
   const isWanted = eventTest(options, await keysOfNode(client, options.subject));
+  const after = await firstIndex(options);
   const events = client.events({
     follow,
-    after: await firstIndex(options),
+    after,
     signal,
     onLost: ({ message }, ms) =>
       printNotice(`${message}; trying again in ${inWords(Math.ceil(ms / 1000))}`),
   });
-  for await (const event of verified(events)) {
-    const entry = { ...event.entry, details: asJson(event.entry.details) };
-    if (!isWanted(entry)) continue;
-    // Print a single object, unless the list never ends.
-    if (json && !follow) shown.push(asJson(event));
-    else printResult({ json }, asJson(event), [eventLine(entry, options, `${event.index}  `)]);
+  if (!json) {
+    const shown = shownOf(verified(events), isWanted, after === 0 ? null : nodeNames(client));
+    for await (const group of groupsOf(shown, options)) printText(entryLines(group, options));
+    return;
   }
-  if (json && !follow) printResult(options, { events: shown }, []);
+  const kept: JsonObject[] = [];
+  for await (const event of verified(events)) {
+    if (!isWanted(entryOf(event))) continue;
+    // Print a single object, unless the list never ends.
+    if (follow) printResult(options, asJson(event), []);
+    else kept.push(asJson(event));
+  }
+  if (!follow) printResult(options, { events: kept }, []);
+}
+
+/** The entries that are wanted; `ask` adds the names that were said before the first one. */
+async function* shownOf(
+  events: AsyncIterable<LoggedEvent>,
+  isWanted: (entry: Entry) => boolean,
+  ask: ReturnType<typeof nodeNames> | null,
+): AsyncGenerator<Shown, void> {
+  const named = createEntryNames();
+  for await (const event of events) {
+    const shown = { ...named(entryOf(event)), before: `${event.index}  ` };
+    if (!isWanted(shown.entry)) continue;
+    await ask?.([shown]);
+    yield shown;
+  }
+}
+
+function entryOf({ entry }: LoggedEvent): Entry {
+  return { ...entry, details: asJson(entry.details) };
 }
 
 async function* verified<T>(events: AsyncIterable<T>): AsyncGenerator<T, void> {
@@ -124,8 +140,8 @@ async function* verified<T>(events: AsyncIterable<T>): AsyncGenerator<T, void> {
 export async function* entriesOf(
   client: OperatorClient,
 ): AsyncGenerator<Entry & { readonly hash: string }, void> {
-  for await (const { entry, hash } of verified(client.events({ follow: false, after: 0 }))) {
-    yield { ...entry, details: asJson(entry.details), hash };
+  for await (const event of verified(client.events({ follow: false, after: 0 }))) {
+    yield { ...entryOf(event), hash: event.hash };
   }
 }
 
@@ -147,14 +163,6 @@ function eventIndex(text: string): number {
   const index = Number(text);
   if (/^[0-9]+$/.test(text) && Number.isSafeInteger(index)) return index;
   throw new InvalidArgumentError('It must be the index of an event, or 0.');
-}
-
-/** The members that commands read of an entry, wherever it comes from. */
-export interface Entry {
-  readonly created_at: string;
-  readonly event_type: string;
-  readonly actor_key_id?: string;
-  readonly details: JsonObject;
 }
 
 /** Absent members match everything; times are milliseconds since the epoch. */
@@ -208,58 +216,4 @@ function names(value: JsonValue, isSuch: (text: string) => boolean): boolean {
 
 function instant(text: string): number {
   return parseRequestTimestamp(timeAgo(text)) ?? 0;
-}
-
-/** One line, which begins with `before`; complete in a pipe; on a terminal with relative times and short ids, cut to its width. */
-export function eventLine(entry: Entry, { wide = false }: TableOptions, before = ''): Line {
-  const { isTTY = false, columns } = process.stdout;
-  const { created_at, event_type, actor_key_id = '-', details } = entry;
-  if (!isTTY || wide) {
-    return `${before}${created_at}  ${event_type}  ${actor_key_id}  ${printableJson(details)}`;
-  }
-  const time = fromNow((parseRequestTimestamp(created_at) ?? 0) - systemRuntime.now());
-  const start = `${before}${time.padEnd(TIME_WIDTH)}  `;
-  const type = printable(event_type).padEnd(TYPE_WIDTH);
-  const rest = printable(`  ${actor_key_id.padEnd(ACTOR_WIDTH)}  ${inShort(details)}`);
-  const line = cut(`${start}${type}${rest}`.trimEnd(), columns);
-  const [from, to] = [start.length, start.length + type.length];
-  const style = styleOf(event_type);
-  if (style === null || line.length < to) return { styled: line };
-  return { styled: line.slice(0, from) + painted(style, type, process.stdout) + line.slice(to) };
-}
-
-/** Wide enough for most values, so that most lines are aligned. */
-const TIME_WIDTH = '119m ago'.length;
-const TYPE_WIDTH = 'certificate_revoked'.length;
-const ACTOR_WIDTH = 'ops-privileged'.length;
-
-function styleOf(eventType: string): Style | null {
-  if (/_(?:failed|denied|rejected|compromised)$/.test(eventType)) return 'red';
-  return /_(?:revoked|withdrawn)$/.test(eventType) ? 'yellow' : null;
-}
-
-/** The line may be cut, so what an event is about comes first. */
-const FIRST = [
-  'name',
-  'cert_id',
-  'node_public_key',
-  'key_id',
-  'treaty_id',
-  'attestation_id',
-  'reason',
-];
-
-function inShort(details: JsonObject): string {
-  const first = FIRST.filter((name) => Object.hasOwn(details, name));
-  const others = Object.keys(details).filter((name) => !first.includes(name));
-  return [...first, ...others]
-    .map((name): [string, JsonValue] => [name, details[name] ?? null])
-    .map(([name, value]) => `${name}=${shortText(value)}`)
-    .join(' ');
-}
-
-function shortText(value: JsonValue): string {
-  if (typeof value === 'string') return shortForms([value]).get(value) ?? value;
-  if (Array.isArray(value)) return value.map((item: JsonValue) => shortText(item)).join(',');
-  return isJsonObject(value) ? `{${inShort(value)}}` : String(value);
 }

@@ -3,24 +3,21 @@
 import type { Command } from 'commander';
 import { fromNow } from '../../base/duration.ts';
 import { systemRuntime } from '../../base/runtime.ts';
+import { nodeNames } from '../../client/node-names.ts';
 import type { OperatorClient } from '../../client/operator-client.ts';
 import type { PublicClient } from '../../client/public-client.ts';
+import { byRequest } from '../../protocol/audit-sentence.ts';
+import { createEntryNames } from '../../protocol/entry-names.ts';
 import type { Dashboard } from '../../protocol/rows/dashboard.ts';
 import type { Lapsing } from '../../protocol/rows/horizon.ts';
 import { OPERATOR, type OperatorOptions, operatorClient } from '../connection/operator.ts';
 import { metricOf, publicClient } from '../connection/server.ts';
 import { define, WIDE } from '../kernel/command.ts';
 import { EXIT, failure } from '../kernel/errors.ts';
-import {
-  asJson,
-  type Line,
-  painted,
-  printable,
-  printResult,
-  type Style,
-} from '../kernel/output.ts';
+import { asJson, painted, printable, printResult, type Style } from '../kernel/output.ts';
 import type { TableOptions } from '../kernel/table.ts';
-import { type Entry, eventLine } from './events.ts';
+import { wrapped } from '../kernel/width.ts';
+import { entryLines, type Shown } from './entry-lines.ts';
 
 const CHANGES = 5;
 /** Among this many entries of the log, the newest changes are looked for. */
@@ -64,7 +61,10 @@ async function runStatus(options: OperatorOptions & TableOptions): Promise<void>
     nodes: fleet,
     backup_verified_at: verified ? new Date(verified * 1000).toISOString() : null,
     ends: lapsing,
-    changes: changes.map(asJson),
+    changes: changes
+      .slice(-CHANGES)
+      .reverse()
+      .map(({ entry }) => asJson(entry)),
   };
   const from =
     options.usedProfile === undefined
@@ -72,17 +72,23 @@ async function runStatus(options: OperatorOptions & TableOptions): Promise<void>
       : `profile "${options.usedProfile}"`;
   printResult(options, result, [
     { styled: painted(STYLES[tone], word, process.stdout) },
-    ...findings.map(({ sentence, since, command }) => {
-      const about = since === null ? sentence : `${sentence} Since ${since}.`;
-      return `  ${about}${command === null ? '' : ` mesh-na ${command}`}`;
-    }),
-    ...posture.unknown.map(({ sentence }) => `  ${sentence}`),
+    ...findings.flatMap(({ sentence, since, command }) => [
+      ...prose('  ', since === null ? sentence : `${sentence} Since ${sinceText(since, options)}.`),
+      // By itself and in one line, so that it can be copied.
+      ...(command === null ? [] : [`    mesh-na ${command}`]),
+    ]),
+    ...posture.unknown.flatMap(({ sentence }) => prose('  ', sentence)),
     '',
-    `network   ${sovereign.id} at ${options.url}, as ${options.keyId} (${from})`,
-    `nodes     ${nodesText(fleet)}`,
-    `backup    ${backupText(verified)}`,
-    `ends      ${endsText(lapsing)}`,
-    ...changes.map((entry, index) => changeLine(entry, index, options)),
+    ...prose('network   ', `${sovereign.id} at ${options.url}, as ${options.keyId} (${from})`),
+    ...prose('nodes     ', nodesText(fleet)),
+    ...prose('backup    ', backupText(verified)),
+    ...prose('ends      ', endsText(lapsing)),
+    ...byRequest(changes)
+      .reverse()
+      .flatMap(([first, ...others], index) => {
+        const before = index === 0 ? 'changes   ' : '          ';
+        return entryLines([{ ...first, before }, ...others], options);
+      }),
   ]);
   if (posture.status === 'action') throw failure(EXIT.refused, 'action_needed', '');
 }
@@ -91,6 +97,15 @@ const STYLES = { ok: 'green', warn: 'yellow', danger: 'red' } as const satisfies
   string,
   Style
 >;
+
+/** On a terminal, a time is how long ago it was, as in tables. */
+function sinceText(since: string, { wide = false }: TableOptions): string {
+  return process.stdout.isTTY && !wide ? ago(Date.parse(since)) : since;
+}
+
+function prose(label: string, text: string): string[] {
+  return wrapped(printable(label + text), process.stdout, label.length);
+}
 
 function nodesText(fleet: Dashboard['fleet']): string {
   if (fleet === null) return 'not counted yet';
@@ -116,23 +131,21 @@ function endsText(lapsing: readonly Lapsing[]): string {
   return ends.join(', ') || 'nothing that does not renew by itself';
 }
 
-function changeLine(entry: Entry, index: number, options: TableOptions): Line {
-  return eventLine(entry, options, printable(index === 0 ? 'changes   ' : '          '));
-}
-
 function ago(instant: number): string {
   return fromNow(instant - systemRuntime.now());
 }
 
-/** The newest entries that an operator caused, newest first. */
-async function lastChanges(reader: PublicClient, operator: OperatorClient): Promise<Entry[]> {
+/** The newest changes that operators made, in the order of the log. */
+async function lastChanges(reader: PublicClient, operator: OperatorClient): Promise<Shown[]> {
   const { log_size } = await reader.readBulletin();
   const after = Math.max(0, log_size - ENTRIES_READ);
-  const changes: Entry[] = [];
+  const named = createEntryNames();
+  const changes: Shown[] = [];
   for await (const { entry } of operator.events({ follow: false, after })) {
-    if (entry.actor_key_id === undefined) continue;
-    changes.unshift({ ...entry, details: asJson(entry.details) });
-    if (changes.length > CHANGES) changes.pop();
+    const change = named({ ...entry, details: asJson(entry.details) });
+    if (entry.actor_key_id !== undefined) changes.push(change);
   }
-  return changes;
+  const shown = byRequest(changes).slice(-CHANGES).flat();
+  await nodeNames(operator)(shown);
+  return shown;
 }

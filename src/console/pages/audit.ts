@@ -6,8 +6,18 @@ import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
 import { emptyState, facts } from '../../pages/ui/parts.ts';
 import { idValue } from '../../pages/ui/values.ts';
 import { AUDIT_EVENTS } from '../../protocol/rows/audit-event.ts';
+import { isNodeName } from '../../protocol/rows/node-description.ts';
 import type { Context } from '../context.ts';
-import { detailsText, entriesIn, entriesTable, type LogReach, reachOf } from '../entries.ts';
+import {
+  detailsText,
+  entriesIn,
+  entriesTable,
+  type Happening,
+  happenings,
+  type LogReach,
+  type NamedEvent,
+  reachOf,
+} from '../entries.ts';
 import { textIn } from '../fields.ts';
 import { definePage } from '../page.ts';
 import { problemLine } from '../shell.ts';
@@ -29,9 +39,10 @@ export const AUDIT = definePage({
   title: 'Audit',
   async load(context, given) {
     const query = auditQuery(given);
-    return { query, ...(await entriesFor(context, query)) };
+    return { query, log: await entriesFor(context, query) };
   },
-  render({ query, entries, after, last }, context) {
+  render({ query, log }, context) {
+    const { after, last } = log;
     const older =
       after === 0
         ? NO_HTML
@@ -41,7 +52,7 @@ export const AUDIT = definePage({
     return {
       news: query.upTo === null ? `./audit-news?after=${last}` : null,
       body: html`${filterForm(query, context)}<div class="listing">
-${listing(query, entries, after, last)}<nav class="pager" aria-label="Pages of the audit log">${newest}${older}<a href="./audit-check">Verify the whole log</a></nav>
+${listing(query, log)}<nav class="pager" aria-label="Pages of the audit log">${newest}${older}<a href="./audit-check">Verify the whole log</a></nav>
 </div>`,
     };
   },
@@ -79,56 +90,79 @@ function indexIn(text: string | null): number | null {
 }
 
 interface FoundEntries extends LogReach {
-  /** The newest first. */
-  readonly entries: readonly LoggedEvent[];
+  /** The newest, and how many were found. */
+  readonly shown: readonly Happening[];
+  readonly shownEntries: number;
+  readonly found: number;
 }
 
 async function entriesFor(context: Context, query: AuditQuery): Promise<FoundEntries> {
-  const reach = await reachOf(context, query.upTo ?? undefined);
+  const [reach, ids] = await Promise.all([
+    reachOf(context, query.upTo ?? undefined),
+    idsOfNode(context, query.subject),
+  ]);
   const { after } = reach;
   let { last } = reach;
-  const entries: LoggedEvent[] = [];
+  const entries: NamedEvent[] = [];
   // Also what was logged since the bulletin was issued.
   const wanted = query.upTo === null ? { after, last: Infinity } : reach;
   for await (const event of entriesIn(context, wanted)) {
     last = event.index;
-    if (passes(event, query)) entries.push(event);
+    if (passes(event, query, ids)) entries.push(event);
   }
-  return { entries: entries.reverse(), after, last };
+  const newest = entries.slice(-MOST_SHOWN);
+  const shown = await happenings(context, newest);
+  return { shown, shownEntries: newest.length, found: entries.length, after, last };
 }
 
-function passes({ entry }: LoggedEvent, { type, actor, subject }: AuditQuery): boolean {
+/** A revocation names only a certificate: the ids and keys of the nodes with this name. */
+async function idsOfNode({ client }: Context, name: string): Promise<readonly string[]> {
+  if (!isNodeName(name)) return [];
+  const { certificates } = await client.listCertificates({ name });
+  return certificates.flatMap(({ cert_id, node_public_key: key }) => [cert_id, key]);
+}
+
+function passes(
+  { entry, names }: NamedEvent,
+  { type, actor, subject }: AuditQuery,
+  ids: readonly string[],
+): boolean {
+  const isAbout = () => {
+    const text = detailsText(entry);
+    return (
+      text.includes(subject) ||
+      ids.some((id) => text.includes(id)) ||
+      [...names.values()].includes(subject)
+    );
+  };
   return (
     (type === '' || entry.event_type === type) &&
     (actor === '' || entry.actor_key_id === actor) &&
-    (subject === '' || detailsText(entry).includes(subject))
+    (subject === '' || isAbout())
   );
 }
 
 function listing(
   { type, actor, subject }: AuditQuery,
-  entries: readonly LoggedEvent[],
-  after: number,
-  last: number,
+  { shown, shownEntries, found, after, last }: FoundEntries,
 ): Html {
-  if (entries.length === 0) {
+  if (found === 0) {
     return emptyState(
       last === 0
         ? 'Nothing was logged yet.'
         : `None of the entries ${shownCount(after + 1)} to ${shownCount(last)} matches.`,
     );
   }
-  const shown = entries.slice(0, MOST_SHOWN);
   const isFiltered = `${type}${actor}${subject}` !== '';
-  const found = isFiltered ? `: ${shownCount(entries.length)} found` : '';
-  const cut = shown.length === entries.length ? '' : `; shown are ${MOST_SHOWN} of them`;
-  const caption = `Entries ${shownCount(after + 1)} to ${shownCount(last)}${found}, newest first${cut}`;
+  const all = isFiltered ? `: ${shownCount(found)} found` : '';
+  const cut = shownEntries === found ? '' : `; shown are ${MOST_SHOWN} of them`;
+  const caption = `Entries ${shownCount(after + 1)} to ${shownCount(last)}${all}, newest first${cut}`;
   return entriesTable('entries', caption, shown);
 }
 
 function filterForm({ type, actor, subject }: AuditQuery, { operators }: Context): Html {
   return html`<form class="ask" method="get" action="./audit" role="search">
-<p class="field"><label for="q">Id or key</label><input type="search" id="q" name="q" value="${subject}" autocomplete="off" spellcheck="false"></p>
+<p class="field"><label for="q">Name, id or key</label><input type="search" id="q" name="q" value="${subject}" autocomplete="off" spellcheck="false"></p>
 ${choiceField('type', 'Event', [['', 'Any'], ...AUDIT_EVENTS.map((event) => [event, event] as const)], type)}
 ${textField('actor', 'Operator key', actor, operators)}
 <p class="field"><button type="submit">Find</button> <a href="./audit">Clear</a></p>
