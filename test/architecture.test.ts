@@ -63,6 +63,14 @@ test('every import of a file of our own names a file that exists', () => {
   );
 });
 
+test('a folder of commands has at most ten files', () => {
+  const folders = sources.map(({ file }) => dirname(file)).filter((path) => isIn(path, 'src/cli'));
+  const crowded = [...new Set(folders)].filter(
+    (path) => folders.filter((each) => each === path).length > 10,
+  );
+  assert.deepEqual(crowded, []);
+});
+
 test('machines are pure: they import xstate, each other, and types of records and claims', () => {
   assert.deepEqual(
     offending(({ file, target, isType }) => {
@@ -122,7 +130,7 @@ for (const [name, owners] of [
   ['@noble/hashes/hmac.js', ['src/client/heartbeat-sessions.ts']],
   ['@noble/hashes/sha2.js', ['src/client']],
   ['commander', ['src/cli']],
-  ['string-width', ['src/cli/kernel/width.ts']],
+  ['string-width', ['src/cli/kernel/output.ts']],
   ['d3-force', ['src/pages']],
   ['idiomorph', ['src/pages/browser/morph.ts']],
   ['esbuild', ['src/build/build-browser.cjs', 'src/build/build-program.js']],

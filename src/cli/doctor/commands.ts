@@ -18,9 +18,9 @@ import {
   printable,
   printResult,
   type Style,
+  wrapped,
 } from '../kernel/output.ts';
 import { whileWaiting } from '../kernel/terminal.ts';
-import { wrapped } from '../kernel/width.ts';
 import { SIGNER, STATE_IN_DATABASE } from '../state/backup.ts';
 import { environment, storeOption } from '../state/place.ts';
 import { packageVersion } from '../version.ts';

@@ -2,10 +2,9 @@
  * A command is data: what it is about, its arguments and options, whom it asks, and what runs. What runs gets the options
  * in the types that their definitions imply.
  */
-import { Argument, type Command, Option } from 'commander';
+import { Argument, type Command, Help, Option } from 'commander';
 import { assertOut, type RecordOptions } from './deliver.ts';
 import { usedAs } from './errors.ts';
-import { reachesBy } from './help.ts';
 import { collectAs } from './options.ts';
 
 type Camel<Text extends string> = Text extends `${infer Start}-${infer Rest}`
@@ -168,3 +167,33 @@ export function asking(
 export function examples(lines: readonly string[]): string {
   return ['', 'Examples:', ...lines.map((line) => `  $ ${line}`)].join('\n');
 }
+
+const CONNECTIONS = new WeakMap<Command, ReadonlySet<Option>>();
+
+/** These options of the command are described by `mesh-na help connection`. */
+function reachesBy(command: Command, options: readonly Option[]): void {
+  CONNECTIONS.set(command, new Set(options));
+}
+
+/** More choices than this are left to the completion of the shell. */
+const MOST_CHOICES = 12;
+
+/** Help leaves out how a command reaches an authority, which is described once, and long lists of choices. */
+export const SHORT_HELP: Partial<Help> = {
+  visibleOptions(command) {
+    const described = CONNECTIONS.get(command);
+    const visible = new Help().visibleOptions(command);
+    return visible.filter((option) => described?.has(option) !== true);
+  },
+  optionDescription(option) {
+    const described = new Help().optionDescription(option);
+    const { argChoices = [] } = option;
+    if (argChoices.length <= MOST_CHOICES) return described;
+    return described.replace(/\(choices: [^)]*\)/, '(the shell completes it)');
+  },
+  formatHelp(command, helper) {
+    const text = new Help().formatHelp(command, helper);
+    const line = 'Connection options: mesh-na help connection\n';
+    return CONNECTIONS.has(command) ? `${text}\n${line}` : text;
+  },
+};

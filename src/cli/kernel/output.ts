@@ -1,10 +1,10 @@
 /** Output of commands: text for people by default, exactly one JSON object with `--json`. */
 
 import { styleText } from 'node:util';
+import stringWidth from 'string-width';
 import type { JsonObject } from '../../base/json/value.ts';
 import { jsonText } from '../../base/json/write.ts';
 import { EXIT, type ExitCode, failure, outcomeOf } from './errors.ts';
-import { wrapped } from './width.ts';
 
 export interface OutputOptions {
   readonly json?: boolean;
@@ -172,4 +172,43 @@ export function isColored(
 /** Colors text that is already printable. */
 export function painted(style: Style, text: string, output: Output): string {
   return isColored(output, process.env) ? styleText(style, text, { validateStream: false }) : text;
+}
+
+/** Some characters take two columns. */
+export { stringWidth };
+
+interface Room {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+}
+
+/** Lines of printable text that end between words where a terminal would end them within one. */
+export function wrapped(
+  text: string,
+  { isTTY = false, columns = 0 }: Room,
+  indent: number,
+): string[] {
+  if (!isTTY || columns < 2 * indent) return [text];
+  const lines: string[] = [];
+  let line = '';
+  for (const part of text.match(/\s*\S+/g) ?? []) {
+    if (line !== '' && stringWidth(line + part) > columns) {
+      lines.push(line);
+      line = ' '.repeat(indent) + part.trimStart();
+    } else line += part;
+  }
+  return [...lines, line];
+}
+
+const CHARACTERS = new Intl.Segmenter();
+
+/** The text in at most this width. */
+export function cut(cell: string, width: number): string {
+  if (stringWidth(cell) <= width) return cell;
+  let kept = '';
+  for (const { segment } of CHARACTERS.segment(cell)) {
+    if (stringWidth(kept + segment) >= width) break;
+    kept += segment;
+  }
+  return `${kept}…`;
 }

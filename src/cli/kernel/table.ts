@@ -3,8 +3,15 @@ import { fromNow } from '../../base/duration.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import { parseRequestTimestamp } from '../../base/timestamp.ts';
 import { shortForms } from './ids.ts';
-import { type Line, painted, printable, type Style, type StyledLine } from './output.ts';
-import { cut, stringWidth } from './width.ts';
+import {
+  cut,
+  type Line,
+  painted,
+  printable,
+  type Style,
+  type StyledLine,
+  stringWidth,
+} from './output.ts';
 
 const GAP = '  ';
 /** Columns are not truncated below this width. */

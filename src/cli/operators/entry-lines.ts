@@ -8,9 +8,15 @@ import { areOneRequest, sentenceOf } from '../../protocol/audit-sentence.ts';
 import type { NamedEntry } from '../../protocol/entry-names.ts';
 import { option } from '../kernel/command.ts';
 import { shortForms } from '../kernel/ids.ts';
-import { type Line, painted, printable, printableJson, type Style } from '../kernel/output.ts';
+import {
+  type Line,
+  painted,
+  printable,
+  printableJson,
+  type Style,
+  wrapped,
+} from '../kernel/output.ts';
 import type { TableOptions } from '../kernel/table.ts';
-import { wrapped } from '../kernel/width.ts';
 
 /** The members that commands read of an entry, wherever it comes from. */
 export interface Entry {

@@ -14,9 +14,8 @@ import { OPERATOR, type OperatorOptions, operatorClient } from '../connection/op
 import { metricOf, publicClient } from '../connection/server.ts';
 import { define, WIDE } from '../kernel/command.ts';
 import { EXIT, failure } from '../kernel/errors.ts';
-import { asJson, painted, printable, printResult, type Style } from '../kernel/output.ts';
+import { asJson, painted, printable, printResult, type Style, wrapped } from '../kernel/output.ts';
 import type { TableOptions } from '../kernel/table.ts';
-import { wrapped } from '../kernel/width.ts';
 import { entryLines, type Shown } from './entry-lines.ts';
 
 const CHANGES = 5;
