@@ -72,7 +72,7 @@ function tableOf(options: { readonly [name: string]: OptionEntry }): string {
     ['Variable', ({ variable }) => named(variable)],
     ['In the file', ({ member }) => named(member ?? undefined)],
     ['Default', ({ fallback }) => named(fallback)],
-    ['Meaning', ({ help }) => escaped(sentence(help))],
+    ['Meaning', ({ help, kind }) => escaped(`${sentence(help)}${rangeOf(kind.wanted)}`)],
   ];
   const filled = columns.filter(([, cell]) => settings.some((setting) => cell(setting) !== ''));
   return table(
@@ -83,4 +83,10 @@ function tableOf(options: { readonly [name: string]: OptionEntry }): string {
 
 function named(name: string | undefined): string {
   return name === undefined ? '' : code(name);
+}
+
+/** The bounds of a number or a duration. */
+function rangeOf(wanted: string): string {
+  const [, range] = /^a (?:whole number|duration) from (\S+ to [^\s,]+)/.exec(wanted) ?? [];
+  return range === undefined ? '' : ` From ${range}.`;
 }
