@@ -1,5 +1,5 @@
 /**
- * The sample configurations in docs/keys-and-tls.md, run exactly as shown, in front of an authority. The proxies come
+ * The sample configurations in docs/deploy, run exactly as they are, in front of an authority. The proxies come
  * from the distribution; `npm test` installs them where it may.
  */
 import assert from 'node:assert/strict';
@@ -32,6 +32,8 @@ const FORGED = {
 };
 
 interface Proxy {
+  /** Its file in docs/deploy. */
+  readonly sample: string;
   /** Null if it is not installed. */
   readonly program: string | null;
   /** The configuration, from the sample with its ports replaced. */
@@ -41,6 +43,7 @@ interface Proxy {
 
 const PROXIES: { readonly [language: string]: Proxy } = {
   nginx: {
+    sample: 'nginx.conf',
     program: findProgram(['nginx'], process.env),
     configuration: (sample, folder) => `
       daemon off;
@@ -58,6 +61,7 @@ const PROXIES: { readonly [language: string]: Proxy } = {
     arguments: (file) => ['-e', 'stderr', '-c', file],
   },
   haproxy: {
+    sample: 'haproxy-one.cfg',
     program: findProgram(['haproxy'], process.env),
     configuration: (sample) => sample,
     arguments: (file) => ['-q', '-db', '-f', file],
@@ -151,7 +155,10 @@ suite('the sample for nginx that keeps operators apart', {
   before(async () => {
     port = await freePort(HOST, 0);
     operators = await freePort(HOST, 0);
-    const sample = sampleOf('nginx', 1).replace('10.0.0.5:8080', `${HOST}:${operators}`);
+    const sample = sampleOf('nginx-operators.conf').replace(
+      '10.0.0.5:8080',
+      `${HOST}:${operators}`,
+    );
     child = startSample('apart', PROXIES.nginx as Proxy, sample, port);
     await untilReady(child, port);
   });
@@ -178,7 +185,7 @@ suite('the sample for nginx that keeps operators apart', {
 });
 
 function startProxy(language: string, proxy: Proxy, port: number): ChildProcess {
-  return startSample(language, proxy, sampleOf(language), port);
+  return startSample(language, proxy, sampleOf(proxy.sample), port);
 }
 
 function startSample(name: string, proxy: Proxy, sample: string, port: number): ChildProcess {
@@ -203,12 +210,8 @@ async function untilReady(child: ChildProcess, port: number): Promise<void> {
   }
 }
 
-/** A sample for the proxy, by default the first one. */
-function sampleOf(language: string, index = 0): string {
-  const document = readFileSync(new URL('docs/keys-and-tls.md', PROJECT), 'utf8');
-  const block = new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm');
-  const [, sample] = [...document.matchAll(block)][index] ?? [];
-  return sample ?? assert.fail(`docs/keys-and-tls.md has no sample for ${language}`);
+function sampleOf(name: string): string {
+  return readFileSync(new URL(`docs/deploy/${name}`, PROJECT), 'utf8');
 }
 
 /** Whether the proxy is listening and can reach the authority. */
