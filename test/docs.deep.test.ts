@@ -29,8 +29,7 @@ const isUpdate = process.env.MESH_UPDATE_TRANSCRIPTS === '1';
 
 /** The documents of one list are run one after the other, in one folder and with the same authorities. */
 const IN_CHECKOUTS = [
-  ['README.md'],
-  ['docs/tutorial.md', 'docs/trust-protocol.md', 'docs/signing.md'],
+  ['README.md', 'docs/tutorial.md', 'docs/trust-protocol.md', 'docs/signing.md'],
 ];
 /** The reader has only the program. */
 const ELSEWHERE = [['docs/runbooks.md']];
