@@ -29,16 +29,18 @@ export function machinesPage(): string {
 }
 
 function drawing(machine: AnyStateMachine, states: readonly string[]): string {
-  const moves = states.flatMap((state) =>
-    branchesOf(machine, state).flatMap(({ event, target }) =>
-      target === null ? [] : [`  ${state} --> ${target}: ${event}`],
-    ),
-  );
+  const moves = new Map<string, Set<string>>();
+  for (const state of states) {
+    for (const { event, target } of branchesOf(machine, state)) {
+      const arrow = `  ${state} --> ${target}`;
+      if (target !== null) moves.set(arrow, (moves.get(arrow) ?? new Set()).add(event));
+    }
+  }
   const final = states.filter((state) => machine.states[state]?.tags.includes('terminal'));
   return [
     'stateDiagram-v2',
     `  [*] --> ${machine.config.initial}`,
-    ...new Set(moves),
+    ...[...moves].map(([arrow, events]) => `${arrow}: ${[...events].join(', ')}`),
     ...final.map((state) => `  ${state} --> [*]`),
   ].join('\n');
 }
