@@ -1,4 +1,4 @@
-/** `docs/machines.md`: the state machine of each subject, drawn from the machine itself. */
+/** `docs/machines.md`: the state machine of each subject as a table, and as a drawing if there is something to draw. */
 import type { AnyStateMachine, AnyTransitionDefinition } from 'xstate';
 import { MACHINES } from '../src/authority/subjects/kinds.ts';
 import { code, page, table } from './markdown.ts';
@@ -6,7 +6,8 @@ import { code, page, table } from './markdown.ts';
 const INTRODUCTION = `What a trust subject is, each machine says in [\`machines/\`](../machines): which events it accepts in which state, and why
 it refuses others. An event that a state does not name is a bug, and never reaches a machine. Conditions are tried from top to bottom, so
 that the first one that holds decides. A state from which an arrow leads to the end is final. Refusals are the names of
-[errors.md](errors.md) or of its reasons; those in brackets are for the audit log, and the answer may say less.`;
+[errors.md](errors.md) or of its reasons; those in brackets are for the audit log, and the answer may say less. Subjects of more than two
+states are drawn, too.`;
 
 /** What a state does on an event if no condition before holds. */
 interface Branch {
@@ -21,7 +22,7 @@ export function machinesPage(): string {
     const states = Object.keys(machine.states);
     return [
       `## ${kind}`,
-      `\`\`\`mermaid\n${drawing(machine, states)}\n\`\`\``,
+      ...(states.length > 2 ? [`\`\`\`mermaid\n${drawing(machine, states)}\n\`\`\``] : []),
       table(['In state', 'On', 'If', 'Becomes', 'And says'], rowsOf(machine, states)),
     ].join('\n\n');
   });
