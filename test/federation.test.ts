@@ -1,6 +1,8 @@
 /** The authorities of other sovereigns are fetched, and give news to this one, or nothing at all [core-4-13-3]. */
 import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
 import { suite, test } from 'node:test';
+import { setInterval } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import type { JsonObject } from '../src/base/json/value.ts';
@@ -80,6 +82,54 @@ suite('between real authorities', () => {
     await visit(again);
     assert.equal((await fetchOf(again, treaty)).problem, null);
     assert.equal(audited(again, 'sovereign_revocation_feed_imported').length, 0);
+  });
+
+  test('of three, what each revokes is refused by both others', async () => {
+    const clock = testClock();
+    const options = { clock, environment: PRIVATE };
+    await using betaFolder = networkFolder('beta');
+    await using gammaFolder = networkFolder('gamma');
+    await using alpha = await startTestAuthority(options);
+    await using beta = await startTestAuthority({ ...options, dataDir: betaFolder.path });
+    await using gamma = await startTestAuthority({ ...options, dataDir: gammaFolder.path });
+    const networks = [
+      { name: 'alpha', na: alpha },
+      { name: 'beta', na: beta },
+      { name: 'gamma', na: gamma },
+    ];
+    const pairs = networks.flatMap((from) =>
+      networks.filter((to) => to !== from).map((to) => ({ from: from.na, to })),
+    );
+    const attested = new Map<string, JsonObject>();
+    for (const { name, na } of networks) attested.set(name, await issued(attest(na)));
+    const treaties: JsonObject[] = [];
+    for (const { from, to } of pairs) {
+      const terms = { subject_public_keys: [to.na.audience], endpoint: to.na.url };
+      treaties.push(await issued(recognize(from, { subject_sovereign_id: to.name, ...terms })));
+    }
+    const verdicts = () =>
+      Promise.all(
+        pairs.map(({ from, to }, index) =>
+          verdict(from, attested.get(to.name) ?? {}, treaties[index] ?? {}),
+        ),
+      );
+    const visitAll = async () => {
+      clock.advance(INTERVAL + 10 * SECOND);
+      await Promise.all(networks.map(({ na }) => na.federate()));
+    };
+    await visitAll();
+    assert.deepEqual(
+      await verdicts(),
+      pairs.map(() => 'accepted'),
+    );
+    for (const { name, na } of networks) {
+      await revokeAttestation(na, attested.get(name)?.attestation_id);
+    }
+    await visitAll();
+    assert.deepEqual(
+      await verdicts(),
+      pairs.map(() => 'attestation_locally_revoked'),
+    );
   });
 
   test('one that is away delays no other, is reported since when, and is imported when it is back', async () => {
@@ -289,10 +339,15 @@ const never = new Promise<string>(() => undefined);
 const answered = (text: string | Buffer, headers: Record<string, string>, status = 200) =>
   new Response(text, { status, headers });
 
+function slowly(): Readable {
+  return Readable.from(setInterval(100, ' '));
+}
+
 type Wrong = (given: Partner) => object | string | null | Promise<string>;
 
 const WRONG: readonly (readonly [string, Wrong, RegExp])[] = [
   ['answers nothing', () => never, /^it took longer than 5 s$/],
+  ['answers slowly, a space at a time', () => [slowly(), slowly()], /^it took longer than 5 s$/],
   ['ends the connection', () => null, /^the connection failed \(ECONNRESET\)$/],
   ['answers 500', () => answered('{}', {}, 500), /^it answered 500$/],
   [

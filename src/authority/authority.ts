@@ -85,8 +85,6 @@ export interface Authority extends HeldState {
   readonly log: (event: string, details: JsonObject) => void;
   /** Counts a refusal, whether or not it gets its own audit entry. */
   readonly countRefusal: (event: RefusalEvent, reason: string) => void;
-  /** Called when a treaty that has, or had, an endpoint has changed. */
-  readonly endpointsChanged: () => void;
   /**
    * Called when only the current key signs any more, and at each start after that: its genesis block and key file may be
    * put in place. `former` are the keys that signed before.

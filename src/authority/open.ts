@@ -65,7 +65,6 @@ export interface AuthorityOptions extends StateOptions {
   readonly countRefusal: Authority['countRefusal'];
   readonly fatal: Authority['fatal'];
   readonly keysSettled?: Authority['keysSettled'];
-  readonly endpointsChanged?: Authority['endpointsChanged'];
   /** Facts that the authority cannot derive from its own state. */
   readonly hostStatus?: () => HostStatus;
 }
@@ -388,7 +387,6 @@ function authorityOn(
     ...options,
     ...held,
     keysSettled: options.keysSettled ?? (() => Promise.resolve()),
-    endpointsChanged: options.endpointsChanged ?? (() => undefined),
     hostStatus: options.hostStatus ?? (() => NOTHING_KNOWN),
     failures,
     countRefusal(event, reason) {

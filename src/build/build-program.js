@@ -38,6 +38,7 @@ const ENTRIES = {
   'gate-worker': 'src/server/threads/gate-worker.ts',
   'list-worker': 'src/server/threads/list-worker.ts',
   'signer-worker': 'src/server/threads/signer-worker.ts',
+  'visit-worker': 'src/server/threads/visit-worker.ts',
   'watchdog-worker': 'src/server/threads/watchdog-worker.ts',
 };
 

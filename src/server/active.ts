@@ -39,6 +39,7 @@ import type { AuthorityMetrics } from './metrics/authority.ts';
 import { type Role, STARTING } from './role.ts';
 import { backUpInChildProcess } from './threads/backup-child.ts';
 import { startListThread } from './threads/list-thread.ts';
+import { startVisitThread } from './threads/visit-thread.ts';
 import { openWebhooks, type Webhooks } from './webhooks/webhooks.ts';
 
 /** The dependencies of the state in memory. */
@@ -81,6 +82,8 @@ const OWNERSHIP_CHECK_MS = 1000;
 const SWEEP_MS = 1000;
 /** How late a succession takes effect, or an overlap ends. */
 const KEYS_MS = 1000;
+/** How late a partner is visited. */
+const FEDERATION_MS = 1000;
 /** After a crash, webhooks get the events of up to this period again. */
 const WEBHOOK_SAVE_MS = 1000;
 /** Except for revocations, heads in other places lag at most this much. */
@@ -106,8 +109,6 @@ export async function openActive(options: ActiveOptions): Promise<ActiveRole> {
 
 interface OpenState {
   readonly authority: OpenAuthority;
-  /** Whom a change of an endpoint is reported to. */
-  readonly endpoints: { changed(): void };
   /** Null without head files. */
   readonly keeper: HeadKeeper | null;
 }
@@ -117,7 +118,6 @@ async function openState(options: ActiveOptions, timed: Store): Promise<OpenStat
   const { config, signer, runtime, ready } = options;
   let heads: OpenedHeads | null = null;
   let authority: OpenAuthority | null = null;
-  const endpoints = { changed: () => undefined };
   let store = timed;
   try {
     heads = await openHeads(config.heads, timed, config.publicKey).catch(async (cause) => {
@@ -133,12 +133,11 @@ async function openState(options: ActiveOptions, timed: Store): Promise<OpenStat
       {
         ...authorityOptions(options, store),
         headWrittenAt: Math.max(0, ...written),
-        endpointsChanged: () => endpoints.changed(),
       },
       await readyFor(store, options),
     );
     await keeper?.keep();
-    return { authority, keeper, endpoints };
+    return { authority, keeper };
   } catch (cause) {
     if (keepsLease(cause, options)) for (const file of heads?.files ?? []) file.release();
     // Abandoned, not closed: if the previous holder crashed, the next start must still know it.
@@ -164,8 +163,8 @@ function refusingRole(store: Store, { message: reason }: OlderState, logger: Log
   };
 }
 
-function activeOn(options: ActiveOptions, { authority, keeper, endpoints }: OpenState): ActiveRole {
-  const { config, runtime, logger } = options;
+function activeOn(options: ActiveOptions, { authority, keeper }: OpenState): ActiveRole {
+  const { config, runtime, logger, fatal } = options;
   const { lease } = options.opened;
   if (runtime.now() < authority.recordedUntil) {
     const text = `The clock is before ${formatInstant(authority.recordedUntil)}, which is recorded in the state, in the genesis block or in a head file: it is behind, or was ahead`;
@@ -173,7 +172,6 @@ function activeOn(options: ActiveOptions, { authority, keeper, endpoints }: Open
   }
   const endReaders = new AbortController();
   let federation: Federation | null = null;
-  endpoints.changed = () => void federation?.readPartners();
   const backups = backupsOf(options, endReaders.signal);
   let webhooks: Webhooks | null = null;
   let renewLists = (): void => undefined;
@@ -192,8 +190,20 @@ function activeOn(options: ActiveOptions, { authority, keeper, endpoints }: Open
       if (config.webhooks.urls.length > 0) {
         background.start('webhook_save', WEBHOOK_SAVE_MS, webhooks.save);
       }
-      federation = federationOf(options, authority.call, background);
-      await federation?.readPartners();
+      if (config.federation !== null) {
+        federation = createFederation(config.federation, {
+          ...options,
+          call: authority.call,
+          startThread: (reach) =>
+            startVisitThread(
+              { maxFeedEntries: config.edge.maxFeedEntries, reach },
+              authority.call,
+              (cause) => fatal('visiting thread', cause),
+            ),
+        });
+        await federation.readPartners();
+        background.start('federation', FEDERATION_MS, federation.visitDue);
+      }
       if (backups !== null) {
         background.start('backup', BACKUP_CHECK_MS, backups.check);
         void background.attempt('backup');
@@ -241,21 +251,6 @@ function startJobs(
   background.start('trust_cycle', config.trustCycle, async () => {
     await authority.call('runTrustCycle', null);
   });
-}
-
-/** Null if nothing is fetched. */
-function federationOf(
-  { config, runtime, logger }: ActiveOptions,
-  call: Call,
-  background: Background,
-): Federation | null {
-  const { federation, edge } = config;
-  if (federation === null) return null;
-  const { maxFeedEntries } = edge;
-  const runDue = () => void background.attempt('federation');
-  const opened = createFederation(federation, { call, runtime, logger, maxFeedEntries, runDue });
-  background.start('federation', null, opened.visitDue);
-  return opened;
 }
 
 /** The standby state if it matches the store; null if the state must be read. */

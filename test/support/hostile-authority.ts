@@ -2,12 +2,13 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { pipeline, Readable } from 'node:stream';
 
 /**
- * An object is sent as JSON, a text as it is, a response with its status and headers, and null ends the connection.
- * Promises are awaited.
+ * An object is sent as JSON, a text as it is, a stream as it comes, a response with its status and headers, and null ends
+ * the connection. Promises are awaited.
  */
-type Answer = object | string | Response | null;
+type Answer = object | string | Readable | Response | null;
 
 /** Answers by route, such as `GET /crl`. Answers in a list are given in turn, and the last one from then on. */
 export type Answers = { readonly [route: string]: Answer | Answer[] };
@@ -41,6 +42,7 @@ export async function startHostileAuthority(answers: Answers = {}): Promise<Host
       return response.end(await answer.clone().text());
     }
     if (answer === null) return response.destroy();
+    if (answer instanceof Readable) return pipeline(answer, response, () => undefined);
     response.statusCode = answer === undefined ? 404 : 200;
     return response.end(typeof answer === 'string' ? answer : JSON.stringify(answer ?? {}));
   });

@@ -178,7 +178,6 @@ function publishChanges(na: Authority, writes: readonly SubjectWrite[]): void {
     if (kind === 'policy') publishIfActive(na, snapshot);
     else if (kind === 'recognition-treaty') {
       for (const name of GRAPH_DOCUMENTS) na.publisher.withdraw(name);
-      if ('endpoint' in snapshot.context) na.endpointsChanged();
     }
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Visits the authorities of other sovereigns that treaties have addresses of [core-4-13-3]. Only the active instance does, and
- * without such treaties nothing is scheduled.
+ * Visits the authorities of other sovereigns that treaties have addresses of [core-4-13-3]. Only the active instance does.
+ * What they answer is fetched and read on a thread of its own, which is started with the first visit.
  */
 import { type PartnerFacts, partnerKey } from '../../authority/host-status.ts';
 import type { Logger } from '../../base/log/logger.ts';
@@ -8,9 +8,7 @@ import type { Runtime } from '../../base/runtime.ts';
 import type { Call } from '../../protocol/contract/calls.ts';
 import type { PartnerAddress } from '../../protocol/contract/inputs.ts';
 import type { Reach } from '../outbound/address.ts';
-import { createStrangerClient } from '../outbound/client.ts';
-import { createLookup } from '../outbound/lookup.ts';
-import { type Problem, type Served, visit } from './visit.ts';
+import type { Served, Visited } from './visit.ts';
 
 export interface FederationSettings {
   /** Milliseconds between two visits of a partner. */
@@ -23,109 +21,88 @@ export interface FederationTools {
   readonly call: Call;
   readonly runtime: Runtime;
   readonly logger: Logger;
-  readonly maxFeedEntries: number;
-  /** Runs `visitDue` as periodic work. */
-  runDue(): void;
+  startThread(reach: Reach): VisitThread;
+}
+
+/** Where partners are visited. */
+export interface VisitThread {
+  visit(partner: PartnerAddress, served: Served, now: number): Promise<Visited>;
+  /** Ends what is being fetched. */
+  end(): void;
 }
 
 const MOST_AT_ONCE = 2;
-/** For each of the two documents of a partner. */
-const LIMIT_MS = 5000;
-/** Treaties that are issued together are read together. */
-const SHORTEST_WAIT_MS = 100;
+/** How often the partners are read while visits go on. */
+const READ_MS = 1000;
 
 export type Federation = ReturnType<typeof createFederation>;
 
 export function createFederation(
   { every, allowsPrivate }: FederationSettings,
-  tools: FederationTools,
+  { startThread, ...tools }: FederationTools,
 ) {
-  const { runtime } = tools;
-  const stopped = new AbortController();
-  const { signal: abort } = stopped;
-  const reach: Reach = { allowsPrivate, setting: 'MESH_FEDERATION_PRIVATE=1' };
-  const client = createStrangerClient({ lookup: createLookup(reach), limitMs: LIMIT_MS });
-  const partners = createPartners(every, tools);
-  let timer: NodeJS.Timeout | undefined;
-
-  function plan(): void {
-    clearTimeout(timer);
-    const first = partners.firstDueAt();
-    if (first === null || abort.aborted) return;
-    timer = setTimeout(tools.runDue, Math.max(first - runtime.elapsed(), SHORTEST_WAIT_MS));
-  }
-
-  async function visitNext(): Promise<void> {
-    for (
-      let next = partners.nextDue();
-      next !== undefined && !abort.aborted;
-      next = partners.nextDue()
-    ) {
-      next.dueAt = runtime.elapsed() + every;
-      const problem = await visit(next.address, next.served, { ...tools, client, reach, abort });
-      if (!abort.aborted) next.judge(problem);
-    }
-  }
-
-  return {
-    /** By `partnerKey`. */
-    facts: partners.facts,
-    /** Call at the start, and when treaties have changed. */
-    async readPartners(): Promise<void> {
-      await partners.read();
-      plan();
-    },
-    async visitDue(): Promise<void> {
-      await partners.read();
-      await Promise.all(Array.from({ length: MOST_AT_ONCE }, visitNext));
-      plan();
-    },
-    stop(): void {
-      stopped.abort();
-      clearTimeout(timer);
-      client.close();
-    },
-  };
-}
-
-/** The partners that the treaties name, and when each is due. */
-function createPartners(every: number, tools: FederationTools) {
   const { call, runtime } = tools;
+  const reach: Reach = { allowsPrivate, setting: 'MESH_FEDERATION_PRIVATE=1' };
   const partners = new Map<string, Partner>();
+  let readAt = Number.NEGATIVE_INFINITY;
   /** The first visits after a start are spread over the interval; a new partner is visited at once. */
-  let isStarting = true;
+  let spreadMs = every;
+  let thread: VisitThread | null = null;
+  let isStopped = false;
+
+  async function readPartners(): Promise<void> {
+    const answer = await call('readPartners', null);
+    if (!answer.ok) return;
+    const known = new Map(partners);
+    partners.clear();
+    for (const address of JSON.parse(answer.json) as readonly PartnerAddress[]) {
+      const key = partnerKey(address.subject, address.endpoint);
+      const partner = known.get(key) ?? createPartner(address, spreadMs * random(), tools);
+      partner.use(address);
+      partners.set(key, partner);
+    }
+    spreadMs = 0;
+    readAt = runtime.elapsed();
+  }
 
   function random(): number {
     return runtime.randomBytes(4).readUInt32LE() / 2 ** 32;
   }
 
+  /** Those that fail come last, so that slow ones do not delay the others. */
+  function nextDue(): Partner | undefined {
+    const now = runtime.elapsed();
+    let next: Partner | undefined;
+    for (const partner of partners.values()) {
+      if (partner.dueAt <= now && (next === undefined || isBefore(partner, next))) next = partner;
+    }
+    return isStopped ? undefined : next;
+  }
+
+  async function visitNext(): Promise<void> {
+    for (let next = nextDue(); next !== undefined; next = nextDue()) {
+      next.dueAt = runtime.elapsed() + every;
+      thread ??= startThread(reach);
+      const visited = await thread.visit(next.address, next.served, runtime.now());
+      if (isStopped) return;
+      next.judge(visited);
+      if (runtime.elapsed() - readAt >= READ_MS) await readPartners();
+    }
+  }
+
   return {
+    /** By `partnerKey`. */
     facts: partners as ReadonlyMap<string, PartnerFacts>,
-    async read(): Promise<void> {
-      const answer = await call('readPartners', null);
-      if (!answer.ok) return;
-      const found = JSON.parse(answer.json) as readonly PartnerAddress[];
-      const keys = new Set(found.map(({ subject, endpoint }) => partnerKey(subject, endpoint)));
-      for (const key of partners.keys()) if (!keys.has(key)) partners.delete(key);
-      for (const address of found) {
-        const key = partnerKey(address.subject, address.endpoint);
-        const known = partners.get(key);
-        if (known !== undefined) known.use(address);
-        else partners.set(key, createPartner(address, tools, isStarting ? every * random() : 0));
-      }
-      isStarting = false;
+    /** Call at the start. */
+    readPartners,
+    async visitDue(): Promise<void> {
+      await readPartners();
+      await Promise.all(Array.from({ length: MOST_AT_ONCE }, visitNext));
     },
-    /** By the monotonic clock; null without partners. */
-    firstDueAt: (): number | null =>
-      partners.size === 0 ? null : Math.min(...[...partners.values()].map(({ dueAt }) => dueAt)),
-    /** Those that fail come last, so that slow ones do not delay the others. */
-    nextDue(): Partner | undefined {
-      const now = runtime.elapsed();
-      let next: Partner | undefined;
-      for (const partner of partners.values()) {
-        if (partner.dueAt <= now && (next === undefined || isBefore(partner, next))) next = partner;
-      }
-      return next;
+    /** Ends what is being fetched. */
+    stop(): void {
+      isStopped = true;
+      thread?.end();
     },
   };
 }
@@ -134,14 +111,13 @@ type Partner = ReturnType<typeof createPartner>;
 
 function createPartner(
   first: PartnerAddress,
-  { runtime, logger }: Pick<FederationTools, 'runtime' | 'logger'>,
   delay: number,
+  { runtime, logger }: Pick<FederationTools, 'runtime' | 'logger'>,
 ) {
   const { subject, endpoint } = first;
   const name = `${JSON.stringify(subject)} at ${new URL(endpoint).host}`;
   let address = first;
-  let served: Served = { tags: new Map(), feedIssuedAt: null };
-  let problem: Problem | null = null;
+  let { problem, served }: Visited = { problem: null, served: { tags: {}, feedIssuedAt: null } };
   /** By the monotonic clock, because the wall clock may be set meanwhile. */
   let fetchedFrom: number | null = null;
   let failingFrom: number | null = null;
@@ -151,6 +127,8 @@ function createPartner(
   }
 
   return {
+    subject,
+    endpoint,
     /** On the monotonic clock. */
     dueAt: runtime.elapsed() + delay,
     get address() {
@@ -159,8 +137,6 @@ function createPartner(
     get served() {
       return served;
     },
-    subject,
-    endpoint,
     get fetchedAt() {
       return instantAt(fetchedFrom);
     },
@@ -172,21 +148,16 @@ function createPartner(
     },
     /** Other treaties may accept what these have refused, or have to follow what these have. */
     use(found: PartnerAddress): void {
-      if (found.treatyIds.join() !== address.treatyIds.join()) {
-        served = { ...served, tags: new Map() };
-      }
+      if (found.treatyIds.join() !== address.treatyIds.join()) served = { ...served, tags: {} };
       address = found;
     },
-    judge(found: Problem | null): void {
-      if (found !== null && failingFrom === null) {
-        logger.write('WARNING', 'federation', `${name} cannot be imported: ${found.text}`);
-      }
-      if (found === null && failingFrom !== null) {
-        logger.write('INFO', 'federation', `${name} is imported again`);
-      }
-      problem = found;
-      failingFrom = found === null ? null : (failingFrom ?? runtime.elapsed());
-      if (found === null) fetchedFrom = runtime.elapsed();
+    judge(visited: Visited): void {
+      ({ problem, served } = visited);
+      if (problem === null) fetchedFrom = runtime.elapsed();
+      if ((problem === null) === (failingFrom === null)) return;
+      failingFrom = problem === null ? null : runtime.elapsed();
+      if (problem === null) logger.write('INFO', 'federation', `${name} is imported again`);
+      else logger.write('WARNING', 'federation', `${name} cannot be imported: ${problem.text}`);
     },
   };
 }

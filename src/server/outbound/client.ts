@@ -151,5 +151,17 @@ function refusal(status: number): string {
 /** Error messages may contain anything, so only the code is reported. */
 function problemOf(cause: Error): string {
   if (cause instanceof PrivateAddress) return cause.message;
-  return `the connection failed (${(cause as NodeJS.ErrnoException).code ?? cause.name})`;
+  const { code = cause.name } = cause as NodeJS.ErrnoException;
+  const cure = UNKNOWN_CA.has(code)
+    ? ': its certificate is of a CA that is unknown here, unless NODE_EXTRA_CA_CERTS names it'
+    : '';
+  return `the connection failed (${code})${cure}`;
 }
+
+const UNKNOWN_CA: ReadonlySet<string> = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);

@@ -9,7 +9,11 @@ export type CrossedAnswer = string | Answer;
 
 export type HeartbeatRow = Parameters<typeof heartbeatIn>;
 
-export function crossingAnswer(answer: Answer): CrossedAnswer {
+export function crossing(answer: Answer | Promise<Answer>): CrossedAnswer | Promise<CrossedAnswer> {
+  return answer instanceof Promise ? answer.then(crossingAnswer) : crossingAnswer(answer);
+}
+
+function crossingAnswer(answer: Answer): CrossedAnswer {
   return answer.ok && answer.isRepeated !== true ? answer.json : (toCloneable(answer) as Answer);
 }
 

@@ -7,7 +7,6 @@ import type { Copy } from '../../edge/forward/copies.ts';
 import type { LocalRateLimits } from '../../edge/limits/rate-limit.ts';
 import type { RequestQueue } from '../../edge/limits/request-queue.ts';
 import type { MetricsReport } from '../../edge/metrics.ts';
-import type { Answer } from '../../protocol/contract/answers.ts';
 import {
   type Call,
   type CallName,
@@ -16,7 +15,7 @@ import {
 } from '../../protocol/contract/calls.ts';
 import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
 import { fromCloneable } from './cloneable.ts';
-import { type CrossedAnswer, crossingAnswer, heartbeatIn } from './crossing.ts';
+import { crossing, heartbeatIn } from './crossing.ts';
 import type { AuthorityProcedures, EdgeProcedures, Service, SharedState } from './messages.ts';
 import { createPeer, type Peer } from './rpc.ts';
 import { endOf, startWorker } from './worker-thread.ts';
@@ -210,10 +209,6 @@ function connect(
       return thread.end();
     },
   };
-}
-
-function crossing(answer: Answer | Promise<Answer>): CrossedAnswer | Promise<CrossedAnswer> {
-  return answer instanceof Promise ? answer.then(crossingAnswer) : crossingAnswer(answer);
 }
 
 /** Resolves with the result of `ask`, whose turn comes when the queue says so. */

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { workerEntry } from '../../base/worker-entry.ts';
 
 export function startWorker(
-  name: 'edge' | 'gate' | 'list' | 'signer' | 'watchdog',
+  name: 'edge' | 'gate' | 'list' | 'signer' | 'visit' | 'watchdog',
   workerData?: unknown,
 ): Worker {
   const { module, argv } = workerEntry(name, import.meta.url);
