@@ -16,6 +16,8 @@ import {
 } from './support/agreements.ts';
 import { HOUR } from './support/clock.ts';
 import { newKey, operate, outcome } from './support/requests.ts';
+import { sharedAuthority } from './support/shared-authority.ts';
+import { checkTable } from './support/tables.ts';
 import { audited, post, startUnlimited, UUID } from './support/trust.ts';
 import {
   agreedTerms,
@@ -34,6 +36,8 @@ import {
   signedAgreement,
   without,
 } from './support/trust-protocol.ts';
+
+const shared = sharedAuthority();
 
 // Acceptance
 
@@ -130,69 +134,50 @@ test('accepting a counter creates an agreement with both signatures, the respond
   assert.equal(answer.body.reason, 'accepted');
 });
 
-test('the members of an acceptance decide which kind it is', async (t) => {
-  await using na = await startUnlimited();
+test('the members of an acceptance decide which kind it is', async () => {
+  const na = await shared();
   const { alpha, beta, now } = await parties(na);
-  const offer = offerBetween(alpha, beta, now);
-  const counter = counterTo(offer, beta, now);
-  const other = offerBetween(beta, alpha, now);
-  for (const [name, body, expected, parties] of [
-    ['an offer', { offer: other }, '201', ['beta', 'alpha']],
-    ['a counter and its offer', { counter, original_offer: offer }, '201', ['alpha', 'beta']],
-    [
-      'all three: the counter wins',
-      { offer: other, counter, original_offer: offer },
-      '201',
-      ['alpha', 'beta'],
-    ],
-    ['an offer and a counter', { offer: other, counter }, '201', ['beta', 'alpha']],
-    [
-      'an offer and an original offer',
-      { offer: other, original_offer: offer },
-      '201',
-      ['beta', 'alpha'],
-    ],
-    ['nothing', {}, '400 missing_accept_fields missing_offer', null],
-    ['a counter alone', { counter }, '400 missing_accept_fields missing_offer', null],
-    [
-      'an original offer alone',
-      { original_offer: offer },
-      '400 missing_accept_fields missing_offer',
-      null,
-    ],
-    ['null for the offer', { offer: null }, '422 accept_rejected invalid_offer', null],
-    ['{} for the offer', { offer: {} }, '422 accept_rejected invalid_offer', null],
-    ['false for the offer', { offer: false }, '422 accept_rejected invalid_offer', null],
-    ['text for the offer', { offer: 'text' }, '422 accept_rejected invalid_offer', null],
-    ['a list for the offer', { offer: [other] }, '422 accept_rejected invalid_offer', null],
-    ['a counter for the offer', { offer: counter }, '422 accept_rejected invalid_offer', null],
-    [
-      'null for the counter, with a good offer next to it',
-      { offer: other, counter: null, original_offer: offer },
-      '422 accept_rejected invalid_counter',
-      null,
-    ],
-    [
-      'null for the original offer, with a good offer next to it',
-      { offer: other, counter, original_offer: null },
-      '422 accept_rejected invalid_offer',
-      null,
-    ],
-    [
-      'null for both, with a good offer next to them',
-      { offer: other, counter: null, original_offer: null },
-      '422 accept_rejected invalid_counter',
-      null,
-    ],
-  ] as [string, JsonObject, string, [string, string] | null][]) {
-    await t.test(name, async () => {
+  const original_offer = offerBetween(alpha, beta, now);
+  const counter = counterTo(original_offer, beta, now);
+  const offer = offerBetween(beta, alpha, now);
+  await checkTable<JsonObject>(
+    {
+      'from beta to alpha': {
+        'an offer': { offer },
+        'an offer and a counter': { offer, counter },
+        'an offer and an original offer': { offer, original_offer },
+      },
+      'from alpha to beta': {
+        'a counter and its offer': { counter, original_offer },
+        'all three: the counter wins': { offer, counter, original_offer },
+      },
+      '400 missing_accept_fields missing_offer': {
+        nothing: {},
+        'a counter alone': { counter },
+        'an original offer alone': { original_offer },
+      },
+      '422 accept_rejected invalid_offer': {
+        'null for the offer': { offer: null },
+        '{} for the offer': { offer: {} },
+        'false for the offer': { offer: false },
+        'text for the offer': { offer: 'text' },
+        'a list for the offer': { offer: [offer] },
+        'a counter for the offer': { offer: counter },
+        // With a good offer next to it.
+        'null for the original offer': { offer, counter, original_offer: null },
+      },
+      '422 accept_rejected invalid_counter': {
+        'null for the counter': { offer, counter: null, original_offer },
+        'null for both': { offer, counter: null, original_offer: null },
+      },
+    },
+    async (body) => {
       const answer = await operate(na, ACCEPT, body);
-      assert.equal(outcomeWithCause(answer), expected);
-      if (parties === null) return;
+      if (answer.status !== 201) return outcomeWithCause(answer);
       const { offerer_sovereign_id, responder_sovereign_id } = answer.body;
-      assert.deepEqual([offerer_sovereign_id, responder_sovereign_id], parties);
-    });
-  }
+      return `from ${offerer_sovereign_id} to ${responder_sovereign_id}`;
+    },
+  );
 });
 
 // Whether a counter can be accepted [trust-4-3]
@@ -207,127 +192,77 @@ const UNACCEPTABLE = {
   invalid_counter_signature: {},
 } as const;
 
-test('a counter that cannot be accepted is refused, and the first reason is reported', async (t) => {
-  await using na = await startUnlimited();
+test('a counter that cannot be accepted is refused, and the first reason is reported', async () => {
+  const na = await shared();
   const { alpha, beta, now } = await parties(na);
+  const before = audited(na, 'agreement_accepted').length;
   const causes = Object.keys(UNACCEPTABLE) as (keyof typeof UNACCEPTABLE)[];
   for (const { first, names } of combinationsOf(causes)) {
-    await t.test(`${first}, of ${names.join(', ')}`, async () => {
-      const [offerer, responder] = names.includes('not_the_offerer')
-        ? [beta, alpha]
-        : [alpha, beta];
-      const offer = offerBetween(offerer, responder, now);
-      const changes: JsonObject = Object.assign({}, ...names.map((name) => UNACCEPTABLE[name]));
-      const agreed_terms = agreedTerms(now, (changes.agreed_terms ?? {}) as JsonObject);
-      const counter = counterTo(offer, responder, now, { ...changes, agreed_terms });
-      const isForged = names.includes('invalid_counter_signature');
-      const body = {
-        counter: isForged ? signedAgreement(counter, newKey()) : counter,
-        original_offer: offer,
-      };
-      assert.equal(
-        outcomeWithCause(await operate(na, ACCEPT, body)),
-        `422 accept_rejected ${first}`,
-      );
-    });
+    const isOurs = !names.includes('not_the_offerer');
+    const [offerer, responder] = isOurs ? [alpha, beta] : [beta, alpha];
+    const offer = offerBetween(offerer, responder, now);
+    const changes: JsonObject = Object.assign({}, ...names.map((name) => UNACCEPTABLE[name]));
+    const agreed_terms = agreedTerms(now, (changes.agreed_terms ?? {}) as JsonObject);
+    const counter = counterTo(offer, responder, now, { ...changes, agreed_terms });
+    const isForged = names.includes('invalid_counter_signature');
+    const sent = isForged ? signedAgreement(counter, newKey()) : counter;
+    const answer = await operate(na, ACCEPT, { counter: sent, original_offer: offer });
+    assert.equal(outcomeWithCause(answer), `422 accept_rejected ${first}`, names.join());
   }
-  assert.deepEqual(audited(na, 'agreement_accepted'), []);
+  assert.equal(audited(na, 'agreement_accepted').length, before);
 });
 
-test('a counter must match the offer and its signature in every member', async (t) => {
-  await using na = await startUnlimited();
+test('a counter must match the offer and its signature in every member', async () => {
+  const na = await shared();
   const { alpha, beta, now } = await parties(na);
   const offer = offerBetween(alpha, beta, now);
   const counter = counterTo(offer, beta, now);
-  const respelt = {
-    ...inner(offer, 'offerer_evidence'),
-    metadata: { weight: 1, kept: ['\u00e9'] },
-  };
+  const made = (changes: JsonObject) => counterTo(offer, beta, now, changes);
+  const altered = (changes: JsonObject) => ({ ...counter, ...changes });
+  const metadata = { weight: 1, kept: ['\u00e9'] };
+  const respelt = { ...inner(offer, 'offerer_evidence'), metadata };
   const later = evidence(alpha, beta, now);
-  for (const [name, given, cause] of [
-    [
-      'another offerer',
-      counterTo(offer, beta, now, { offerer_sovereign_id: 'gamma' }),
-      'counter_differs_from_offer',
-    ],
-    [
-      'another responder',
-      counterTo(offer, beta, now, { responder_sovereign_id: 'gamma' }),
-      'counter_differs_from_offer',
-    ],
-    [
-      'parties changed round',
-      counterTo(offer, beta, now, {
-        offerer_sovereign_id: 'beta',
-        responder_sovereign_id: 'alpha',
-      }),
-      'counter_differs_from_offer',
-    ],
-    [
-      'other evidence of the offerer',
-      counterTo(offer, beta, now, { offerer_evidence: later }),
-      'counter_differs_from_offer',
-    ],
-    [
-      'evidence with 1 for 1.0',
-      counterTo(offer, beta, now, { offerer_evidence: respelt }),
-      'counter_differs_from_offer',
-    ],
-    [
-      'evidence changed after signing',
-      { ...counter, offerer_evidence: later },
-      'counter_differs_from_offer',
-    ],
-    [
-      'terms changed after signing',
-      { ...counter, agreed_terms: agreedTerms(now, { capabilities: ['write'] }) },
-      'invalid_counter_signature',
-    ],
-    [
-      'scope changed after signing',
-      { ...counter, agreed_terms: { ...inner(counter, 'agreed_terms'), scope: {} } },
-      'invalid_counter_signature',
-    ],
-    [
-      'evidence of the responder changed after signing',
-      { ...counter, responder_evidence: later },
-      'invalid_counter_signature',
-    ],
-    ['no signature', { ...counter, signatures: [] }, 'invalid_counter_signature'],
-    [
-      'the signature of a stranger',
-      signedAgreement(counter, newKey()),
-      'invalid_counter_signature',
-    ],
-    ['a signature over the whole record', resigned(counter, beta.key), 'invalid_counter_signature'],
-    [
-      'the signature of the offer',
-      { ...counter, signatures: offer.signatures },
-      'invalid_counter_signature',
-    ],
-    [
-      'expired a microsecond ago',
-      { ...counter, expires_at: formatInstant(now - 0.001) },
-      'counter_expired',
-    ],
-    ['no terms', without(counter, 'agreed_terms'), 'invalid_counter'],
-    ['no evidence of the responder', without(counter, 'responder_evidence'), 'invalid_counter'],
-    [
-      '17 signatures',
-      { ...counter, signatures: Array(17).fill(signaturesOf(counter)[0]) },
-      'invalid_counter',
-    ],
-    ['text for a signature', { ...counter, signatures: ['text'] }, 'invalid_counter'],
-  ] as [string, JsonObject, string][]) {
-    await t.test(name, async () => {
-      const answer = await operate(na, ACCEPT, { counter: given, original_offer: offer });
-      assert.equal(outcomeWithCause(answer), `422 accept_rejected ${cause}`);
-    });
-  }
+  const swapped = { offerer_sovereign_id: 'beta', responder_sovereign_id: 'alpha' };
+  await checkTable<JsonObject>(
+    {
+      '422 accept_rejected counter_differs_from_offer': {
+        'another offerer': made({ offerer_sovereign_id: 'gamma' }),
+        'another responder': made({ responder_sovereign_id: 'gamma' }),
+        'parties changed round': made(swapped),
+        'other evidence of the offerer': made({ offerer_evidence: later }),
+        'evidence with 1 for 1.0': made({ offerer_evidence: respelt }),
+        'evidence changed after signing': altered({ offerer_evidence: later }),
+      },
+      '422 accept_rejected invalid_counter_signature': {
+        'terms changed after signing': altered({
+          agreed_terms: agreedTerms(now, { capabilities: ['write'] }),
+        }),
+        'scope changed after signing': altered({
+          agreed_terms: { ...inner(counter, 'agreed_terms'), scope: {} },
+        }),
+        'evidence of the responder changed after signing': altered({ responder_evidence: later }),
+        'no signature': altered({ signatures: [] }),
+        'the signature of a stranger': signedAgreement(counter, newKey()),
+        'a signature over the whole record': resigned(counter, beta.key),
+        'the signature of the offer': altered({ signatures: offer.signatures ?? null }),
+      },
+      '422 accept_rejected counter_expired': {
+        'expired a microsecond ago': altered({ expires_at: formatInstant(now - 0.001) }),
+      },
+      '422 accept_rejected invalid_counter': {
+        'no terms': without(counter, 'agreed_terms'),
+        'no evidence of the responder': without(counter, 'responder_evidence'),
+        '17 signatures': altered({ signatures: Array(17).fill(signaturesOf(counter)[0]) }),
+        'text for a signature': altered({ signatures: ['text'] }),
+      },
+    },
+    async (given) =>
+      outcomeWithCause(await operate(na, ACCEPT, { counter: given, original_offer: offer })),
+  );
 });
 
-test('nothing else of a counter is checked', async (t) => {
-  await using na = await startUnlimited();
+test('nothing else of a counter is checked', async () => {
+  const na = await shared();
   const { alpha, beta, now } = await parties(na);
   const offer = offerBetween(alpha, beta, now);
   const counter = counterTo(offer, beta, now);
@@ -361,22 +296,18 @@ test('nothing else of a counter is checked', async (t) => {
     ],
     ['with members nobody knows', { ...counter, counter_id: 'x', status: 'open' }],
   ] as [string, JsonObject][]) {
-    await t.test(name, async () => {
-      const agreement = await created(
-        operate(na, ACCEPT, { counter: given, original_offer: offer }),
-      );
-      const terms = inner(given, 'agreed_terms');
-      assert.equal(canonicalJson(inner(agreement, 'agreed_terms')), canonicalJson(terms));
-      assert.equal(agreement.expires_at, terms.valid_until);
-      assert.equal(agreementSigners(agreement, na.audience).at(-1), na.audience);
-      const carried = signaturesOf(agreement).slice(0, -1);
-      assert.deepEqual(carried, signaturesOf(given));
-    });
+    const answer = operate(na, ACCEPT, { counter: given, original_offer: offer });
+    const agreement = await created(answer);
+    const terms = inner(given, 'agreed_terms');
+    assert.equal(canonicalJson(inner(agreement, 'agreed_terms')), canonicalJson(terms), name);
+    assert.equal(agreement.expires_at, terms.valid_until, name);
+    assert.equal(agreementSigners(agreement, na.audience).at(-1), na.audience, name);
+    assert.deepEqual(signaturesOf(agreement).slice(0, -1), signaturesOf(given), name);
   }
 });
 
 test('an agreement never gets more signatures than a reader accepts', async () => {
-  await using na = await startUnlimited();
+  const na = await shared();
   const { alpha, beta, now } = await parties(na);
   const offer = offerBetween(alpha, beta, now);
   const counter = counterTo(offer, beta, now);

@@ -17,10 +17,13 @@ import {
   outcome,
   sendSigned,
 } from './support/requests.ts';
+import { sharedAuthority } from './support/shared-authority.ts';
+import { checkChanges, checkTable, inEach } from './support/tables.ts';
 import { audited, post, sovereign, startUnlimited, UUID } from './support/trust.ts';
 import {
   agreedTerms,
   agreementBetween,
+  answersTo,
   type Change,
   combinationsOf,
   counterTo,
@@ -42,6 +45,8 @@ import {
   singlyVerifies,
   without,
 } from './support/trust-protocol.ts';
+
+const shared = sharedAuthority();
 
 const DECIDE = '/admin/boundary/decide';
 const VERIFY = '/boundary/verify';
@@ -70,7 +75,7 @@ function gatesOf(decision: JsonObject): string[] {
 // Decisions
 
 test('a request within the agreement is authorized: the decision is signed and audited', async () => {
-  await using na = await startUnlimited();
+  const na = await shared();
   const now = na.clock.now();
   const agreement = agreementOf(na);
   const body = { agreement, requested_capability: 'read', context: { context_id: 'context-7' } };
@@ -93,15 +98,13 @@ test('a request within the agreement is authorized: the decision is signed and a
   }
   assert.equal((signature as JsonObject).key_id, na.audience);
   assert.ok(singlyVerifies(decision, na.audience));
-  assert.deepEqual(audited(na, 'boundary_decision_made'), [
-    {
-      decision_id,
-      context_id: 'context-7',
-      agreement_id: agreement.agreement_id,
-      requested_capability: 'read',
-      authorized: true,
-    },
-  ]);
+  assert.deepEqual(audited(na, 'boundary_decision_made').at(-1), {
+    decision_id,
+    context_id: 'context-7',
+    agreement_id: agreement.agreement_id,
+    requested_capability: 'read',
+    authorized: true,
+  });
   const again = await created(decide(na, agreement));
   assert.notEqual(again.decision_id, decision_id);
   assert.match(String(again.context_id), UUID);
@@ -131,75 +134,51 @@ const CLOSED: { readonly [gate in Gate]: JsonObject } = {
   freshness_check: { freshness_commitment: 1 },
 };
 
-test('gates are tried in order, up to the first that fails', async (t) => {
-  await using na = await startUnlimited();
+test('gates are tried in order, up to the first that fails', async () => {
+  const na = await shared();
   const now = na.clock.now();
   for (const { first, names } of combinationsOf(GATES)) {
-    await t.test(`${first}, of ${names.join(', ')}`, async () => {
-      const agreement = agreementOf(na, Object.assign({}, ...names.map((name) => CLOSED[name])));
-      const decision = await created(decide(na, agreement));
-      assert.equal(decision.authorized, false);
-      assert.equal(decision.denial_reason, DENIALS[first]);
-      assert.deepEqual(gatesOf(decision), [
-        ...GATES.slice(0, GATES.indexOf(first)),
-        first.toUpperCase(),
-      ]);
-      assert.equal(decision.decision_valid_until, formatInstant(now + VALIDITY), 'not capped');
-      assert.ok(singlyVerifies(decision, na.audience));
-      assert.equal(audited(na, 'boundary_decision_made').at(-1)?.authorized, false);
-      const { body } = await post(na, VERIFY, { decision });
-      assert.deepEqual(body, {
-        accepted: true,
-        authorized: false,
-        reason: {
-          capability_check: 'unauthorized_capability_out_of_scope',
-          validity_window: 'unauthorized_outside_validity_window',
-          freshness_check: 'unauthorized_insufficient_freshness',
-        }[first],
-        decision_id: decision.decision_id,
-      });
+    const agreement = agreementOf(na, Object.assign({}, ...names.map((name) => CLOSED[name])));
+    const decision = await created(decide(na, agreement));
+    assert.deepEqual([decision.authorized, decision.denial_reason], [false, DENIALS[first]]);
+    const passed = GATES.slice(0, GATES.indexOf(first));
+    assert.deepEqual(gatesOf(decision), [...passed, first.toUpperCase()]);
+    assert.equal(decision.decision_valid_until, formatInstant(now + VALIDITY), 'not capped');
+    assert.ok(singlyVerifies(decision, na.audience));
+    assert.equal(audited(na, 'boundary_decision_made').at(-1)?.authorized, false);
+    const { body } = await post(na, VERIFY, { decision });
+    assert.deepEqual(body, {
+      accepted: true,
+      authorized: false,
+      reason: `unauthorized_${DENIALS[first].replaceAll(' ', '_')}`,
+      decision_id: decision.decision_id,
     });
   }
 });
 
-test('capabilities are compared as exact text, without wildcards', async (t) => {
-  await using na = await startUnlimited();
-  const capabilities = ['read', 'read', 'data:*', 'Zürich', '*', '5'];
-  const agreement = agreementOf(na, { capabilities });
-  for (const [capability, authorized] of [
-    ['read', true],
-    ['data:*', true],
-    ['Zürich', true],
-    ['*', true],
-    ['5', true],
-    ['Zu\u0308rich', false],
-    ['data:x', false],
-    ['data:', false],
-    ['Read', false],
-    ['rea', false],
-    ['read ', false],
-    ['read\u0000', false],
-    ['write', false],
-    ['length', false],
-    ['0', false],
-  ] as const) {
-    await t.test(JSON.stringify(capability), async () => {
-      const decision = await created(decide(na, agreement, { requested_capability: capability }));
-      assert.equal(decision.authorized, authorized);
-      const details = audited(na, 'boundary_decision_made').at(-1);
-      assert.equal(details?.requested_capability, capability);
-    });
+test('capabilities are compared as exact text, without wildcards', async () => {
+  const na = await shared();
+  const agreement = agreementOf(na, {
+    capabilities: ['read', 'read', 'data:*', 'Zürich', '*', '5'],
+  });
+  const agreed = ['read', 'data:*', 'Zürich', '*', '5'];
+  const others = ['Zu\u0308rich', 'data:x', 'data:', 'Read', 'rea', 'read ', 'read\u0000'];
+  for (const capability of [...agreed, ...others, 'write', 'length', '0']) {
+    const decision = await created(decide(na, agreement, { requested_capability: capability }));
+    assert.equal(decision.authorized, agreed.includes(capability), capability);
+    const details = audited(na, 'boundary_decision_made').at(-1);
+    assert.equal(details?.requested_capability, capability);
   }
 });
 
 test('an agreement without capabilities authorizes nothing', async () => {
-  await using na = await startUnlimited();
+  const na = await shared();
   const decision = await created(decide(na, agreementOf(na, { capabilities: [] })));
   assert.equal(decision.denial_reason, 'capability out of scope');
 });
 
-test('both ends of the window are part of it, and an authorization does not outlive it', async (t) => {
-  await using na = await startUnlimited();
+test('both ends of the window are part of it, and an authorization does not outlive it', async () => {
+  const na = await shared();
   const now = na.clock.now();
   for (const [name, from, until, validFor] of [
     ['from now on', 0, HOUR, VALIDITY],
@@ -215,21 +194,20 @@ test('both ends of the window are part of it, and an authorization does not outl
     ['not yet', HOUR, 2 * HOUR, null],
     ['no longer', -2 * HOUR, -HOUR, null],
   ] as const) {
-    await t.test(name, async () => {
-      const agreement = agreementOf(na, {
-        valid_from: formatInstant(now + from),
-        valid_until: formatInstant(now + until),
-      });
-      const decision = await created(decide(na, agreement));
-      assert.equal(decision.authorized, validFor !== null);
-      assert.equal(decision.denial_reason, validFor === null ? DENIALS.validity_window : null);
-      assert.equal(decision.decision_valid_until, formatInstant(now + (validFor ?? VALIDITY)));
+    const agreement = agreementOf(na, {
+      valid_from: formatInstant(now + from),
+      valid_until: formatInstant(now + until),
     });
+    const decision = await created(decide(na, agreement));
+    assert.equal(decision.authorized, validFor !== null, name);
+    assert.equal(decision.denial_reason, validFor === null ? DENIALS.validity_window : null);
+    const end = formatInstant(now + (validFor ?? VALIDITY));
+    assert.equal(decision.decision_valid_until, end, name);
   }
 });
 
 test('neither the unsigned end of an agreement nor its id decides anything', async () => {
-  await using na = await startUnlimited();
+  const na = await shared();
   const expired = agreementOf(na, CLOSED.validity_window);
   const prolonged = { ...expired, expires_at: formatInstant(na.clock.now() + HOUR) };
   assert.equal((await created(decide(na, prolonged))).authorized, false);
@@ -255,8 +233,8 @@ test('a request under our own agreement is denied once its window is over, with 
   assert.deepEqual([decision.authorized, decision.denial_reason], [false, DENIALS.validity_window]);
 });
 
-test('the sequence of the context must reach the sequence that was committed to', async (t) => {
-  await using na = await startUnlimited();
+test('the sequence of the context must reach the sequence that was committed to', async () => {
+  const na = await shared();
   for (const [commitment, sequence, authorized] of [
     [0, 0, true],
     [0, 5, true],
@@ -271,18 +249,16 @@ test('the sequence of the context must reach the sequence that was committed to'
     [3, null, false],
     [3, '', false],
   ] as [number, JsonValue, boolean][]) {
-    await t.test(`${String(sequence)} for ${commitment}`, async () => {
-      const agreement = agreementOf(na, { freshness_commitment: commitment });
-      const context = { context_freshness_seq: sequence };
-      const decision = await created(decide(na, agreement, { context }));
-      assert.equal(decision.authorized, authorized);
-      assert.equal(decision.denial_reason, authorized ? null : DENIALS.freshness_check);
-    });
+    const agreement = agreementOf(na, { freshness_commitment: commitment });
+    const context = { context_freshness_seq: sequence };
+    const decision = await created(decide(na, agreement, { context }));
+    assert.equal(decision.authorized, authorized, `${String(sequence)} for ${commitment}`);
+    assert.equal(decision.denial_reason, authorized ? null : DENIALS.freshness_check);
   }
 });
 
 test('the commitment of an agreement without one is 0', async () => {
-  await using na = await startUnlimited();
+  const na = await shared();
   const agreement = agreementOf(na);
   const agreed_terms = without(inner(agreement, 'agreed_terms'), 'freshness_commitment');
   assert.equal((await created(decide(na, { ...agreement, agreed_terms }))).authorized, true);
@@ -290,52 +266,44 @@ test('the commitment of an agreement without one is 0', async () => {
 
 // The agreement [trust-4-4]
 
-test('decisions require an agreement with our own signature', async (t) => {
+test('decisions require an agreement with our own signature', async () => {
   await using na = await startUnlimited();
   const [alpha, beta] = [ourselves(na), sovereign('beta')];
   await recognized(na, beta);
   const now = na.clock.now();
   const agreement = agreementOf(na);
+  const altered = (changes: JsonObject) => ({ ...agreement, ...changes });
+  const signed = (...signers: (typeof alpha.key)[]) => signedAgreement(agreement, ...signers);
   const wide = agreedTerms(now, { capabilities: ['read', 'admin'], freshness_commitment: 0 });
-  for (const [name, given, expected] of [
-    ['of both', agreement, '201'],
-    ['ours alone', signedAgreement(agreement, alpha.key), '201'],
-    ['ours after that of a stranger', signedAgreement(agreement, newKey(), alpha.key), '201'],
-    [
-      'ours, labeled wrong',
-      { ...agreement, signatures: signaturesOf(agreement).map(({ sig }) => ({ key_id: '', sig })) },
-      '201',
-    ],
-    ['of the peer alone', signedAgreement(agreement, beta.key), '422'],
-    ['of a stranger', signedAgreement(agreement, newKey()), '422'],
-    ['of an operator', signedAgreement(agreement, na.privileged.key), '422'],
-    ['none', { ...agreement, signatures: [] }, '422'],
-    ['none at all', without(agreement, 'signatures'), '422'],
-    ['ours over the whole record', resigned(agreement, alpha.key), '422'],
-    [
-      'ours on the offer',
-      { ...agreement, signatures: offerBetween(alpha, beta, now).signatures },
-      '422',
-    ],
-    ['ours on narrower terms', { ...agreement, agreed_terms: wide }, '422'],
-    ['ours with another responder', { ...agreement, responder_sovereign_id: 'gamma' }, '422'],
-    [
-      'ours with other evidence',
-      { ...agreement, offerer_evidence: evidence(alpha, beta, now) },
-      '422',
-    ],
-    [
-      'that verifies under weak keys',
-      { ...agreement, signatures: [{ key_id: 'w', sig: FORGED_SIGNATURE }] },
-      '422',
-    ],
-  ] as [string, JsonObject, string][]) {
-    await t.test(`signature ${name}`, async () => {
-      const answer = await decide(na, given);
-      const refused = '422 boundary_eval_failed agreement_not_signed_here';
-      assert.equal(outcomeWithCause(answer), expected === '201' ? '201' : refused);
-    });
-  }
+  const mislabeled = signaturesOf(agreement).map(({ sig }) => ({ key_id: '', sig }));
+  await checkTable<JsonObject>(
+    {
+      201: {
+        'of both': agreement,
+        'ours alone': signed(alpha.key),
+        'ours after that of a stranger': signed(newKey(), alpha.key),
+        'ours, labeled wrong': altered({ signatures: mislabeled }),
+      },
+      '422 boundary_eval_failed agreement_not_signed_here': {
+        'of the peer alone': signed(beta.key),
+        'of a stranger': signed(newKey()),
+        'of an operator': signed(na.privileged.key),
+        none: altered({ signatures: [] }),
+        'none at all': without(agreement, 'signatures'),
+        'ours over the whole record': resigned(agreement, alpha.key),
+        'ours on the offer': altered({
+          signatures: offerBetween(alpha, beta, now).signatures ?? null,
+        }),
+        'ours on narrower terms': altered({ agreed_terms: wide }),
+        'ours with another responder': altered({ responder_sovereign_id: 'gamma' }),
+        'ours with other evidence': altered({ offerer_evidence: evidence(alpha, beta, now) }),
+        'that verifies under weak keys': altered({
+          signatures: [{ key_id: 'w', sig: FORGED_SIGNATURE }],
+        }),
+      },
+    },
+    async (given) => outcomeWithCause(await decide(na, given)),
+  );
 });
 
 /** A route that needs an agreement, with its refusal. */
@@ -450,7 +418,7 @@ test('nothing is decided under an agreement with a sovereign whose treaties have
 });
 
 test('who asks and who is asked must be parties of the agreement, if the context names them', async () => {
-  await using na = await startUnlimited();
+  const na = await shared();
   const agreement = agreementOf(na);
   for (const member of ['requester_sovereign_id', 'provider_sovereign_id']) {
     for (const [named, expected] of [
@@ -475,7 +443,7 @@ test('who asks and who is asked must be parties of the agreement, if the context
 });
 
 test('an agreement that the peer alone accepted needs our signature first', async () => {
-  await using na = await startUnlimited();
+  const na = await shared();
   const [alpha, beta] = [ourselves(na), sovereign('beta')];
   const now = na.clock.now();
   const agreed_terms = agreedTerms(now, { freshness_commitment: 0 });
@@ -489,7 +457,7 @@ test('an agreement that the peer alone accepted needs our signature first', asyn
 const VERBATIM = /_evidence\.(?!verdict)/;
 
 test('no signed member of an agreement can be changed unnoticed', async () => {
-  await using na = await startUnlimited();
+  const na = await shared();
   const agreement = signedAgreement(agreementOf(na), ourselves(na).key);
   const decided = /^(agreement_id|established_at|expires_at|signatures\.\d+\.key_id)$/;
   await eachOf(mutationsOf(agreement, VERBATIM), async ({ name, path, record }) => {
@@ -508,129 +476,79 @@ test('no signed member of an agreement can be changed unnoticed', async () => {
 
 // The request [trust-5-4]
 
-type Fault = readonly [code: string, cause: string, change: Change];
+const FAULTS: readonly (readonly [expected: string, change: Change])[] = [
+  ['400 missing_boundary_fields missing_agreement', drop('agreement')],
+  ['400 missing_boundary_fields missing_requested_capability', drop('requested_capability')],
+  ['400 invalid_agreement invalid_agreement', inAgreement(drop('agreed_terms'))],
+  ['400 missing_boundary_fields invalid_context', set({ context: 'x' })],
+  ['422 boundary_eval_failed agreement_not_signed_here', inAgreement(set({ signatures: [] }))],
+];
 
-const FAULTS = {
-  'no agreement': ['400 missing_boundary_fields', 'missing_agreement', drop('agreement')],
-  'no capability': [
-    '400 missing_boundary_fields',
-    'missing_requested_capability',
-    drop('requested_capability'),
-  ],
-  'no agreement by its form': [
-    '400 invalid_agreement',
-    'invalid_agreement',
-    (body) =>
-      body.agreement === undefined
-        ? body
-        : { ...body, agreement: without(inner(body, 'agreement'), 'agreed_terms') },
-  ],
-  'a context that is text': [
-    '400 missing_boundary_fields',
-    'invalid_context',
-    set({ context: 'x' }),
-  ],
-  'an agreement without our signature': [
-    '422 boundary_eval_failed',
-    'agreement_not_signed_here',
-    (body) => ({ ...body, agreement: { ...inner(body, 'agreement'), signatures: [] } }),
-  ],
-} as const satisfies { readonly [name: string]: Fault };
+function inAgreement(change: Change): Change {
+  return (body) =>
+    body.agreement === undefined ? body : { ...body, agreement: change(inner(body, 'agreement')) };
+}
 
-test('a request that is wrong is refused with the code of the first thing wrong with it', async (t) => {
-  await using na = await startUnlimited();
+test('a request that is wrong is refused with the code of the first thing wrong with it', async () => {
+  const na = await shared();
+  const before = audited(na, 'boundary_decision_made').length;
   const body = { agreement: agreementOf(na), requested_capability: 'read' };
-  const faults: { readonly [name: string]: Fault } = FAULTS;
-  for (const { first, names } of combinationsOf(Object.keys(faults))) {
-    await t.test(`${first}, of ${names.join(', ')}`, async () => {
-      const spoilt = names
-        .toReversed()
-        .reduce<JsonObject>((spoiling, name) => faults[name]?.[2](spoiling) ?? spoiling, body);
-      const [code, cause] = faults[first] ?? [];
-      assert.equal(outcomeWithCause(await operate(na, DECIDE, spoilt)), `${code} ${cause}`);
-    });
-  }
-  assert.deepEqual(audited(na, 'boundary_decision_made'), []);
+  await checkChanges(FAULTS, body, async (spoilt) =>
+    outcomeWithCause(await operate(na, DECIDE, spoilt)),
+  );
+  assert.equal(audited(na, 'boundary_decision_made').length, before);
 });
 
-test('each member of the request has a type, and some may not be empty', async (t) => {
-  await using na = await startUnlimited();
-  const agreement = agreementOf(na);
-  const NOT_MISSING = valuesExcept(
+test('each member of the request has a type, and some may not be empty', async () => {
+  const na = await shared();
+  const given = valuesExcept(
     'null',
     'false',
     'an empty string',
     'an empty list',
     'an empty object',
   );
-  const text = (values: readonly (readonly [string, JsonValue])[]) =>
-    values.filter(([name]) => name !== 'a string');
-  const object = (values: readonly (readonly [string, JsonValue])[]) =>
-    values.filter(([name]) => name !== 'an object');
-  // A sovereign must be a party of the agreement, too.
-  const outcomeOfTaken = (member: string) =>
-    /_sovereign_id$/.test(member) ? '422 boundary_eval_failed context_party_mismatch' : '201';
-  const rows: [string, JsonObject, string][] = [
-    ...MISSING.flatMap(([name, value]): [string, JsonObject, string][] => [
-      [`agreement ${name}`, { agreement: value }, '400 missing_boundary_fields missing_agreement'],
-      [
-        `capability ${name}`,
-        { requested_capability: value },
-        '400 missing_boundary_fields missing_requested_capability',
-      ],
-      [`context ${name}`, { context: value }, '201'],
-      ...CONTEXT_MEMBERS.map(([member]): [string, JsonObject, string] => [
-        `context.${member} ${name}`,
-        { context: { [member]: value } },
-        '201',
-      ]),
-    ]),
-    ...NOT_MISSING.map(([name, value]): [string, JsonObject, string] => [
-      `agreement ${name}`,
-      { agreement: value },
-      '400 invalid_agreement invalid_agreement',
-    ]),
-    ...text(NOT_MISSING).map(([name, value]): [string, JsonObject, string] => [
-      `capability ${name}`,
-      { requested_capability: value },
-      '400 missing_boundary_fields invalid_requested_capability',
-    ]),
-    ...object(NOT_MISSING).map(([name, value]): [string, JsonObject, string] => [
-      `context ${name}`,
-      { context: value },
-      '400 missing_boundary_fields invalid_context',
-    ]),
-    ...CONTEXT_MEMBERS.flatMap(([member, taken]) =>
-      NOT_MISSING.map(([name, value]): [string, JsonObject, string] => [
-        `context.${member} ${name}`,
-        { context: { [member]: value } },
-        name === taken ? outcomeOfTaken(member) : `400 missing_boundary_fields invalid_${member}`,
-      ]),
-    ),
-    ...(
-      [
+  const without = (taken: string) => given.filter(([name]) => name !== taken);
+  const refused = (cause: string) => `400 missing_boundary_fields ${cause}`;
+  const inContext = (member: string, values: readonly (readonly [string, JsonValue])[]) =>
+    inEach(
+      'context',
+      values.map(([name, value]) => [`${member} ${name}`, { [member]: value }] as const),
+    );
+  const ask = answersTo(na, DECIDE, { agreement: agreementOf(na), requested_capability: 'read' });
+  await checkTable<JsonObject>(
+    {
+      [refused('missing_agreement')]: inEach('agreement', MISSING),
+      [refused('missing_requested_capability')]: inEach('requested_capability', MISSING),
+      '400 invalid_agreement invalid_agreement': inEach('agreement', given),
+      [refused('invalid_requested_capability')]: inEach(
+        'requested_capability',
+        without('a string'),
+      ),
+      [refused('invalid_context')]: inEach('context', without('an object')),
+      [refused('invalid_context_freshness_seq')]: inContext('context_freshness_seq', [
         ['-1', -1],
         ['-1.0', new JsonFloat(-1)],
         ['2 to the 53', 2n ** 53n],
         ['2 to the 80', 2n ** 80n],
         ['1e300', new JsonFloat(1e300)],
         ['"3"', '3'],
-      ] as [string, JsonValue][]
-    ).map(([name, value]): [string, JsonObject, string] => [
-      `context.context_freshness_seq ${name}`,
-      { context: { context_freshness_seq: value } },
-      '400 missing_boundary_fields invalid_context_freshness_seq',
-    ]),
-    [
-      'a context with members nobody knows',
-      { context: { requested_at: '2020-01-01T00:00:00Z', other: 5 } },
-      '201',
-    ],
-  ];
-  for (const [name, changes, expected] of rows) {
-    await t.test(name, async () => {
-      assert.equal(outcomeWithCause(await decide(na, agreement, changes)), expected);
-    });
+      ]),
+      201: {
+        ...inEach('context', MISSING),
+        'members nobody knows': { context: { requested_at: '2020-01-01T00:00:00Z', other: 5 } },
+      },
+    },
+    ask,
+  );
+  for (const [member, taken] of CONTEXT_MEMBERS) {
+    // A sovereign must be a party of the agreement, too.
+    const isParty = member.endsWith('_sovereign_id');
+    const outcomeOfTaken = isParty ? '422 boundary_eval_failed context_party_mismatch' : '201';
+    await checkTable({ 201: inContext(member, MISSING) }, ask);
+    await checkTable({ [refused(`invalid_${member}`)]: inContext(member, without(taken)) }, ask);
+    const fitting = given.filter(([name]) => name === taken);
+    await checkTable({ [outcomeOfTaken]: inContext(member, fitting) }, ask);
   }
 });
 
@@ -645,7 +563,7 @@ const CONTEXT_MEMBERS = [
 ] as const;
 
 test('an empty context id is replaced by a new one each time, and nothing else of the context is returned', async () => {
-  await using na = await startUnlimited();
+  const na = await shared();
   const agreement = agreementOf(na);
   const seen = new Set<JsonValue | undefined>();
   for (const context_id of ['', null, false, [], {}]) {
@@ -668,7 +586,7 @@ test('an empty context id is replaced by a new one each time, and nothing else o
 });
 
 test('the evidence inside an agreement may block', async () => {
-  await using na = await startUnlimited();
+  const na = await shared();
   const [alpha, beta] = [ourselves(na), sovereign('beta')];
   const now = na.clock.now();
   const agreement = agreementBetween(alpha, beta, now, {
@@ -679,29 +597,32 @@ test('the evidence inside an agreement may block', async () => {
   assert.equal((await created(decide(na, agreement))).authorized, true);
 });
 
-test('an agreement with 16 signatures and 4096 capabilities is accepted, a larger one is not', async (t) => {
-  await using na = await startUnlimited();
+test('an agreement with 16 signatures and 4096 capabilities is accepted, a larger one is not', async () => {
+  const na = await shared();
   const long = Array.from({ length: 4097 }, (_, index) => `c${index}`);
   const agreement = agreementOf(na);
   const [signature] = signaturesOf(signedAgreement(agreement, newKey()));
-  const others = (count: number) => [...Array(count).fill(signature), ...signaturesOf(agreement)];
-  for (const [name, given, capability, expected] of [
-    ['16 signatures', { ...agreement, signatures: others(14) }, 'read', '201'],
-    ['17 signatures', { ...agreement, signatures: others(15) }, 'read', '400 invalid_agreement'],
-    ['4096 capabilities', agreementOf(na, { capabilities: long.slice(1) }), 'c4096', '201'],
-    [
-      '4097 capabilities',
-      agreementOf(na, { capabilities: long }),
-      'c4096',
-      '400 invalid_agreement',
-    ],
-  ] as [string, JsonObject, string, string][]) {
-    await t.test(name, async () => {
+  const signatures = (count: number) => ({
+    ...agreement,
+    signatures: [...Array(count - 2).fill(signature), ...signaturesOf(agreement)],
+  });
+  const listed = (capabilities: readonly string[]) => agreementOf(na, { capabilities });
+  await checkTable<readonly [agreement: JsonObject, capability: string]>(
+    {
+      authorized: {
+        '16 signatures': [signatures(16), 'read'],
+        '4096 capabilities': [listed(long.slice(1)), 'c4096'],
+      },
+      '400 invalid_agreement': {
+        '17 signatures': [signatures(17), 'read'],
+        '4097 capabilities': [listed(long), 'c4096'],
+      },
+    },
+    async ([given, capability]) => {
       const answer = await decide(na, given, { requested_capability: capability });
-      assert.equal(outcome(answer), expected);
-      if (expected === '201') assert.equal(answer.body.authorized, true);
-    });
-  }
+      return answer.body.authorized === true ? 'authorized' : outcome(answer);
+    },
+  );
 });
 
 test('a refused request spends its nonce and changes nothing else', async () => {
