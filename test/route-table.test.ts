@@ -37,119 +37,73 @@ type ContractRoute = readonly [method: string, path: string, access: Access, lim
  * here.
  */
 const CONTRACT: readonly ContractRoute[] = [
-  ...[
-    '/',
-    '/healthz',
-    '/readyz',
-    '/health',
-    '/dashboard',
-    '/dashboard.json',
-    '/genesis',
-    '/authority-keys',
-    '/sovereign.json',
-    '/policy',
-    '/crl',
-    '/bulletin',
-    '/agents/{}',
-    '/recognition-graph',
-    '/connectome.json',
-    '/connectome/trust-path',
-    '/trust',
-    '/atlas.json',
-    '/treaty',
-    '/attestation',
-    '/recognition-treaties/{}',
-    '/recognition-policy',
-    '/attestations/{}',
-    '/sovereign-revocation-feed',
-    '/swagger.json',
-    '/api-reference',
-    '/cli-reference',
-    '/live',
-    '/assets/{}.css',
-    '/assets/{}.js',
-  ].map((path): ContractRoute => ['GET', path, 'public', 'none']),
-  ...[
-    '/agents',
-    '/connectome',
-    '/connectome/treaties.csv',
-    '/atlas',
-    '/sovereign',
-    '/capability',
-    '/search',
-    '/recognition-treaties',
-    '/attestations',
-  ].map((path): ContractRoute => ['GET', path, 'public', 'SEARCH']),
-  ['GET', '/metrics', 'internal', 'none'],
-  ['GET', '/nodes', 'public-or-operator', 'none'],
-  ['GET', '/data-usage/policy', 'public', 'POLICY_READ'],
-  ['GET', '/admin/policy/history', 'operator', 'none'],
-  ['GET', '/events', 'operator', 'none'],
-  ['GET', '/admin/invites', 'operator', 'none'],
-  ['GET', '/admin/operator-keys', 'operator', 'none'],
-  ['GET', '/admin/horizon', 'operator', 'none'],
-  ['GET', '/admin/authority-keys/adoption', 'operator', 'none'],
-  ['GET', '/admin/certificates', 'operator', 'none'],
-  ['GET', '/admin/certificates/{}', 'operator', 'none'],
-  ['GET', '/admin/contacts', 'operator', 'none'],
-  ['POST', '/join', 'node', 'JOIN'],
-  ['POST', '/heartbeat', 'node', 'HEARTBEAT'],
-  ['POST', '/renew', 'node', 'RENEW'],
-  ['POST', '/agents', 'node', 'AGENTS'],
-  ['DELETE', '/agents/{}', 'node', 'AGENT_DELETE'],
-  ...[
-    '/admin/revoke',
-    '/admin/operator-keys',
-    '/admin/operator-keys/{}/tier',
-    '/admin/operator-keys/{}/revoke',
-    '/admin/authority-keys',
-    '/admin/authority-keys/cancel',
-    '/admin/authority-keys/activate',
-    '/admin/authority-keys/roll-back',
-    '/admin/authority-keys/finish',
-    '/admin/policy',
-    '/admin/policy/rollback',
-    '/admin/attestations',
-    '/admin/attestations/{}/revoke',
-    '/admin/recognition-policy',
-    '/admin/recognition-treaties',
-    '/admin/recognition-treaties/{}/revoke',
-    '/admin/recognition-treaties/{}/follow',
-    '/admin/recognition-treaties/{}/endpoint',
-    '/admin/recognition-treaties/{}/renew',
-    '/admin/sovereign-revocation-feeds/import',
-  ].map((path): ContractRoute => ['POST', path, 'operator-privileged', 'ADMIN']),
-  ...[
-    '/admin/invite',
-    '/admin/invites/{}/withdraw',
-    '/admin/invites/withdraw',
-    '/admin/nodes/{}',
-    '/admin/agreements/offer',
-    '/admin/agreements/counter',
-    '/admin/agreements/accept',
-    '/admin/boundary/decide',
-    '/admin/trust-evidence',
-    '/admin/disclosure/commit',
-    '/admin/disclosure/nullifier',
-    '/admin/consensus/vote',
-    '/admin/consensus/proof',
-    '/admin/data-usage/policy',
-    '/admin/data-usage/intent',
-  ].map((path): ContractRoute => ['POST', path, 'operator', 'ADMIN']),
-  ['GET', '/history.json', 'public', 'HISTORY'],
-  ...[
-    '/agreements/verify',
-    '/boundary/verify',
-    '/trust-evidence/verify',
-    '/disclosure/prove',
-    '/disclosure/verify',
-    '/consensus/verify',
-    '/data-usage/verify',
-    '/attestations/verify',
-    '/attestations/verify-with-treaty',
-    '/recognition-treaties/verify',
-  ].map((path): ContractRoute => ['POST', path, 'public', 'VERIFY']),
+  ...routes('GET', 'internal', 'none', '/metrics'),
+  ...routes('DELETE', 'node', 'AGENT_DELETE', '/agents/{}'),
+  ...routes('POST', 'node', 'AGENTS', '/agents'),
+  ...routes('POST', 'node', 'HEARTBEAT', '/heartbeat'),
+  ...routes('POST', 'node', 'JOIN', '/join'),
+  ...routes('POST', 'node', 'RENEW', '/renew'),
+  ...routes(
+    'GET',
+    'operator',
+    'none',
+    `/admin/authority-keys/adoption /admin/certificates /admin/certificates/{} /admin/contacts
+     /admin/horizon /admin/invites /admin/operator-keys /admin/policy/history /events`,
+  ),
+  ...routes(
+    'POST',
+    'operator',
+    'ADMIN',
+    `/admin/agreements/accept /admin/agreements/counter /admin/agreements/offer
+     /admin/boundary/decide /admin/consensus/proof /admin/consensus/vote /admin/data-usage/intent
+     /admin/data-usage/policy /admin/disclosure/commit /admin/disclosure/nullifier /admin/invite
+     /admin/invites/withdraw /admin/invites/{}/withdraw /admin/nodes/{} /admin/trust-evidence`,
+  ),
+  ...routes(
+    'POST',
+    'operator-privileged',
+    'ADMIN',
+    `/admin/attestations /admin/attestations/{}/revoke /admin/authority-keys
+     /admin/authority-keys/activate /admin/authority-keys/cancel /admin/authority-keys/finish
+     /admin/authority-keys/roll-back /admin/operator-keys /admin/operator-keys/{}/revoke
+     /admin/operator-keys/{}/tier /admin/policy /admin/policy/rollback /admin/recognition-policy
+     /admin/recognition-treaties /admin/recognition-treaties/{}/endpoint
+     /admin/recognition-treaties/{}/follow /admin/recognition-treaties/{}/renew
+     /admin/recognition-treaties/{}/revoke /admin/revoke /admin/sovereign-revocation-feeds/import`,
+  ),
+  ...routes('GET', 'public', 'HISTORY', '/history.json'),
+  ...routes('GET', 'public', 'POLICY_READ', '/data-usage/policy'),
+  ...routes(
+    'GET',
+    'public',
+    'SEARCH',
+    `/agents /atlas /attestations /capability /connectome
+     /recognition-treaties /search /sovereign`,
+  ),
+  ...routes(
+    'GET',
+    'public',
+    'none',
+    `/ /agents/{} /api-reference /assets/{}.css /assets/{}.js /atlas.json /attestation
+     /attestations/{} /authority-keys /bulletin /cli-reference /connectome.json
+     /connectome/trust-path /crl /dashboard /dashboard.json /genesis /health /healthz /live
+     /policy /readyz /recognition-graph /recognition-policy /recognition-treaties/{}
+     /sovereign-revocation-feed /sovereign.json /swagger.json /treaty /trust`,
+  ),
+  ...routes(
+    'POST',
+    'public',
+    'VERIFY',
+    `/agreements/verify /attestations/verify /attestations/verify-with-treaty /boundary/verify
+     /consensus/verify /data-usage/verify /disclosure/prove /disclosure/verify
+     /recognition-treaties/verify /trust-evidence/verify`,
+  ),
+  ...routes('GET', 'public-or-operator', 'none', '/nodes'),
 ];
+
+function routes(method: string, access: Access, limit: Limit, paths: string): ContractRoute[] {
+  return paths.split(/\s+/).map((path) => [method, path, access, limit]);
+}
 
 /** The six routes to which MESH_CREATED_STATUS applies [core-4-1]. */
 const CREATING = [
@@ -178,37 +132,14 @@ test('exactly the requests for these wait for nothing that makes answers, and pr
   assert.deepEqual(pathsIn(null), ['/healthz', '/readyz']);
 });
 
-const byName = new Map(CONTRACT.map((entry) => [`${entry[0]} ${entry[1]}`, entry]));
-
-for (const route of ROUTES) {
-  test(`${route.method} ${route.path} is a route of the contract, with its access and limit`, () => {
-    const [, , access, limit] = byName.get(nameOf(route)) ?? [];
-    assert.deepEqual({ access: route.access, limit: route.limit }, { access, limit });
-  });
-}
-
-test('the routes of enrollment, of operators and of the public documents all exist', () => {
-  const names = ROUTES.map(nameOf);
-  for (const name of [
-    'GET /healthz',
-    'GET /readyz',
-    'GET /health',
-    'GET /metrics',
-    'GET /nodes',
-    'GET /genesis',
-    'GET /sovereign.json',
-    'GET /policy',
-    'GET /crl',
-    'GET /swagger.json',
-    'POST /join',
-    'POST /heartbeat',
-    'POST /renew',
-    'POST /admin/invite',
-    'POST /admin/revoke',
-    'POST /admin/operator-keys/{}/revoke',
-  ]) {
-    assert.ok(names.includes(name), name);
-  }
+test('the routes are those of the contract, with their access and limit', () => {
+  const served = ROUTES.map((route) => [nameOf(route), route.access, route.limit]);
+  const listed = CONTRACT.map(([method, path, access, limit]) => [
+    `${method} ${path}`,
+    access,
+    limit,
+  ]);
+  assert.deepEqual(served.sort(), listed.sort());
 });
 
 test('no route is in the table twice, under any names of its parameters', () => {
@@ -248,21 +179,14 @@ test('a request counts against the limit of its route, of which verifications ha
   }
 });
 
-for (const [path, limit] of [
-  ['POST /consensus/verify', 60],
-  ['GET /data-usage/policy', 120],
-] as const) {
-  test(`${path} answers ${limit} requests a minute by default`, async () => {
-    await using na = await startTestAuthority();
-    const [method = '', target = ''] = path.split(' ');
-    for (let asked = 0; asked < limit; asked += 1) {
-      assert.notEqual((await sendRaw(na, method, target)).status, 429);
-    }
-    assert.equal(outcome(await sendRaw(na, method, target)), '429 rate_limit_exceeded');
-    na.clock.advance(MINUTE);
-    assert.notEqual((await sendRaw(na, method, target)).status, 429);
-  });
-}
+test('the license policy in force can be read 120 times a minute by default', async () => {
+  await using na = await startTestAuthority();
+  const read = () => sendRaw(na, 'GET', '/data-usage/policy');
+  for (let asked = 0; asked < 120; asked += 1) assert.notEqual((await read()).status, 429);
+  assert.equal(outcome(await read()), '429 rate_limit_exceeded');
+  na.clock.advance(MINUTE);
+  assert.notEqual((await read()).status, 429);
+});
 
 test('every path below /admin requires an operator, and of all others only the roster and the events accept one', () => {
   for (const { path, access } of ROUTES) {
@@ -303,40 +227,35 @@ for (const status of [200, 201]) {
   });
 }
 
-for (const route of ROUTES.filter(({ access }) => access === 'operator-privileged')) {
-  test(`${route.method} ${route.path} refuses a standard key: 403, and nothing is changed`, async () => {
-    const na = await shared();
-    const before = await publicState(na);
+test('a privileged route refuses a standard key, and nothing is changed', async () => {
+  const na = await shared();
+  const before = await publicState(na);
+  for (const route of ROUTES.filter(({ access }) => access === 'operator-privileged')) {
     for (const version of [1, 2] as const) {
       const call = { operator: na.standard, method: route.method, version };
       const answer = await operate(na, pathOf(route), { note: 'bound' }, call);
-      assert.equal(outcome(answer), '403 insufficient_operator_tier');
+      assert.equal(outcome(answer), '403 insufficient_operator_tier', nameOf(route));
     }
-    assert.deepEqual(await publicState(na), before);
-  });
+    assert.deepEqual(await publicState(na), before, nameOf(route));
+  }
+});
 
-  test(`${route.method} ${route.path} lets a privileged key pass to its own checks`, async () => {
-    const na = await shared();
-    const answer = await operate(na, pathOf(route), {}, { method: route.method });
-    assert.ok(![401, 403, 405, 429, 500].includes(answer.status), outcome(answer));
-  });
-}
-
-for (const route of ROUTES.filter(({ access }) => access === 'operator')) {
-  test(`${route.method} ${route.path} lets a standard key pass to its own checks`, async () => {
-    const na = await shared();
-    const call = { operator: na.standard, method: route.method };
-    const answer = await operate(na, pathOf(route), {}, call);
-    assert.ok(![401, 403, 405, 429, 500].includes(answer.status), outcome(answer));
-  });
-}
+test('a route lets an operator of its tier pass to its own checks', async () => {
+  const na = await shared();
+  for (const route of ROUTES.filter(({ access }) => access.startsWith('operator'))) {
+    const operator = route.access === 'operator' ? na.standard : na.privileged;
+    const answer = await operate(na, pathOf(route), {}, { operator, method: route.method });
+    const name = `${nameOf(route)}: ${outcome(answer)}`;
+    assert.ok(![401, 403, 405, 429, 500].includes(answer.status), name);
+  }
+});
 
 // The checks before any route's own [trust-1-4]
 
-for (const route of ROUTES.filter(({ access }) => access.startsWith('operator'))) {
-  const { method } = route;
-  test(`${method} ${route.path} authenticates its operator before it reads any member`, async () => {
-    const na = await shared();
+test('an operator is authenticated before any member is read', async () => {
+  const na = await shared();
+  for (const route of ROUTES.filter(({ access }) => access.startsWith('operator'))) {
+    const { method } = route;
     const path = pathOf(route);
     const body = bodyExample(route, 'alpha') ?? {};
     const sent = method === 'GET' ? {} : { body: JSON.stringify(body) };
@@ -358,17 +277,17 @@ for (const route of ROUTES.filter(({ access }) => access.startsWith('operator'))
         send(na, method, path, operatorRequest(na, '/elsewhere', body, { method }).init),
       ],
     ] as const) {
-      assert.equal(outcome(await answer), '401 admin_auth_failed', name);
+      assert.equal(outcome(await answer), '401 admin_auth_failed', `${path}: ${name}`);
     }
     const request = operatorRequest(na, path, {}, { method });
     assert.notEqual((await sendSigned(na, request)).status, 401);
     assert.equal(outcome(await sendSigned(na, request)), '401 admin_auth_failed', 'a second time');
-  });
-}
+  }
+});
 
-for (const route of ROUTES.filter(({ method }) => method !== 'GET')) {
-  test(`${route.method} ${route.path} reads only JSON objects, before anything is verified`, async () => {
-    const na = await shared();
+test('a route reads only JSON objects, before anything is verified', async () => {
+  const na = await shared();
+  for (const route of ROUTES.filter(({ method }) => method !== 'GET')) {
     for (const [body, expected] of [
       ['{"a":', '400 invalid_json'],
       ['{"a":["\\ud800"]}', '400 invalid_json'],
@@ -379,14 +298,14 @@ for (const route of ROUTES.filter(({ method }) => method !== 'GET')) {
       [' '.repeat(maxBodyBytes(route) + 1), '413 request_entity_too_large'],
     ] as const) {
       const answer = await send(na, route.method, pathOf(route), { body });
-      assert.equal(outcome(answer), expected, body.slice(0, 20));
+      assert.equal(outcome(answer), expected, `${nameOf(route)}: ${body.slice(0, 20)}`);
     }
-  });
-}
+  }
+});
 
-for (const route of ROUTES.filter(({ access }) => access === 'node')) {
-  test(`${route.method} ${route.path} never succeeds without a proof`, async () => {
-    const na = await shared();
+test('a request of a node never succeeds without a proof', async () => {
+  const na = await shared();
+  for (const route of ROUTES.filter(({ access }) => access === 'node')) {
     const node = await joinedNode(na);
     const body = JSON.stringify({
       cert_id: node.certId,
@@ -395,33 +314,33 @@ for (const route of ROUTES.filter(({ access }) => access === 'node')) {
     });
     for (const sent of ['{}', body]) {
       const { status } = await send(na, route.method, pathOf(route), { body: sent });
-      assert.ok(status >= 400 && status < 500, `${status}`);
+      assert.ok(status >= 400 && status < 500, `${nameOf(route)}: ${status}`);
     }
-  });
-}
+  }
+});
 
-for (const route of ROUTES.filter(({ access }) => /^(public|internal)/.test(access))) {
-  test(`${route.method} ${route.path} answers everyone`, async () => {
-    const na = await shared();
+test('public routes answer everyone', async () => {
+  const na = await shared();
+  for (const route of ROUTES.filter(({ access }) => /^(public|internal)/.test(access))) {
     const own = route.refusals.map((name) => REFUSALS[name]).filter(({ status }) => status < 500);
     const known = ['200', ...own.map(({ status, code }) => `${status} ${code}`)];
     const answer = outcome(await sendRaw(na, route.method, pathOf(route)));
-    assert.ok(known.includes(answer), answer);
-  });
-}
+    assert.ok(known.includes(answer), `${nameOf(route)}: ${answer}`);
+  }
+});
 
-for (const route of ROUTES) {
-  test(`${route.method} ${route.path} answers other methods with 405`, async () => {
-    const na = await shared();
+test('other methods are answered with 405', async () => {
+  const na = await shared();
+  for (const route of ROUTES) {
     const here = ROUTES.filter(({ path }) => path === route.path).map(({ method }) => method);
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const) {
       if (here.some((taken) => taken === method)) continue;
       const answer = await sendRaw(na, method, pathOf(route));
-      assert.equal(outcome(answer), '405 method_not_allowed');
+      assert.equal(outcome(answer), '405 method_not_allowed', `${method} ${route.path}`);
       for (const taken of here) assert.match(answer.headers.get('allow') ?? '', new RegExp(taken));
     }
-  });
-}
+  }
+});
 
 function nameOf({ method, path }: Route): string {
   return `${method} ${path.replace(/\{\w+\}/g, '{}')}`;
