@@ -285,6 +285,25 @@ test('a page stays current while it is open, and what was typed and opened stays
   assert.deepEqual(visit.problems, []);
 });
 
+test('a row that a key has focused stays focused when the page changes', async () => {
+  const na = await authority();
+  await using console = await startTestConsole(na);
+  await using visit = await browser.visit(console.url, { isApart: true });
+  const { page } = visit;
+  await page.waitForURL(/\/overview$/);
+  await page.goto(new URL('./operators', page.url()).href);
+  await page.locator('[data-live-status="live"]').waitFor();
+  await page.keyboard.press('j');
+  const focused = () => page.evaluate('document.activeElement?.id');
+  const row = await focused();
+  assert.match(String(row), /^operators-/);
+  // What the server did not write is gone after the change.
+  await page.evaluate("document.querySelector('#operators caption').dataset.old = ''");
+  await operate(na, '/admin/invite', {});
+  await page.locator('#operators caption:not([data-old])').waitFor();
+  assert.equal(await focused(), row);
+});
+
 test('a revocation is in the console within a second of its event; a busy log is followed every five', async () => {
   const na = await authority();
   const first = await joinedNode(na, { name: 'watched-1' });
@@ -315,9 +334,11 @@ test('a revocation is in the console within a second of its event; a busy log is
     await page.evaluate('window.next');
   };
   const shown = (name: string) => page.getByRole('link', { name, exact: true });
-  // The page may get the event a moment after the other reader.
+  // The page may get the event a moment after the other reader. Once it fetches, the time has to stay.
   const untilShown = async (name: string, ms: number) => {
-    while ((await shown(name).count()) === 0) await page.clock.runFor(ms);
+    const before = fetched.length;
+    while (fetched.length === before) await page.clock.runFor(ms);
+    while ((await shown(name).count()) === 0) await new Promise(setImmediate);
   };
   await revoke(first);
   await untilShown('watched-1', 1000);

@@ -8,8 +8,8 @@ import { connect } from 'node:net';
 import { suite, test } from 'node:test';
 import { parseJson } from '../src/base/json/parse.ts';
 import { canonicalJson } from '../src/base/json/write.ts';
+import { indentedJson } from '../src/console/change-view.ts';
 import type { Context } from '../src/console/context.ts';
-import { indentedJson } from '../src/console/json-text.ts';
 import { CONTACTS } from '../src/console/pages/contacts.ts';
 import {
   filtersFor,
@@ -401,7 +401,7 @@ suite('changes', () => {
       '"path": "/admin/revoke"',
       '"reason": "key_compromise"',
       'Certificates that are no longer accepted: 1',
-      'Agents evicted|No agent is registered',
+      '1 agent is evicted|No agent is registered',
       'Type <bdi>lost-1</bdi> to confirm',
       `mesh-na certificate revoke --key ${key} --reason key_compromise`,
     ]) {
@@ -443,7 +443,7 @@ suite('changes', () => {
     await using console = await opened();
     const fields = { node_public_key: node.key.publicKey, reason: 'superseded' };
     const { text } = await console.submit('do?action=revoke-node', fields);
-    assert.match(text, /Agents evicted: 1 \(⟨U\+202E⟩x+…x+end\)\./);
+    assert.match(text, /1 agent is evicted: ⟨U\+202E⟩x+…x+end\./);
     assert.doesNotMatch(text, /\u202e/);
   });
 

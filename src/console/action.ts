@@ -48,8 +48,8 @@ export interface Plan {
   answer?(answer: JsonObject): Html;
   /** Whether the answer has secrets: it is forgotten when the operator has taken them. */
   readonly isSecret?: boolean;
-  /** Where to go afterward, such as `./nodes`. */
-  readonly back: string;
+  /** Where to go afterward, such as `./nodes?batch=1`, if not to the page of the action. */
+  readonly back?: string;
 }
 
 export interface Action {
@@ -68,6 +68,11 @@ export interface Action {
   heading?(context: Context, form: URLSearchParams): Promise<string>;
   /** Says what would be sent for a filled form, and changes nothing. Throws a `FormProblem` for a wrong form. */
   plan(context: Context, form: URLSearchParams): Promise<Plan>;
+}
+
+export interface PageAction extends Action {
+  /** The path of the page that offers it. */
+  readonly page: string;
 }
 
 /** What is wrong with a form, in one sentence; the form is shown again as it was filled in. */

@@ -6,14 +6,13 @@ import { section } from '../pages/ui/parts.ts';
 import { type Change, mayContinue } from './change.ts';
 import type { Context } from './context.ts';
 import { entriesTable } from './entries.ts';
-import { indentedJson } from './json-text.ts';
 import { problemLine, type ShellParts } from './shell.ts';
 
 const MOST_SHOWN = 10;
 
 export function proposedPage(change: Change, context: Context, problem: string | null): ShellParts {
-  const { plan } = change;
-  const { sentence, effects, back } = plan;
+  const { plan, back } = change;
+  const { sentence, effects } = plan;
   return {
     title: 'Confirm',
     lede: sentence,
@@ -78,7 +77,7 @@ function command({ plan }: Change, { commandLine }: Context): Html {
 }
 
 export function outcomePage(change: Change, context: Context): ShellParts {
-  const { plan, state, handled, skipped } = change;
+  const { plan, state, handled, skipped, back } = change;
   const all = plan.requests.length;
   const progress = all === 1 ? '' : ` ${shownCount(handled)} of ${shownCount(all)} requests.`;
   const left =
@@ -88,7 +87,7 @@ export function outcomePage(change: Change, context: Context): ShellParts {
   return {
     title: TITLES[state],
     lede: `${plan.sentence}${progress}${left}`,
-    path: pathIn(plan.back),
+    path: pathIn(back),
     body: html`${state === 'failed' ? failure(change, context) : ''}${touched(change)}${answer(change)}${entries(change)}${section('same', 'The same on the command line', command(change, context))}${ending(change)}`,
   };
 }
@@ -106,7 +105,7 @@ function touched({ plan: { requests }, handled, skipped }: Change): Html {
 }
 
 /** A secret is shown until the operator says that it was taken along, whatever else is loaded meanwhile. */
-function ending({ id, plan, state, answer: given }: Change): Html {
+function ending({ id, plan, back, state, answer: given }: Change): Html {
   if (plan.isSecret && given !== null) {
     return html`<form class="confirm" method="post" action="./taken" data-outcome>
 <input type="hidden" name="id" value="${id}">
@@ -115,7 +114,7 @@ function ending({ id, plan, state, answer: given }: Change): Html {
 </form>`;
   }
   const isFailed = state === 'failed';
-  return html`<p class="actions" data-outcome><a class="${isFailed ? 'button' : 'button primary'}" href="${plan.back}">${isFailed ? 'Back' : 'Continue'}</a></p>`;
+  return html`<p class="actions" data-outcome><a class="${isFailed ? 'button' : 'button primary'}" href="${back}">${isFailed ? 'Back' : 'Continue'}</a></p>`;
 }
 
 const TITLES = { proposed: 'Confirm', running: 'In progress', done: 'Done', failed: 'Not done' };
@@ -155,3 +154,20 @@ function entries({ entries: all, state }: Change): Html {
     entriesTable('entries', 'The entries that this change has written', all),
   );
 }
+
+/** The JSON on several lines, each value exactly as it is written. */
+export function indentedJson(text: string): string {
+  let depth = 0;
+  let shown = '';
+  for (const [token] of text.matchAll(TOKEN)) {
+    if (token === '}' || token === ']') depth -= 1;
+    const isEnd = (token === '}' || token === ']') && !/[{[]$/.test(shown);
+    const isStart = /[{[,]$/.test(shown) && token !== '}' && token !== ']';
+    if (isEnd || isStart) shown += `\n${'  '.repeat(depth)}`;
+    shown += token === ':' ? ': ' : token;
+    if (token === '{' || token === '[') depth += 1;
+  }
+  return shown;
+}
+
+const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\]:,]|[^\s"{}[\]:,]+/g;

@@ -4,15 +4,17 @@ import type { Runtime } from '../base/runtime.ts';
 import { createKeptRequests, isLost, type SendKept } from '../client/kept-request.ts';
 import { CLOCK_TOLERANCE_MS } from '../client/offline.ts';
 import { byRequest } from '../protocol/audit-sentence.ts';
-import type { Action, Plan } from './action.ts';
+import type { PageAction, Plan } from './action.ts';
 import type { Context } from './context.ts';
 import { type Happening, happenings, type NamedEvent, named } from './entries.ts';
 
 export interface Change {
   readonly id: string;
-  readonly action: Action;
+  readonly action: PageAction;
   readonly form: URLSearchParams;
   readonly plan: Plan;
+  /** Where it leads when it is over. */
+  readonly back: string;
   state: 'proposed' | 'running' | 'done' | 'failed';
   /** How many requests are dealt with; some are not sent, because they no longer apply. */
   handled: number;
@@ -92,7 +94,7 @@ export function createChanges(runtime: Runtime) {
   }
 
   return {
-    async propose(action: Action, form: URLSearchParams, context: Context): Promise<Change> {
+    async propose(action: PageAction, form: URLSearchParams, context: Context): Promise<Change> {
       const plan = await action.plan(context, form);
       forgetOldest();
       const change: Change = {
@@ -100,6 +102,7 @@ export function createChanges(runtime: Runtime) {
         action,
         form,
         plan,
+        back: plan.back ?? `.${action.page}`,
         state: 'proposed',
         handled: 0,
         skipped: [],

@@ -1,4 +1,5 @@
 /** The pages of the console, in the order and the groups of its navigation. */
+import type { PageAction } from './action.ts';
 import type { Page, PageGroup } from './page.ts';
 import { ATTESTATIONS } from './pages/attestations.ts';
 import { AUDIT } from './pages/audit.ts';
@@ -25,6 +26,8 @@ export const GROUPS: readonly PageGroup[] = [
 
 export const PAGES: readonly Page[] = GROUPS.flatMap(({ pages }) => pages);
 
-export const ACTIONS = new Map(
-  PAGES.flatMap(({ actions = [] }) => actions).map((action) => [action.name, action]),
+export const ACTIONS: ReadonlyMap<string, PageAction> = new Map(
+  PAGES.flatMap(({ path, actions = [] }) =>
+    actions.map((action) => [action.name, { ...action, page: path }]),
+  ),
 );

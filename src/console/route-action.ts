@@ -12,7 +12,7 @@ type MemberOf<Sent> = (keyof Sent & string) | `${keyof Sent & string}.${string}`
 /** What the declaration of an operation does not say of a change. */
 interface Terms<Sent>
   extends Pick<Action, 'name' | 'title' | 'label' | 'isDestructive' | 'heading'>,
-    Pick<Plan, 'audited' | 'back' | 'isSecret'> {
+    Pick<Plan, 'audited' | 'isSecret'> {
   readonly fields: { readonly [Name in MemberOf<Sent>]?: AskedField };
   /** Fields that are no member. */
   readonly further?: { readonly [name: string]: AskedField };
@@ -37,7 +37,7 @@ export function routeAction<Declared extends Operation>(
   terms: Terms<SentOf<Declared>>,
 ): Action {
   const { name, title, label, isDestructive = false, fields, further = {}, missing } = terms;
-  const { audited, back, command, explain, heading, isSecret = false } = terms;
+  const { audited, command, explain, heading, isSecret = false } = terms;
   const { path, access } = operation;
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, member = '']) => member);
   const members = Object.entries<AskedField | undefined>(fields).flatMap(([member, asked]) => {
@@ -85,7 +85,6 @@ export function routeAction<Declared extends Operation>(
         typed: null,
         command: wordsOf(template, { ...sent, ...bodies[0] }),
         audited,
-        back,
         isSecret,
         ...shown,
         requests: bodies.map((body, index) => {

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Runtime } from '../base/runtime.ts';
 import { type Html, html, NO_HTML } from '../pages/ui/html.ts';
-import { type Action, FormProblem, isOffered } from './action.ts';
+import { FormProblem, isOffered, type PageAction } from './action.ts';
 import { type Change, createChanges } from './change.ts';
 import { outcomePage, proposedPage } from './change-view.ts';
 import { type Connection, type Context, contextSource } from './context.ts';
@@ -93,7 +93,7 @@ export function createRooms(
   }
 
   /** The form; when it is sent, what would be signed. */
-  async function askFor(action: Action, context: Context, asked: Asked): Promise<Reply> {
+  async function askFor(action: PageAction, context: Context, asked: Asked): Promise<Reply> {
     if (!isOffered(action, context)) {
       return shown(403, refused('This key cannot do that here.'), context, asked);
     }
@@ -133,7 +133,7 @@ export function createRooms(
   async function take({ request }: Asked): Promise<Reply> {
     const change = changes.find((await formIn(request))?.get('id') ?? '');
     if (change?.plan.isSecret) change.answer = null;
-    return seeOther(change?.plan.back ?? './');
+    return seeOther(change?.back ?? './');
   }
 
   function outcome(context: Context, asked: Asked): Reply {
@@ -211,17 +211,16 @@ async function failed(
 }
 
 async function formPage(
-  action: Action,
+  action: PageAction,
   values: URLSearchParams,
   problem: string | null,
   context: Context,
 ): Promise<ShellParts> {
   const heading = await action.heading?.(context, values).catch(() => action.title);
-  const { path = '' } = PAGES.find(({ actions = [] }) => actions.includes(action)) ?? {};
   return {
     title: action.title,
     ...(heading !== undefined && { heading }),
-    path,
+    path: action.page,
     body: html`${problem === null ? '' : problemLine(problem)}${actionForm(action, values, true)}`,
   };
 }

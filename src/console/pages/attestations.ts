@@ -29,7 +29,6 @@ const ISSUE = routeAction(issueAttestation, {
   command:
     'attestation issue {subject_id} --role {roles} --subject-key {subject_public_key} --validity-hours {validity_hours}',
   audited: ['membership_attestation_issued'],
-  back: './attestations',
   explain: ({ subject_id: subject, roles, validity_hours: hours }) => ({
     sentence: `Sign that ${nameInCell(subject)} is a member with ${roles.join(', ')}.`,
     effects: [
@@ -49,7 +48,6 @@ const REVOKE = routeAction(revokeAttestation, {
   },
   command: 'attestation revoke {attestation_id} --reason {reason}',
   audited: ['membership_attestation_revoked'],
-  back: './attestations',
   async explain({ attestation_id }, { publicClient }) {
     const { attestation } = await publicClient.readAttestation({ attestation_id });
     return {

@@ -27,7 +27,6 @@ const IMPORT = routeAction(importFeed, {
   },
   command: 'feed import feed.json --expect-issuer {expected_issuer_sovereign_id}',
   audited: ['sovereign_revocation_feed_imported', 'sovereign_revocation_feed_rejected'],
-  back: './feeds',
   explain: ({ feed }) => ({
     sentence: `Import the feed ${nameInCell(String(feed.sequence ?? ''))} of ${nameInCell(String(feed.issuer_sovereign_id ?? 'its issuer'))}.`,
     effects: [

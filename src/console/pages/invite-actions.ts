@@ -38,7 +38,6 @@ export const CREATE_INVITES = routeAction(createInvites, {
     'invite create --role {roles} --count {count} --name {name} --batch {batch} --token-expiry-hours {token_expiry_hours} --max-validity-hours {max_validity_hours} --recipient {recipient_public_key} --label {labels}',
   audited: ['invite_created'],
   isSecret: true,
-  back: './invites',
   async explain({ count, roles, name }, { publicClient, url }) {
     const number = count ?? 1;
     const { root_public_key: rootKey } = await publicClient.readGenesis();
@@ -91,7 +90,6 @@ export const WITHDRAW_INVITE = routeAction(withdrawInvite, {
   fields: { fingerprint: { label: 'Fingerprint', kind: 'id' } },
   command: 'invite withdraw {fingerprint}',
   audited: ['invite_withdrawn'],
-  back: './invites',
   explain: ({ fingerprint }) => ({
     sentence: `Withdraw the invite ${fingerprint}.`,
     effects: [
@@ -111,7 +109,6 @@ export const WITHDRAW_BATCH = routeAction(withdrawInviteBatch, {
   fields: { batch: { label: 'Batch' } },
   command: 'invite withdraw --batch {batch}',
   audited: ['invite_withdrawn'],
-  back: './invites',
   async explain({ batch }, context) {
     const count = await unusedIn(context, batch);
     if (count === 0) throw new FormProblem(`The batch ${batch} has no unused invite.`);

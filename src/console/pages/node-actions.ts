@@ -10,8 +10,7 @@ import { FormProblem, type Plan } from '../action.ts';
 import type { Context } from '../context.ts';
 import { type AskedField, textIn } from '../fields.ts';
 import { routeAction } from '../route-action.ts';
-import { agentOf, certificatesOf } from './node-facts.ts';
-import { nodeAddress, nodeTitle } from './node-rows.ts';
+import { agentOf, certificatesOf, nodeAddress, nodeTitle } from './node-rows.ts';
 
 export const REASON: AskedField = {
   label: 'Reason',
@@ -38,7 +37,6 @@ export const REVOKE_NODE = routeAction(revokeCertificate, {
   },
   command: 'certificate revoke --key {node_public_key} --reason {reason}',
   audited: REVOCATION_EVENTS,
-  back: './nodes',
   async explain({ node_public_key: key, reason }, context) {
     const rows = await certificatesOf(context, key ?? '');
     return {
@@ -60,7 +58,6 @@ export const REVOKE_CERTIFICATE = routeAction(revokeCertificate, {
   },
   command: 'certificate revoke {cert_id} --reason {reason}',
   audited: REVOCATION_EVENTS,
-  back: './nodes',
   async explain({ cert_id: id, reason }, context) {
     const row = await context.client.readCertificate({ cert_id: id ?? '' });
     const rows = await certificatesOf(context, row.node_public_key);
@@ -95,7 +92,7 @@ async function revocation(
   all: readonly CertificateRow[],
   ended: readonly CertificateRow[],
   reason: RevocationReason | null = 'unspecified',
-): Promise<Pick<Plan, 'effects' | 'back'>> {
+): Promise<Pick<Plan, 'effects'> & { readonly back: string }> {
   const key = all[0]?.node_public_key ?? '';
   const accepted = ended.filter(({ status }) => isAccepted(status));
   const left = all.filter(({ status }) => isAccepted(status)).length - accepted.length;
@@ -124,7 +121,7 @@ export function effectsOf(
         ]),
     agent === null
       ? 'No agent is registered with this key.'
-      : `Agents evicted: 1 (${nameInCell(agent.agent_id)}).`,
+      : `1 agent is evicted: ${nameInCell(agent.agent_id)}.`,
     ...(reason === 'key_compromise'
       ? ['The key counts as compromised for good: it can never join again.']
       : []),
@@ -146,7 +143,6 @@ export const DESCRIBE_NODE = routeAction(describeNode, {
   },
   command: 'node set {node_public_key}',
   audited: ['node_described'],
-  back: './nodes',
   async explain({ node_public_key: key, name: given, labels: wanted }, context) {
     const rows = await certificatesOf(context, key);
     const title = titleOf(rows);

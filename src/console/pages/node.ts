@@ -15,8 +15,7 @@ import { ENTRIES_LOOKED_AT, entriesTable, recentEntriesOf } from '../entries.ts'
 import { actionColumn, actionForm, actionLink } from '../form-view.ts';
 import { definePage } from '../page.ts';
 import { DESCRIBE_NODE, effectsOf, REVOKE_CERTIFICATE, REVOKE_NODE } from './node-actions.ts';
-import { agentOf, certificatesOf } from './node-facts.ts';
-import { nodeTitle, statusBadge } from './node-rows.ts';
+import { agentOf, certificatesOf, nodeTitle, statusBadge } from './node-rows.ts';
 
 export const NODE = definePage({
   path: '/node',

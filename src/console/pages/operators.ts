@@ -20,8 +20,6 @@ import { definePage } from '../page.ts';
 import { routeAction } from '../route-action.ts';
 
 const KEY_ID: AskedField = { label: 'Key id' };
-const BACK = './operators';
-
 const REVOKE_KEY = routeAction(revokeOperatorKey, {
   name: 'revoke-operator-key',
   title: 'Revoke an operator key',
@@ -30,7 +28,6 @@ const REVOKE_KEY = routeAction(revokeOperatorKey, {
   fields: { key_id: KEY_ID, reason: { label: 'Reason' } },
   command: 'operator-key revoke {key_id} --reason {reason}',
   audited: ['operator_key_revoked'],
-  back: BACK,
   async explain({ key_id: id, reason }, { client, keyId }) {
     const { operator_keys: keys } = await client.listOperatorKeys();
     const row = keys.find(({ key_id: each }) => each === id);
@@ -67,7 +64,6 @@ const ADD_KEY = routeAction(addOperatorKey, {
   },
   command: 'operator-key add {key_id} --public-key {public_key} --tier {tier}',
   audited: ['operator_key_added'],
-  back: BACK,
   explain: ({ key_id: id, tier }) => ({
     sentence: `Add the operator key ${id}, with the tier ${tier}.`,
     effects: [
@@ -86,7 +82,6 @@ const SET_TIER = routeAction(setOperatorKeyTier, {
   fields: { key_id: KEY_ID, tier: { label: 'Tier' } },
   command: 'operator-key set-tier {key_id} {tier}',
   audited: ['operator_key_tier_set'],
-  back: BACK,
   explain: ({ key_id: id, tier }) => ({
     sentence: `Give the operator key ${id} the tier ${tier}.`,
     effects: [`At once, its owner may do what a ${tier} operator may do.`],

@@ -7,13 +7,73 @@ import { badge, emptyState, section } from '../../pages/ui/parts.ts';
 import { table } from '../../pages/ui/table.ts';
 import { timeText } from '../../pages/ui/values.ts';
 import type { PolicyHistory } from '../../protocol/answers/recognition.ts';
+import { publishPolicy, rollBackPolicy } from '../../protocol/api/policies.ts';
 import type { PolicyManifest } from '../../protocol/records/policy-manifest.ts';
 import { isOffered } from '../action.ts';
 import type { Context } from '../context.ts';
 import { actionColumn, actionForm, actionLink } from '../form-view.ts';
 import { definePage } from '../page.ts';
 import { cursorPager } from '../pager.ts';
-import { formOf, PUBLISH_POLICY, ROLL_BACK_POLICY } from './policy-actions.ts';
+import { routeAction } from '../route-action.ts';
+
+const HIGHEST_PORT = 65_535;
+
+/** The form that publishes the policy again as it is. */
+function formOf(policy: PolicyManifest): URLSearchParams {
+  const { min_client_version, allowed_ports, allowed_services, routing } = policy;
+  return new URLSearchParams({
+    min_client_version,
+    allowed_ports: allowed_ports.join('\n'),
+    allowed_services: allowed_services.join('\n'),
+    'routing.preferred_transports': routing.preferred_transports.join('\n'),
+    'routing.max_hops': String(routing.max_hops),
+  });
+}
+
+const PUBLISH_POLICY = routeAction(publishPolicy, {
+  name: 'publish-policy',
+  title: 'Publish a policy',
+  label: 'Publish',
+  fields: {
+    policy_id: { label: 'Id', hint: 'Empty for a new one. An id in use is replaced.' },
+    min_client_version: { label: 'Oldest client', isRequired: true },
+    'routing.max_hops': { label: 'Maximum hops', what: 'hops', isRequired: true },
+    allowed_ports: { label: 'Ports', hint: 'One on each line.', what: 'port', most: HIGHEST_PORT },
+    allowed_services: { label: 'Services', hint: 'One on each line.' },
+    'routing.preferred_transports': { label: 'Transports', hint: 'The preferred one first.' },
+  },
+  command: 'policy publish --file policy.json',
+  audited: ['policy_published'],
+  async explain({ policy_id: id }, { publicClient }) {
+    const before = await publicClient.readPolicy();
+    return {
+      sentence: `Publish a policy${id ? ` with the id ${id}` : ''}, and make it active.`,
+      effects: [
+        `It takes the place of ${before.policy_id}, which stays in the list of versions${id === before.policy_id ? ', replaced' : ''}.`,
+        'Nodes apply it the next time they read it.',
+      ],
+    };
+  },
+});
+
+const ROLL_BACK_POLICY = routeAction(rollBackPolicy, {
+  name: 'roll-back-policy',
+  title: 'Return to an earlier policy',
+  label: 'Activate again',
+  fields: { policy_id: { label: 'Id' } },
+  command: 'policy rollback {policy_id}',
+  audited: ['policy_rolled_back'],
+  async explain({ policy_id }, { publicClient }) {
+    const before = await publicClient.readPolicy();
+    return {
+      sentence: `Make the policy ${policy_id} active again.`,
+      effects: [
+        `${before.policy_id} is no longer active.`,
+        'Nodes apply it the next time they read it.',
+      ],
+    };
+  },
+});
 
 type Version = PolicyHistory['versions'][number];
 

@@ -1,6 +1,6 @@
 /** Revoking all nodes that match a filter: one request for each certificate, as `mesh-na certificate revoke` does. */
 import { type CertificateFilters, isStillMeant } from '../../client/certificate-search.ts';
-import { shownCount } from '../../pages/ui/counts.ts';
+import { counted, shownCount } from '../../pages/ui/counts.ts';
 import type { Html } from '../../pages/ui/html.ts';
 import { table } from '../../pages/ui/table.ts';
 import { timeText } from '../../pages/ui/values.ts';
@@ -10,9 +10,8 @@ import { FormProblem } from '../action.ts';
 import type { Context } from '../context.ts';
 import { routeAction } from '../route-action.ts';
 import { REASON, REVOCATION_EVENTS } from './node-actions.ts';
-import { agentOf } from './node-facts.ts';
 import { filtersFor, type NodeQuery, nodeQuery, parametersOf } from './node-filter.ts';
-import { eachNode, labelChips, nodeLink, nodeTitle, worstState } from './node-rows.ts';
+import { agentOf, eachNode, labelChips, nodeLink, nodeTitle, worstState } from './node-rows.ts';
 
 /** More than this is not one decision. */
 const MOST_REVOKED = 10_000;
@@ -36,7 +35,6 @@ export const REVOKE_MATCHING = routeAction(revokeCertificate, {
   fields: { reason: REASON },
   command: 'certificate revoke',
   audited: REVOCATION_EVENTS,
-  back: './nodes',
   async explain({ reason = 'unspecified' }, context, form) {
     const query = nodeQuery(form);
     const { filters, rows } = await matching(context, query);
@@ -110,7 +108,7 @@ async function evicted(context: Context, keys: readonly string[]): Promise<strin
     return 'Agents that are registered with these keys are evicted.';
   let count = 0;
   for (const key of keys) if ((await agentOf(context, key)) !== null) count += 1;
-  return `Agents evicted: ${count}.`;
+  return `${counted(count, 'agent')} ${count === 1 ? 'is' : 'are'} evicted.`;
 }
 
 /** The options of the command with the same effect; times are those of now. */

@@ -15,8 +15,6 @@ import type { Context } from '../context.ts';
 import { pastedObject } from '../fields.ts';
 import { routeAction } from '../route-action.ts';
 
-const BACK = './succession';
-
 type Succession = NonNullable<Adoption['succession']>;
 type NodeCounts = NonNullable<Adoption['nodes']>;
 
@@ -48,7 +46,6 @@ export const STAGE = routeAction(stageSuccession, {
   },
   command: 'authority-key stage succession.json',
   audited: ['authority_succession_staged'],
-  back: BACK,
   explain(_, __, form) {
     const pasted = pastedObject(form, 'succession', 'Signed succession');
     const succession = readSignedSuccession(pasted);
@@ -81,7 +78,6 @@ export const CANCEL = routeAction(cancelSuccession, {
   fields: {},
   command: 'authority-key cancel',
   audited: ['authority_succession_canceled'],
-  back: BACK,
   async explain(_, context) {
     const { succession } = await underWay(context, 'staged', 'No succession is staged.');
     return {
@@ -100,7 +96,6 @@ export const ACTIVATE = routeAction(activateSuccession, {
   fields: {},
   command: 'authority-key activate',
   audited: ['authority_key_activated'],
-  back: BACK,
   async explain(_, context) {
     const { succession, nodes } = await underWay(context, 'staged', 'No succession is staged.');
     return {
@@ -123,7 +118,6 @@ export const ROLL_BACK = routeAction(rollBackAuthorityKey, {
   fields: {},
   command: 'authority-key roll-back',
   audited: ['authority_key_rolled_back'],
-  back: BACK,
   async explain(_, context) {
     const { succession, nodes } = await underWay(
       context,
@@ -149,7 +143,6 @@ export const FINISH = routeAction(finishSuccession, {
   fields: {},
   command: 'authority-key finish --despite {despite}',
   audited: ['authority_key_retired'],
-  back: BACK,
   async explain(_, context) {
     const { succession, nodes } = await underWay(context, 'overlap', 'There is no overlap to end.');
     const { laggards, silent } = nodes;

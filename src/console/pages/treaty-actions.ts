@@ -36,7 +36,6 @@ export const ISSUE_TREATY = routeAction(issueTreaty, {
   command: ({ scope }) =>
     `treaty issue {subject_sovereign_id} --key {subject_public_keys} ${scope ? '--role {scope.allowed_roles}' : '--any-role'} --validity-hours {validity_hours} --endpoint {endpoint}`,
   audited: ['recognition_treaty_issued'],
-  back: './treaties',
   explain: ({ subject_sovereign_id: subject, subject_public_keys: keys, ...sent }) => ({
     sentence: `Sign a treaty that recognizes ${nameInCell(subject)} for ${sent.validity_hours ?? 168} hours.`,
     effects: [
@@ -57,7 +56,6 @@ export const REVOKE_TREATY = routeAction(revokeTreaty, {
   fields: { treaty_id: TREATY, reason: { label: 'Reason', hint: 'Everybody can read it.' } },
   command: 'treaty revoke {treaty_id} --reason {reason}',
   audited: ['recognition_treaty_revoked'],
-  back: './treaties',
   async explain({ treaty_id }, context) {
     const { treaty, lifecycle } = await context.publicClient.readTreaty({ treaty_id });
     const { subject_sovereign_id: subject, issuer_sovereign_id: issuer } = treaty;
@@ -102,7 +100,6 @@ export const RENEW_TREATY = routeAction(renewTreaty, {
   fields: { treaty_id: TREATY, validity_hours: { label: 'Valid for (hours)' } },
   command: 'treaty renew {treaty_id} --validity-hours {validity_hours}',
   audited: ['recognition_treaty_issued', 'recognition_treaty_revoked'],
-  back: './treaties',
   explain: ({ treaty_id, validity_hours: hours }) => ({
     sentence: `Replace the treaty ${treaty_id} by one with the same keys and scope for ${hours ?? 168} hours.`,
     effects: ['This one stays listed, as replaced.'],
@@ -116,7 +113,6 @@ export const SET_TREATY_ENDPOINT = routeAction(setTreatyEndpoint, {
   fields: { treaty_id: TREATY, endpoint: ENDPOINT },
   command: 'treaty endpoint {treaty_id} {endpoint}',
   audited: ['recognition_treaty_endpoint_set'],
-  back: './treaties',
   explain: ({ treaty_id, endpoint }) => ({
     sentence: endpoint
       ? `Fetch the subject of the treaty ${treaty_id} from ${endpoint}.`
@@ -140,7 +136,6 @@ export const FOLLOW_TREATY = routeAction(followTreaty, {
   },
   command: 'treaty follow {treaty_id} --keys authority-keys.json --root-key {root_public_key}',
   audited: ['recognition_treaty_followed'],
-  back: './treaties',
   async explain({ treaty_id }, { publicClient }) {
     const { treaty } = await publicClient.readTreaty({ treaty_id });
     return {

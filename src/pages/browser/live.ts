@@ -3,8 +3,7 @@
  * into what it got. Elements that stay keep focus, selection and scroll position. The page is complete without this
  * script.
  */
-import { fetchedPage } from './fetched-page.ts';
-import { become } from './morph.ts';
+import { become, fetchedPage } from './morph.ts';
 
 interface News {
   readonly version?: string;

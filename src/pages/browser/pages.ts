@@ -2,8 +2,7 @@
 import { showAddress } from './address.ts';
 import { addBlockButtons } from './copy.ts';
 import { filterReference } from './filter.ts';
-import { highlightNeighbors } from './graph/highlight.ts';
-import { narrowWhileTyping } from './graph/narrow.ts';
+import { highlightNeighbors, narrowWhileTyping } from './graph/emphasis.ts';
 import { moveInGraph } from './graph/view.ts';
 import { showHistory } from './history.ts';
 import { keepLive } from './live.ts';

@@ -2,8 +2,7 @@
  * Finds while the reader types. The arrow keys move through what was found, and Enter opens the first match. Without
  * scripts, the form is submitted.
  */
-import { fetchedPage } from './fetched-page.ts';
-import { become } from './morph.ts';
+import { become, fetchedPage } from './morph.ts';
 
 const PAUSE_MS = 150;
 
