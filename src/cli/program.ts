@@ -7,6 +7,7 @@ import { Command } from 'commander';
 import { addAuthorityKeyCommands } from './authority-key/commands.ts';
 import { addGenesisCommands } from './authority-key/genesis.ts';
 import { addCompletionCommand } from './completion.ts';
+import { findAddress } from './connection/address.ts';
 import { addCallCommands } from './connection/call.ts';
 import { addConnectCommand, addProfileCommands } from './connection/connect.ts';
 import { OPERATOR } from './connection/operator.ts';
@@ -97,6 +98,7 @@ export function buildProgram(): Command {
   const program = newProgram('mesh-na')
     .description('The authority of one sovereign trust network, and its operators and nodes.')
     .version(packageVersion())
+    .hook('preAction', (_, command) => findAddress(command))
     .addHelpText('after', examples(['mesh-na init && mesh-na serve', 'mesh-na invite create']));
   program.commandsGroup('Setting up:');
   addInitCommand(program);

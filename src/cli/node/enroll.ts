@@ -14,6 +14,7 @@ import { createNodeClient } from '../../client/node-client.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { readJoinCertificate } from '../../protocol/records/join-certificate.ts';
 import { isHostName } from '../../protocol/rows/node-description.ts';
+import { saveAddress } from '../connection/address.ts';
 import { serverOf } from '../connection/server.ts';
 import { type OptionsIn, option } from '../kernel/command.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from '../kernel/errors.ts';
@@ -70,6 +71,7 @@ export async function runJoin(options: JoinOptions): Promise<void> {
     createNodeClient({ ...reached(options), ...stamp, key, audience }).join(request, call),
   );
   keepCertificate(options, received, { genesis, authority: trust, publicKey: key.publicKey });
+  saveAddress(nodeDir, options.url);
 }
 
 export async function runRenew(options: RenewOptions): Promise<void> {

@@ -17,6 +17,7 @@ import { notifyManager } from '../../server/lifecycle/service-manager.ts';
 import { startEdgeThread } from '../../server/threads/edge-threads.ts';
 import { startWatchdog } from '../../server/threads/watchdog.ts';
 import { commandReference, variablesOf } from '../command-reference.ts';
+import { removeAddress, saveAddress } from '../connection/address.ts';
 import { EXIT, type ExitCode, failure, onLocalFiles } from '../kernel/errors.ts';
 import { printResult } from '../kernel/output.ts';
 import { packageVersion } from '../version.ts';
@@ -60,6 +61,7 @@ export async function serveAuthority(options: ServeOptions, command: Command): P
   announce(config, authority, options, created);
   void notifyManager('ready', process.env, logger);
   const reason = await stop.requested;
+  removeAddress(config.dataDir);
   logger.write('INFO', 'server', `${reason}: finishing requests in flight`);
   const notified = notifyManager('stopping', process.env, logger);
   const announceMs = config.drain ?? (process.stdout.isTTY ? 0 : ANNOUNCE_MS);
@@ -230,6 +232,7 @@ function announce(
   const url = `${config.tls === null ? 'http' : 'https'}://${shown}:${port}`;
   const { network_name, network_version } = config.genesis;
   logger.write('INFO', 'server', `Network ${network_name} is served on ${url}`);
+  saveAddress(config.dataDir, url);
   if (!options.json) return;
   const served = {
     url,
