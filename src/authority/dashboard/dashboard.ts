@@ -26,14 +26,11 @@ import { fetchState } from '../recognition/treaties.ts';
 import { type TreatyBehind, treatiesBehind } from '../recognition/treaty-following.ts';
 import { type Adoption, isUnderWay } from '../succession/adoption.ts';
 import { currentPosture } from './health.ts';
-import { endsOf } from './horizon.ts';
+import { endsOf, FEED_STALE_MS, WATCH_HOURS } from './horizon.ts';
 
 const HOUR = 3_600_000;
 const FRESH_HOURS = 24;
-const WATCH_HOURS = 72;
 const MOST_PARTNERS = 100;
-/** Ages are in whole hours. */
-const STALE_MS = (WATCH_HOURS + 1) * HOUR;
 
 const LINKS = {
   dashboard_json: '/dashboard.json',
@@ -110,7 +107,7 @@ function dashboard(
       feeds_stale:
         feedSummary.stale_count === 0
           ? null
-          : Math.min(...feeds.map(({ importedAt }) => importedAt)) + STALE_MS,
+          : Math.min(...feeds.map(({ importedAt }) => importedAt)) + FEED_STALE_MS,
       trust_cycle: lastCycle && lastCycle.completedAt + (lastCycle.passed ? CYCLE_STALE_MS : 0),
     },
   };

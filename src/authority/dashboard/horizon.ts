@@ -1,8 +1,9 @@
 /**
- * Upcoming expirations of counted records, the delegation, the TLS certificate and the data-license policy, and the
- * times of a succession [core-4-20].
+ * Upcoming expirations of counted records, the delegation, the TLS certificate, the data-license policy and the feeds of
+ * sovereigns that cannot be fetched, and the times of a succession [core-4-20].
  */
 import type { LicensePolicy } from '../../../machines/one-record.ts';
+import { sha256Hex } from '../../base/crypto/digest.ts';
 import type { Writable } from '../../base/json/write.ts';
 import type { Authority } from '../authority.ts';
 import { committedChain } from '../authority-keys.ts';
@@ -10,6 +11,10 @@ import type { Counted } from '../census.ts';
 import { type EndTallies, EndTally, horizonOf } from '../end-tally.ts';
 import type { Handler } from '../engine/admission.ts';
 import { Sliced } from '../subjects/sliced.ts';
+
+export const WATCH_HOURS = 72;
+/** When an imported feed is stale; ages are in whole hours. */
+export const FEED_STALE_MS = (WATCH_HOURS + 1) * 3_600_000;
 
 export const readHorizon: Handler<'readHorizon'> = (na) => new Sliced(horizon(na));
 
@@ -30,6 +35,7 @@ export function endsOf(na: Authority, { asOf, ends }: Pick<Counted, 'asOf' | 'en
     overlap: single(overlap, asOf),
     tls: single(tlsNotAfter, asOf),
     ...ends,
+    partner: tallyOf(partnerEnds(na), asOf),
     policy: single(policyEnd(na), asOf),
   };
 }
@@ -45,6 +51,7 @@ export function soonestEnds(na: Authority): { readonly [kind: string]: number } 
     certificate: counted?.certificate.soonest ?? null,
     treaty: counted?.treaty.soonest ?? null,
     attestation: counted?.attestation.soonest ?? null,
+    partner: Math.min(...partnerEnds(na)),
     policy: policyEnd(na),
   };
   return Object.fromEntries(
@@ -54,9 +61,22 @@ export function soonestEnds(na: Authority): { readonly [kind: string]: number } 
 
 /** Singletons count even after they expire. */
 function single(end: number | null, asOf: number): EndTally {
+  return tallyOf(end === null ? [] : [end], asOf);
+}
+
+function tallyOf(ends: readonly number[], asOf: number): EndTally {
   const tally = new EndTally(asOf);
-  if (end !== null) tally.add(end);
+  for (const end of ends) tally.add(end);
   return tally;
+}
+
+/** When the last feeds of those that cannot be fetched are stale; without one, since when they cannot be. */
+function partnerEnds({ hostStatus, subjects }: Authority): number[] {
+  return [...hostStatus().partners.values()].flatMap(({ subject, failingSince }) => {
+    if (failingSince === null) return [];
+    const feed = subjects.committed('revocation-feed', sha256Hex(subject))?.context;
+    return [feed === undefined ? failingSince : feed.importedAt + FEED_STALE_MS];
+  });
 }
 
 /** When the staged key takes over, and when the previous key stops signing; null if there is no such key. */

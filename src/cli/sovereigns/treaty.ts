@@ -223,6 +223,7 @@ export function addTreatyCommands(program: Command): void {
       timeColumn('EXPIRES', ({ treaty }) => treaty.expires_at, 4),
       column('REASON', ({ lifecycle }) => lifecycle.revocation_reason, 1),
       timeColumn('FETCHED', ({ fetch }) => fetch?.fetched_at, 2),
+      timeColumn('IMPORTED', ({ fetch }) => fetch?.imported_at, 1),
       column('PROBLEM', ({ fetch }) => fetch?.problem, 1),
     ],
     none: 'No treaties.',

@@ -34,6 +34,11 @@ const KINDS: Readonly<Record<LapsingKind, readonly [name: string, cure: string, 
   certificate: ['Node certificates', 'Nothing: nodes renew by themselves', 'Nodes'],
   treaty: ['Treaties', 'Renew them', 'Treaties'],
   attestation: ['Attestations', 'Renew them', 'Attestations'],
+  partner: [
+    'Feeds that cannot be fetched become stale',
+    'See why in the list of treaties',
+    'Feeds',
+  ],
   policy: ['Data-license policies', 'Publish a new one', 'Policies'],
 };
 

@@ -45,6 +45,7 @@ const NAMES: Readonly<Record<LapsingKind, readonly [one: string, many: string]>>
   certificate: ['certificate', 'certificates'],
   treaty: ['treaty', 'treaties'],
   attestation: ['attestation', 'attestations'],
+  partner: ['feed not fetched', 'feeds not fetched'],
   policy: ['policy', 'policies'],
 };
 

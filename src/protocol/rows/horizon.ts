@@ -15,6 +15,8 @@ export const LAPSING_KINDS = [
   'certificate',
   'treaty',
   'attestation',
+  /** Sovereigns that cannot be fetched: their last imported feed becomes stale. */
+  'partner',
   /** The data-license policy in force; no other policy lapses. */
   'policy',
 ] as const;
