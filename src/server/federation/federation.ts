@@ -44,6 +44,8 @@ export function createFederation(
   const { call, runtime } = tools;
   const reach: Reach = { allowsPrivate, setting: 'MESH_FEDERATION_PRIVATE=1' };
   const partners = new Map<string, Partner>();
+  /** What was read last, and when. */
+  let text = '';
   let readAt = Number.NEGATIVE_INFINITY;
   /** The first visits after a start are spread over the interval; a new partner is visited at once. */
   let spreadMs = every;
@@ -52,17 +54,18 @@ export function createFederation(
 
   async function readPartners(): Promise<void> {
     const answer = await call('readPartners', null);
-    if (!answer.ok) return;
+    readAt = runtime.elapsed();
+    if (!answer.ok || answer.json === text) return;
+    text = answer.json;
     const known = new Map(partners);
     partners.clear();
-    for (const address of JSON.parse(answer.json) as readonly PartnerAddress[]) {
+    for (const address of JSON.parse(text) as readonly PartnerAddress[]) {
       const key = partnerKey(address.subject, address.endpoint);
       const partner = known.get(key) ?? createPartner(address, spreadMs * random(), tools);
       partner.use(address);
       partners.set(key, partner);
     }
     spreadMs = 0;
-    readAt = runtime.elapsed();
   }
 
   function random(): number {
