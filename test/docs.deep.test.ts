@@ -32,7 +32,7 @@ const IN_CHECKOUTS = [
   ['README.md', 'docs/tutorial.md', 'docs/trust-protocol.md', 'docs/signing.md'],
 ];
 /** The reader has only the program. */
-const ELSEWHERE = [['docs/runbooks.md']];
+const ELSEWHERE = [['docs/federation.md'], ['docs/runbooks.md']];
 const READINGS = [...IN_CHECKOUTS, ...ELSEWHERE];
 
 /** The ports in the documents and those used here, which may be opened long after they were found to be free. */
