@@ -111,7 +111,7 @@ export const SET_TREATY_ENDPOINT = routeAction(setTreatyEndpoint, {
   title: 'Set the address of a sovereign',
   label: 'Address',
   fields: { treaty_id: TREATY, endpoint: ENDPOINT },
-  command: 'treaty endpoint {treaty_id} {endpoint}',
+  command: ({ endpoint }) => `treaty endpoint {treaty_id} ${endpoint ? '{endpoint}' : 'none'}`,
   audited: ['recognition_treaty_endpoint_set'],
   explain: ({ treaty_id, endpoint }) => ({
     sentence: endpoint
