@@ -317,7 +317,7 @@ const EARLIER = [
 ];
 
 /** The sentence about the last of the entries. */
-function told(...entries: readonly AuditSaid[]): string {
+function sentencesOf(...entries: readonly AuditSaid[]): string {
   const named = createEntryNames();
   const last = entries.map(named).at(-1);
   assert.ok(last !== undefined);
@@ -327,12 +327,12 @@ function told(...entries: readonly AuditSaid[]): string {
 
 for (const type of AUDIT_EVENTS) {
   const [details, actor, sentence] = SAID[type];
-  test(`${type} is told with what it is about`, () => {
-    assert.equal(told(...EARLIER, entry(type, details, actor)), sentence);
+  test(`${type} is described with what it is about`, () => {
+    assert.equal(sentencesOf(...EARLIER, entry(type, details, actor)), sentence);
   });
 
-  test(`${type} is told without its details, as an earlier version may have logged it`, () => {
-    assert.match(told(entry(type, {}, actor)), /^(?!.*undefined).{10,}$/);
+  test(`${type} is described without its details, as an earlier version may have logged it`, () => {
+    assert.match(sentencesOf(entry(type, {}, actor)), /^(?!.*undefined).{10,}$/);
   });
 
   test(`${type} is tested with members that the contract has`, () => {
@@ -367,7 +367,7 @@ test('a name is that of the time of the entry, and follows the key to its next c
     [[named(null), named('db-1')], 'ops named node KEY-OF-W db-1; labels none'],
     [[named(null), named(null)], 'ops set the labels of node KEY-OF-W: none'],
   ] as const) {
-    assert.equal(told(...EARLIER, ...entries), sentence);
+    assert.equal(sentencesOf(...EARLIER, ...entries), sentence);
   }
 });
 
@@ -394,5 +394,5 @@ test('invites of one request are one sentence', () => {
 });
 
 test('a type that this program does not know is named', () => {
-  assert.equal(told(entry('node_dreamed', {}, 'ops')), 'ops: node_dreamed');
+  assert.equal(sentencesOf(entry('node_dreamed', {}, 'ops')), 'ops: node_dreamed');
 });

@@ -151,7 +151,7 @@ test('events are one readable line each on a terminal, and complete in a pipe', 
   assert.deepEqual((await answer('events', '--actor', 'nobody')).events, []);
 });
 
-test('the audit log is told in sentences that wrap, with the invites of one request as one', async () => {
+test('the audit log is in sentences that wrap, with the invites of one request as one', async () => {
   await using na = await startTestAuthority({ clock: REAL_TIME });
   const long = `${'x'.repeat(40)}-1`;
   await operate(na, '/admin/invite', { count: 10, name: 'web-{n}' });

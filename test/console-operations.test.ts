@@ -44,28 +44,28 @@ suite('audit', () => {
 
   test('entries are sentences with their details folded, and found by the name of a node', async () => {
     const na = await authority();
-    const node = await joinedNode(na, { name: 'told-<1>' });
-    await operate(na, '/admin/invite', { count: 3, name: 'told-batch-{n}' });
+    const node = await joinedNode(na, { name: 'seen-<1>' });
+    await operate(na, '/admin/invite', { count: 3, name: 'seen-batch-{n}' });
     await operate(na, '/admin/revoke', { cert_id: node.certId, reason: 'superseded' });
     await using console = await startTestConsole(na);
     const of = async (subject: string) =>
       (await console.page(`audit?${new URLSearchParams({ q: subject })}`)).text;
-    const named = await of('told-<1>');
+    const named = await of('seen-<1>');
     assert.match(named, /: 3 found, newest first/);
     const short = node.certId.slice(0, 8);
     assert.ok(
-      named.includes(`<bdi>ops-privileged revoked told-&lt;1&gt; (${short}): superseded</bdi>`),
+      named.includes(`<bdi>ops-privileged revoked seen-&lt;1&gt; (${short}): superseded</bdi>`),
     );
     assert.ok(named.includes('<summary>certificate_revoked</summary>'));
     assert.ok(named.includes(node.certId), 'the whole id is in the fold');
     assert.match(
-      await of('told-batch-2'),
-      /ops-privileged invited told-batch-2 \([0-9a-f]{16}\) as role:client/,
+      await of('seen-batch-2'),
+      /ops-privileged invited seen-batch-2 \([0-9a-f]{16}\) as role:client/,
     );
     const { text } = await console.page('audit?type=invite_created');
     assert.match(
       text,
-      />\d+–\d+<.*invited told-batch-1 … told-batch-3 \(3 invites\) as role:client<.*name<\/span> <code><bdi>told-batch-2</s,
+      />\d+–\d+<.*invited seen-batch-1 … seen-batch-3 \(3 invites\) as role:client<.*name<\/span> <code><bdi>seen-batch-2</s,
     );
   });
 

@@ -38,7 +38,7 @@ export function entriesTable(id: string, caption: string, rows: readonly Happeni
     columns: [
       { head: 'Entry', cell: numbersOf, kind: 'number', isHead: true },
       { head: 'Time', cell: ([{ entry }]) => exactTime(entry.created_at) },
-      { head: 'What happened', kind: 'wide', cell: told },
+      { head: 'What happened', kind: 'wide', cell: happeningCell },
     ],
   });
 }
@@ -48,7 +48,7 @@ function numbersOf([first, ...others]: Happening): string {
   return last === undefined ? String(first.index) : `${first.index}–${last.index}`;
 }
 
-function told(rows: Happening): Html {
+function happeningCell(rows: Happening): Html {
   const [{ entry, names }, ...others] = rows;
   const sentence = sentenceOf(
     entry,

@@ -24,10 +24,10 @@ export function sentenceOf(
   words: Words,
   others: readonly AuditSaid[] = [],
 ): string {
-  const tell = SENTENCES[entry.event_type as AuditEvent] as Tell | undefined;
+  const sentence = SENTENCES[entry.event_type as AuditEvent] as Sentence | undefined;
   const { details } = entry;
   // A newer authority logs events that this program does not know.
-  if (tell === undefined) return `${byOf(entry)}: ${entry.event_type}`;
+  if (sentence === undefined) return `${byOf(entry)}: ${entry.event_type}`;
   const text = (member: string) => textOf(details[member]);
   const the = (member: string, kind = '', joint?: string) => {
     const id = text(member);
@@ -36,7 +36,7 @@ export function sentenceOf(
     if (name === undefined) return `${kind} ${shown}`.trimStart();
     return `${joint === undefined ? '' : `${kind} ${joint} `}${name} (${shown})`;
   };
-  return tell({
+  return sentence({
     by: byOf(entry),
     details,
     last: others.at(-1)?.details ?? null,
@@ -82,9 +82,9 @@ interface Said {
   readonly from: string;
 }
 
-type Tell = (said: Said) => string;
+type Sentence = (said: Said) => string;
 
-const SENTENCES: Readonly<Record<AuditEvent, Tell>> = {
+const SENTENCES: Readonly<Record<AuditEvent, Sentence>> = {
   invite_created: invited,
   invite_withdrawn: ({ by, the }) =>
     `${by} withdrew ${the('token_fingerprint', 'the invite', 'of')}`,

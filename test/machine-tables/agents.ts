@@ -88,7 +88,11 @@ testTable(agentRegistrationMachine, [
     [absent, registered, removed, evicted],
     [
       ['a compromised key comes first', { ...inactive, keyCompromised: true }, 'node_key_revoked'],
-      ['no certificate is told before the signature', inactive, 'node_has_no_active_certificate'],
+      [
+        'no certificate is reported before the signature',
+        inactive,
+        'node_has_no_active_certificate',
+      ],
       ['it must verify', { ...register, signatureValid: false }, 'invalid_agent_signature'],
       ['a forged removal is refused before all else', forged, 'invalid_agent_signature'],
     ],

@@ -146,7 +146,7 @@ testTable(operatorKeyMachine, [
   ['otherwise it is revoked', privileged, lastPrivileged, 'revoked', { revoked: isOff }],
   ['a standard key is revoked in any case', standard, guarded, 'revoked', { revoked: isOff }],
   [
-    'the last usable key is told before the tier',
+    'the last usable key is reported before the tier',
     privileged,
     lastOfAll,
     'last_active_operator_key',
