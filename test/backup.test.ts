@@ -25,10 +25,11 @@ import { fill } from '../src/store/stream/target.ts';
 import { summarize } from '../src/store/stream/write.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { runCommand } from './support/commands.ts';
-import { startCluster, type TestCluster } from './support/postgresql.ts';
-import { migratedDatabase } from './support/postgresql-store.ts';
 import { get, heartbeat, joinedNode, operate } from './support/requests.ts';
+import { sharedCluster } from './support/shared-cluster.ts';
 import { sourceOf } from './support/test-stores.ts';
+
+const cluster = await sharedCluster();
 
 const folder = mkdtempSync(join(tmpdir(), 'mesh-backup-'));
 let na: TestAuthority;
@@ -206,14 +207,8 @@ suite('a backup', () => {
 });
 
 suite('a state copied to PostgreSQL and to LMDB', { concurrency: false }, () => {
-  let cluster: TestCluster;
-  before(async () => {
-    cluster = await startCluster();
-  });
-  after(() => cluster[Symbol.asyncDispose]());
-
   test('is identical, row for row, and can be backed up by a separate process', async () => {
-    const url = await migratedDatabase(cluster);
+    const url = await cluster.createStore();
     const address = parseStoreAddress(url, {});
     const keys = mkdtempSync(join(folder, 'keys-'));
     const source = await sourceOf(na);

@@ -12,12 +12,13 @@ import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { runProgram, startChildServer } from './support/child-server.ts';
 import { SECOND } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';
-import { startCluster } from './support/postgresql.ts';
-import { migratedDatabase } from './support/postgresql-store.ts';
 import { findProgram } from './support/programs.ts';
 import { PROJECT, PROJECT_PATH } from './support/project.ts';
 import { get, heartbeat, joinedNode, newKey, operatorRequest } from './support/requests.ts';
+import { sharedCluster } from './support/shared-cluster.ts';
 import { makeTlsPair } from './support/tls-files.ts';
+
+const cluster = await sharedCluster();
 
 const run = promisify(execFile);
 const folder = mkdtempSync(join(tmpdir(), 'mesh-deploy-'));
@@ -205,7 +206,7 @@ test('a live authority has every metric and label that alerts and panels name', 
 
 /** Starts an instance as one of several on a database. */
 async function startInDatabase(): Promise<TestAuthority> {
-  const store = await migratedDatabase(await startCluster({ isLeftToEnd: true }));
+  const store = await cluster.createStore();
   return startTestAuthority({ flags: { store, link: '127.0.0.1:0' } });
 }
 

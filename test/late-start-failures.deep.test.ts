@@ -1,15 +1,13 @@
 /** A start that fails after requests are served ends the whole process, and says why. */
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { NO_LIMITS, startChildServer } from './support/child-server.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { LATE_START_THROWS } from './support/injected-faults.ts';
-import { startCluster } from './support/postgresql.ts';
-import { migratedDatabase } from './support/postgresql-store.ts';
+import { sharedCluster } from './support/shared-cluster.ts';
 
-const cluster = await startCluster();
-after(() => cluster[Symbol.asyncDispose]());
+const cluster = await sharedCluster();
 
 for (const [what, threads, hasDatabase] of [
   ['in its data folder, with one thread', '1', false],
@@ -20,7 +18,7 @@ for (const [what, threads, hasDatabase] of [
   test(`a start that fails late ends with 3 and its cause, with the state ${what}, and the next one serves`, async (t) => {
     const { folder } = makeNetworkFolder();
     t.after(() => rmSync(folder, { recursive: true, force: true }));
-    const place = hasDatabase ? ['--store', await migratedDatabase(cluster)] : [];
+    const place = hasDatabase ? ['--store', await cluster.createStore()] : [];
     const args = ['--threads', threads, ...place];
     await assert.rejects(
       startChildServer(folder, { args, program: LATE_START_THROWS }),

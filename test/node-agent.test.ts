@@ -19,9 +19,10 @@ import { renewalOf } from '../src/protocol/records/renewal-window.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND, testClock } from './support/clock.ts';
 import { networkFolder, scratchFolder } from './support/folders.ts';
-import { startCluster } from './support/postgresql.ts';
-import { migratedDatabase } from './support/postgresql-store.ts';
 import { auditEvents, get, invite, operate } from './support/requests.ts';
+import { sharedCluster } from './support/shared-cluster.ts';
+
+const cluster = await sharedCluster();
 
 const DAY = 24 * HOUR;
 
@@ -141,12 +142,10 @@ async function oneInstance(): Promise<Place> {
 
 /** An instance that writes, and one that takes over from it. */
 async function twoInstances(t: TestContext): Promise<Place> {
-  const cluster = await startCluster();
-  t.after(() => cluster[Symbol.asyncDispose]());
   const folder = networkFolder('alpha');
   t.after(() => folder[Symbol.asyncDispose]());
   const clock = testClock();
-  const flags = { store: await migratedDatabase(cluster) };
+  const flags = { store: await cluster.createStore() };
   const begin = () => startTestAuthority({ dataDir: folder.path, clock, flags, environment });
   let next: TestAuthority;
   const place: Place = {

@@ -27,6 +27,7 @@ const PROJECT = resolve(BUILD, '..');
 const BROWSER = 'test/support/browser.ts';
 const PROCESSES = 'test/support/processes.ts';
 const RELEASED = 'test/support/released.ts';
+const SHARED_CLUSTER = 'test/support/shared-cluster.ts';
 
 /** How many files share a process: loading the modules and warming them up takes half of a process's time. */
 const GROUP_FILES = 12;
@@ -209,7 +210,9 @@ const scratch = mkdtempSync(join(scratchParent(), 'mesh-na-tests-'));
 chmodSync(scratch, 0o711);
 process.env.TMPDIR = scratch;
 process.once('exit', () => rmSync(scratch, { recursive: true, force: true }));
-if (MESH_TEST_STORE === 'postgresql') await shareCluster();
+if (MESH_TEST_STORE === 'postgresql' || files.some((file) => modulesOf(file).has(SHARED_CLUSTER))) {
+  await shareCluster();
+}
 if (files.some((file) => modulesOf(file).has(RELEASED))) {
   process.env.MESH_TEST_RELEASE = makeRelease();
 }

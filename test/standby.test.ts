@@ -1,14 +1,13 @@
 /** Instances that wait for their turn on one PostgreSQL, as real processes that are stopped, killed and suspended. */
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { fingerprintOf, inviteId } from '../src/authority/invites.ts';
 import { NO_LIMITS, runProgram } from './support/child-server.ts';
 import { placeOf, testInstances, until } from './support/instances.ts';
-import { startCluster } from './support/postgresql.ts';
 import { get, newKey, operate, outcome, send } from './support/requests.ts';
+import { sharedCluster } from './support/shared-cluster.ts';
 
-const cluster = await startCluster();
-after(() => cluster[Symbol.asyncDispose]());
+const cluster = await sharedCluster();
 
 test('a waiting instance is alive, does nothing, says so, and takes over when the active instance stops', async () => {
   await using instances = await testInstances(cluster);

@@ -1,17 +1,16 @@
 /** Webhooks of real processes that are killed, stopped and replaced by another [events-5]: nothing is omitted. */
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { loadConfig } from '../src/server/config/load.ts';
 import { NO_LIMITS, startChildServer } from './support/child-server.ts';
 import { REAL_TIME } from './support/clock.ts';
 import { networkFolder } from './support/folders.ts';
 import { placeOf, testInstances, until } from './support/instances.ts';
-import { startCluster } from './support/postgresql.ts';
 import { operate, outcome } from './support/requests.ts';
+import { sharedCluster } from './support/shared-cluster.ts';
 import { startReceiver } from './support/webhook-receiver.ts';
 
-const cluster = await startCluster();
-after(() => cluster[Symbol.asyncDispose]());
+const cluster = await sharedCluster();
 
 test('a process that is killed repeatedly while it posts omits nothing', async (t) => {
   await using folder = networkFolder('alpha');

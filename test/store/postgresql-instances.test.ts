@@ -1,20 +1,18 @@
 /** What instances of one database say about themselves, and for how long it counts. */
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { systemRuntime } from '../../src/base/runtime.ts';
 import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
 import { keepInstanceRow, type OwnRow } from '../../src/store/postgresql/instances.ts';
 import type { LeaseClock } from '../../src/store/postgresql/lease-clock.ts';
 import { readStatus } from '../../src/store/postgresql/status.ts';
 import { until } from '../support/instances.ts';
-import { startCluster } from '../support/postgresql.ts';
-import { migratedDatabase } from '../support/postgresql-store.ts';
+import { sharedCluster } from '../support/shared-cluster.ts';
 
-const cluster = await startCluster();
-after(() => cluster[Symbol.asyncDispose]());
+const cluster = await sharedCluster();
 
 test('an instance is seen with what it says, until it ends or is silent for three seconds', async () => {
-  const url = await migratedDatabase(cluster);
+  const url = await cluster.createStore();
   const database = new URL(url).pathname.slice(1);
   const address = parseStoreAddress(url, {});
   let own: OwnRow = { isActive: false, revision: null, lag: null, nextKey: null };

@@ -1,24 +1,23 @@
 /** Another session that locks a table, such as VACUUM FULL, makes what needs the table wait, and ends nothing. */
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import pg from 'pg';
 import { openPostgresqlStore } from '../../src/store/postgresql/store.ts';
 import type { Unit } from '../../src/store/store.ts';
 import { startChildServer } from '../support/child-server.ts';
 import { networkFolder } from '../support/folders.ts';
 import { until } from '../support/instances.ts';
-import { startCluster } from '../support/postgresql.ts';
-import { migratedDatabase, storeOptions } from '../support/postgresql-store.ts';
+import { storeOptions } from '../support/postgresql-store.ts';
 import { get, operate, operatorRequest, outcome } from '../support/requests.ts';
+import { sharedCluster } from '../support/shared-cluster.ts';
 import { created } from './conformance.ts';
 
-const cluster = await startCluster();
-after(() => cluster[Symbol.asyncDispose]());
+const cluster = await sharedCluster();
 
 const LEASE_MS = 1000;
 
 test('a change waits for a lock, whose session is named, and a read of the log is given up alone', async () => {
-  const url = await migratedDatabase(cluster);
+  const url = await cluster.createStore();
   const delays: string[] = [];
   const lost: string[] = [];
   const store = await openPostgresqlStore(
@@ -50,7 +49,7 @@ test('a change waits for a lock, whose session is named, and a read of the log i
 
 test('a service outlives a lock on the audit log, its readers and its changes, and so does one that starts meanwhile', async () => {
   await using folder = await networkFolder('alpha');
-  const url = await migratedDatabase(cluster);
+  const url = await cluster.createStore();
   const environment = { MESH_STORE: url, MESH_LEASE_MS: String(LEASE_MS) };
   await using server = await startChildServer(folder.path, { environment });
   let locking = await lockOn(url, 'audit');
@@ -81,9 +80,12 @@ async function lockOn(url: string, table: string): Promise<pg.Client> {
   return client;
 }
 
-/** How many sessions wait for a lock. */
+/** How many sessions wait for a lock in the database. */
 async function waitsFor(client: pg.Client): Promise<number> {
-  const { rowCount } = await client.query('select from pg_locks where not granted');
+  const { rowCount } = await client.query(
+    `select from pg_locks join pg_database on pg_database.oid = database
+     where not granted and datname = current_database()`,
+  );
   return rowCount ?? 0;
 }
 

@@ -1,6 +1,6 @@
 /** Changes as another process reads them while they are written, on a real PostgreSQL. */
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
 import { openStandbyReader } from '../../src/store/postgresql/standby-reader.ts';
 import { openPostgresqlStore } from '../../src/store/postgresql/store.ts';
@@ -13,19 +13,18 @@ import type {
   Unit,
 } from '../../src/store/store.ts';
 import { cuttableProxy } from '../support/instances.ts';
-import { startCluster } from '../support/postgresql.ts';
-import { migratedDatabase, storeOptions } from '../support/postgresql-store.ts';
+import { storeOptions } from '../support/postgresql-store.ts';
+import { sharedCluster } from '../support/shared-cluster.ts';
 import { allOf, loadAll } from '../support/stored.ts';
 import { seal } from './conformance.ts';
 
-const cluster = await startCluster();
-after(() => cluster[Symbol.asyncDispose]());
+const cluster = await sharedCluster();
 
 const MINUTE = 60_000;
 
 test('reading once and then following, in any steps, gives the same as reading everything', async () => {
   for (let seed = 1; seed <= 6; seed += 1) {
-    const url = await migratedDatabase(cluster);
+    const url = await cluster.createStore();
     const store = await openPostgresqlStore(storeOptions(url));
     const reader = readerOf(url);
     const copy = copyOfState();
@@ -50,7 +49,7 @@ test('reading once and then following, in any steps, gives the same as reading e
 });
 
 test('only changes are read, and nothing if there are none', async () => {
-  const url = await migratedDatabase(cluster);
+  const url = await cluster.createStore();
   const store = await openPostgresqlStore(storeOptions(url));
   const reader = readerOf(url);
   await store.commit(unitOf('a', 1));
@@ -73,7 +72,7 @@ test('only changes are read, and nothing if there are none', async () => {
 });
 
 test('of many changes, authority keys come first', async () => {
-  const url = await migratedDatabase(cluster);
+  const url = await cluster.createStore();
   const store = await openPostgresqlStore(storeOptions(url));
   const reader = readerOf(url);
   await store.commit(unitOf('a', 1));
@@ -99,7 +98,7 @@ test('of many changes, authority keys come first', async () => {
 });
 
 test('another process that continues from the same state is followed', async () => {
-  const url = await migratedDatabase(cluster);
+  const url = await cluster.createStore();
   const first = await openPostgresqlStore(storeOptions(url));
   const reader = readerOf(url);
   await first.commit(unitOf('a', 1));
@@ -122,7 +121,7 @@ for (const [what, loss] of [
   ['lacks a flush', 'delete from mesh_na.changes where revision = 2'],
 ] as const) {
   test(`a database that ${what} is not followed, but read again`, async () => {
-    const url = await migratedDatabase(cluster);
+    const url = await cluster.createStore();
     const store = await openPostgresqlStore(storeOptions(url));
     const reader = readerOf(url);
     await store.commit(unitOf('a', 1));
@@ -140,7 +139,7 @@ for (const [what, loss] of [
 }
 
 test('what a database has lost stays known, although another process has continued without it', async () => {
-  const url = await migratedDatabase(cluster);
+  const url = await cluster.createStore();
   const name = new URL(url).pathname.slice(1);
   const reader = readerOf(url);
   await committed(url, 'a');
@@ -162,7 +161,7 @@ test('what a database has lost stays known, although another process has continu
 });
 
 test('a lost connection is opened again, and all contacts are read again', async () => {
-  const url = await migratedDatabase(cluster);
+  const url = await cluster.createStore();
   const store = await openPostgresqlStore(storeOptions(url));
   const reader = readerOf(url);
   await store.commit(unitOf('a', 1));
@@ -179,7 +178,7 @@ test('a lost connection is opened again, and all contacts are read again', async
 });
 
 test('a silent connection is abandoned without waiting for it, and what was read stays', async () => {
-  const url = await migratedDatabase(cluster);
+  const url = await cluster.createStore();
   await using proxy = await cuttableProxy(`127.0.0.1:${cluster.port}`);
   const store = await openPostgresqlStore(storeOptions(url));
   const reader = readerOf(url.replace(/@[^/]+/, `@${proxy.address}`));

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { after } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { serialize } from 'node:v8';
 import pg from 'pg';
@@ -8,15 +7,13 @@ import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
 import { readAuditLog } from '../../src/store/postgresql/source.ts';
 import { openPostgresqlStore } from '../../src/store/postgresql/store.ts';
 import type { AuditEntry, Store, Unit } from '../../src/store/store.ts';
-import { startCluster } from '../support/postgresql.ts';
-import { migratedDatabase, storeOptions } from '../support/postgresql-store.ts';
+import { storeOptions } from '../support/postgresql-store.ts';
 import { spawnNode } from '../support/processes.ts';
 import { LOADER, modulePath } from '../support/project.ts';
+import { sharedCluster } from '../support/shared-cluster.ts';
 import { type OpenedStore, testStore } from './conformance.ts';
 
-/** Its sort order is not that of the bytes, because the store must not depend on it. */
-const cluster = await startCluster({ language: 'en' });
-after(() => cluster[Symbol.asyncDispose]());
+const cluster = await sharedCluster();
 
 testStore({ name: 'PostgreSQL', open });
 
@@ -25,7 +22,7 @@ interface PostgresqlPlace extends OpenedStore {
 }
 
 async function open(): Promise<PostgresqlPlace> {
-  const url = await migratedDatabase(cluster);
+  const url = await cluster.createStore();
   let holder: Store | null = null;
 
   async function openHere(): Promise<Store> {
@@ -77,7 +74,7 @@ async function commitAndDie(url: string, units: readonly Unit[]): Promise<void> 
   const script = `
     import { setTimeout } from 'node:timers/promises';
     import { deserialize } from 'node:v8';
-    import { migratedDatabase, storeOptions } from '${pathToFileURL(modulePath('test/support/postgresql-store.ts'))}';
+    import { storeOptions } from '${pathToFileURL(modulePath('test/support/postgresql-store.ts'))}';
     import { openPostgresqlStore } from '${pathToFileURL(modulePath('src/store/postgresql/store.ts'))}';
     const store = await openPostgresqlStore(storeOptions(process.argv[1]));
     for (const unit of deserialize(Buffer.from(process.argv[2], 'base64'))) {

@@ -11,7 +11,7 @@ import {
   startChildServer,
 } from './child-server.ts';
 import { networkFolder } from './folders.ts';
-import type { TestCluster } from './postgresql.ts';
+import type { Databases } from './postgresql.ts';
 import { get } from './requests.ts';
 
 export interface Place {
@@ -32,7 +32,7 @@ export interface TestInstances extends AsyncDisposable {
 }
 
 /** `definition` contains SQL options for creating their database. */
-export async function testInstances(cluster: TestCluster, definition = ''): Promise<TestInstances> {
+export async function testInstances(cluster: Databases, definition = ''): Promise<TestInstances> {
   const folder = networkFolder('alpha');
   const url = await cluster.createDatabase(definition);
   await migrateDatabase(parseStoreAddress(url, {}));

@@ -5,7 +5,7 @@ import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
 import type { LeaseClock } from '../../src/store/postgresql/lease-clock.ts';
 import { migrateDatabase } from '../../src/store/postgresql/status.ts';
 import type { PostgresqlOptions } from '../../src/store/postgresql/store.ts';
-import type { TestCluster } from './postgresql.ts';
+import type { Databases } from './postgresql.ts';
 
 /** The clock of the machine, which the database uses too. */
 export const SYSTEM_CLOCK: LeaseClock = {
@@ -37,9 +37,12 @@ export function storeOptions(
   };
 }
 
-/** Creates a database with the tables of this program; returns its address. */
-export async function migratedDatabase(cluster: TestCluster): Promise<string> {
-  const url = await cluster.createDatabase();
+/** Creates a database with the tables of this program; returns its address. `definition` contains SQL options. */
+export async function migratedDatabase(
+  cluster: Pick<Databases, 'createDatabase'>,
+  definition?: string,
+): Promise<string> {
+  const url = await cluster.createDatabase(definition);
   await migrateDatabase(parseStoreAddress(url, {}));
   return url;
 }

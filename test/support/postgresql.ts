@@ -16,8 +16,6 @@ export interface ClusterOptions {
   readonly settings?: Readonly<Record<string, string>>;
   /** Whether it trusts all users without a password, which costs both sides more than the connection itself. */
   readonly isTrusting?: boolean;
-  /** The language whose sort order texts have by default; if absent, texts are sorted by their bytes. */
-  readonly language?: string;
   /** The folder for its files; by default, one in memory if possible. */
   readonly below?: string;
   /** A command through which the server is started, such as one that enters a namespace. */
@@ -191,7 +189,7 @@ function makeCluster(
   programs: string,
   folder: string,
   data: string,
-  { language, isTrusting = false }: ClusterOptions,
+  { isTrusting = false }: ClusterOptions,
 ): void {
   const passwordFile = join(folder, 'password');
   writeFileSync(passwordFile, `${PASSWORD}\n`);
@@ -201,7 +199,6 @@ function makeCluster(
     join(programs, 'initdb'),
     `--pgdata=${data}`,
     '--locale=C',
-    ...(language === undefined ? [] : ['--locale-provider=icu', `--icu-locale=${language}`]),
     '--encoding=UTF8',
     '--username=postgres',
     `--pwfile=${passwordFile}`,

@@ -34,7 +34,7 @@ export async function storeFlags(dataDir: string): Promise<Flags> {
   const known = databases.get(dataDir);
   if (known !== undefined) return { store: await known };
   reached ??= emptyStores();
-  const made = reached.then(({ create }) => create());
+  const made = reached.then(({ createStore }) => createStore());
   databases.set(dataDir, made);
   const store = await made;
   nameIn(dataDir, store);
@@ -105,7 +105,7 @@ export async function removeStore(dataDir: string): Promise<void> {
   const url = await databases.get(dataDir);
   if (url === undefined) return;
   databases.delete(dataDir);
-  await (await reached)?.query('postgres', `drop database ${nameOf(url)} with (force)`);
+  await (await reached)?.remove(url);
 }
 
 function nameOf(url: string): string {
