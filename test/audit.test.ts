@@ -21,18 +21,24 @@ import {
   outcome,
   send,
 } from './support/requests.ts';
+import { sharedAuthority } from './support/shared-authority.ts';
 import { auditEntriesOf } from './support/test-stores.ts';
 import { IMPORT, signedBy, sovereign } from './support/trust.ts';
 
-const REMOTE = '127.0.0.1';
+/** For tests that leave nothing behind that would affect the others. */
+const shared = sharedAuthority();
+
+const remote_addr = '127.0.0.1';
+
+type Named = readonly [event_type: string, details: JsonObject];
 
 /** What an action adds to the log: names and details of the new entries. */
-async function addedBy(na: TestAuthority, action: () => Promise<unknown>) {
+async function addedBy(na: TestAuthority, action: () => Promise<unknown>): Promise<Named[]> {
   const before = (await auditEntriesOf(na)).length;
   await action();
   return (await auditEntriesOf(na))
     .slice(before)
-    .map(({ event_type, details }) => ({ event_type, details }));
+    .map(({ event_type, details }) => [event_type, details]);
 }
 
 function sha256(text: string): string {
@@ -45,7 +51,7 @@ function fingerprint(token: string): string {
 
 suite('every event is stored with its details', () => {
   test('invite_created: once for each token, with its fingerprint and never the token', async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const tokens: string[] = [];
     const added = await addedBy(na, async () => {
       const terms = { roles: ['role:anchor'], count: 3, batch: 'field-team-7' };
@@ -53,26 +59,23 @@ suite('every event is stored with its details', () => {
       for (const { token_id } of body.tokens) tokens.push(token_id);
     });
     assert.equal(tokens.length, 3);
+    const terms = { roles: ['role:anchor'], batch: 'field-team-7', remote_addr };
     assert.deepEqual(
       added,
-      tokens.map((token) => ({
-        event_type: 'invite_created',
-        details: {
-          token_fingerprint: fingerprint(token),
-          roles: ['role:anchor'],
-          remote_addr: REMOTE,
-          batch: 'field-team-7',
-        },
-      })),
+      tokens.map((token) => [
+        'invite_created',
+        { token_fingerprint: fingerprint(token), ...terms },
+      ]),
     );
     const all = JSON.stringify(await auditEntriesOf(na));
     for (const token of tokens) assert.equal(all.includes(token), false);
   });
 
   test('certificate_issued, certificate_renewed and certificate_revoked', async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const key = newKey();
     const token = await invite(na, { roles: ['role:a', 'role:b'] });
+    const crl_sequence = (await get(na, '/crl')).body.sequence + 1;
     let [certId, nextId] = ['', ''];
     const added = await addedBy(na, async () => {
       certId = (await nodeRequest(na, '/join', key, { invite_token: token })).body.cert_id;
@@ -81,41 +84,33 @@ suite('every event is stored with its details', () => {
       await operate(na, '/admin/revoke', { cert_id: nextId, reason: 'superseded' });
       await heartbeat(na, { key, certId });
     });
+    const node_public_key = key.publicKey;
+    const invite_token_fingerprint = fingerprint(token);
+    const roles = ['role:a', 'role:b'];
     assert.deepEqual(added, [
-      {
-        event_type: 'certificate_issued',
-        details: {
-          cert_id: certId,
-          node_public_key: key.publicKey,
-          invite_token_fingerprint: fingerprint(token),
-          roles: ['role:a', 'role:b'],
-          remote_addr: REMOTE,
-        },
-      },
-      {
-        event_type: 'certificate_renewed',
-        details: { old_cert_id: certId, new_cert_id: nextId, node_public_key: key.publicKey },
-      },
-      {
-        event_type: 'certificate_revoked',
-        details: { cert_id: nextId, reason: 'superseded', crl_sequence: 1, remote_addr: REMOTE },
-      },
+      [
+        'certificate_issued',
+        { cert_id: certId, node_public_key, invite_token_fingerprint, roles, remote_addr },
+      ],
+      ['certificate_renewed', { old_cert_id: certId, new_cert_id: nextId, node_public_key }],
+      ['certificate_revoked', { cert_id: nextId, reason: 'superseded', crl_sequence, remote_addr }],
     ]);
   });
 
   test('join_rejected for a compromised key', async () => {
-    await using na = await startTestAuthority();
-    const node = await joinedNode(na);
-    await operate(na, '/admin/revoke', { cert_id: node.certId, reason: 'key_compromise' });
-    const added = await addedBy(na, () =>
-      nodeRequest(na, '/join', node.key, { invite_token: 'any token' }),
+    const na = await shared();
+    const { key, certId } = await joinedNode(na);
+    await operate(na, '/admin/revoke', { cert_id: certId, reason: 'key_compromise' });
+    const body = { invite_token: 'any token' };
+    const [[type, details = {}] = [], ...others] = await addedBy(na, () =>
+      nodeRequest(na, '/join', key, body),
     );
-    assert.equal(added.length, 1);
-    assert.equal(added[0]?.event_type, 'join_rejected');
-    const details = added[0]?.details ?? {};
-    assert.equal(details.reason, 'node_key_compromised');
-    assert.equal(details.node_public_key, node.key.publicKey);
-    assert.equal(details.remote_addr, REMOTE);
+    assert.deepEqual([type, others], ['join_rejected', []]);
+    const { reason, node_public_key, remote_addr: from } = details;
+    assert.deepEqual(
+      [reason, node_public_key, from],
+      ['node_key_compromised', key.publicKey, remote_addr],
+    );
     assert.equal(JSON.stringify(details).includes('any token'), false);
   });
 
@@ -124,7 +119,7 @@ suite('every event is stored with its details', () => {
     ['/renew', 'renewal_rejected'],
   ] as const) {
     test(`${event}, with the code or the reason of revocation`, async () => {
-      await using na = await startTestAuthority();
+      const na = await shared();
       const node = await joinedNode(na, { max_validity_hours: 1 });
       const gone = await joinedNode(na);
       await operate(na, '/admin/revoke', { cert_id: gone.certId, reason: 'key_compromise' });
@@ -135,21 +130,17 @@ suite('every event is stored with its details', () => {
         na.clock.advance(HOUR);
         await nodeRequest(na, path, node.key, { cert_id: node.certId });
       });
-      const expected = [
-        ['unknown', 'certificate_not_found'],
-        [node.certId, 'certificate_key_mismatch'],
-        [gone.certId, 'key_compromise'],
-        [node.certId, 'certificate_expired'],
-      ].map(([cert_id, reason]) => ({
-        event_type: event,
-        details: { cert_id, reason, remote_addr: REMOTE },
-      }));
-      assert.deepEqual(added, expected);
+      assert.deepEqual(added, [
+        [event, { cert_id: 'unknown', reason: 'certificate_not_found', remote_addr }],
+        [event, { cert_id: node.certId, reason: 'certificate_key_mismatch', remote_addr }],
+        [event, { cert_id: gone.certId, reason: 'key_compromise', remote_addr }],
+        [event, { cert_id: node.certId, reason: 'certificate_expired', remote_addr }],
+      ]);
     });
   }
 
   test('node_auth_failed, with the true reason and the scope of its nonces', async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const node = await joinedNode(na);
     const key = newKey();
     const token = await invite(na);
@@ -175,10 +166,7 @@ suite('every event is stored with its details', () => {
       ofNode('stale_timestamp'),
       ofNode('invalid_signature'),
       ofNode('nonce_replay'),
-    ].map((details) => ({
-      event_type: 'node_auth_failed',
-      details: { ...details, remote_addr: REMOTE },
-    }));
+    ].map((details) => ['node_auth_failed', { ...details, remote_addr }]);
     assert.deepEqual(added, expected);
   });
 
@@ -201,61 +189,39 @@ suite('every event is stored with its details', () => {
       await operate(na, '/nodes', {}, { method: 'GET', timestamp: 'yesterday' });
     });
     const ops = 'ops-privileged';
-    const expected = [
-      [ops, 'missing_headers'],
-      [ops, 'oversized_headers'],
-      ['stranger', 'unknown_key'],
-      ['ops-standard', 'revoked_key'],
-      [ops, 'invalid_timestamp'],
-      [ops, 'stale_timestamp'],
-      [ops, 'invalid_signature'],
-    ].map(([key_id, reason]) => ({
-      event_type: 'admin_auth_failed',
-      details: { key_id, reason, scope: '/admin/invite', remote_addr: REMOTE },
-    }));
+    const failed = (key_id: string, reason: string, more: JsonObject = {}) => [
+      'admin_auth_failed',
+      { key_id, reason, scope: '/admin/invite', remote_addr, ...more },
+    ];
     assert.deepEqual(
-      added.filter(({ event_type }) => event_type === 'admin_auth_failed'),
+      added.filter(([type]) => type === 'admin_auth_failed'),
       [
-        ...expected,
-        {
-          event_type: 'admin_auth_failed',
-          details: {
-            key_id: ops,
-            reason: 'nonce_replay',
-            scope: '/admin/invite',
-            remote_addr: REMOTE,
-            nonce,
-          },
-        },
-        {
-          event_type: 'admin_auth_failed',
-          details: {
-            key_id: ops,
-            reason: 'invalid_timestamp',
-            scope: '/nodes',
-            remote_addr: REMOTE,
-          },
-        },
+        failed(ops, 'missing_headers'),
+        failed(ops, 'oversized_headers'),
+        failed('stranger', 'unknown_key'),
+        failed('ops-standard', 'revoked_key'),
+        failed(ops, 'invalid_timestamp'),
+        failed(ops, 'stale_timestamp'),
+        failed(ops, 'invalid_signature'),
+        failed(ops, 'nonce_replay', { nonce }),
+        failed(ops, 'invalid_timestamp', { scope: '/nodes' }),
       ],
     );
   });
 
   test('admin_authz_denied, with the tier of the key and the tier required', async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const body = { cert_id: 'any', reason: 'unspecified' };
-    const added = await addedBy(na, () =>
+    const [[type, { reason, ...details } = {}] = [], ...others] = await addedBy(na, () =>
       operate(na, '/admin/revoke', body, { operator: na.standard }),
     );
-    assert.equal(added.length, 1);
-    assert.equal(added[0]?.event_type, 'admin_authz_denied');
-    const { reason, ...details } = added[0]?.details ?? {};
-    assert.equal(typeof reason, 'string');
+    assert.deepEqual([type, typeof reason, others], ['admin_authz_denied', 'string', []]);
     assert.deepEqual(details, {
       key_id: 'ops-standard',
       scope: '/admin/revoke',
       holder_tier: 'standard',
       required_tier: 'privileged',
-      remote_addr: REMOTE,
+      remote_addr,
     });
   });
 
@@ -267,40 +233,29 @@ suite('every event is stored with its details', () => {
       await operate(na, '/admin/operator-keys/unknown/revoke', {});
       await operate(na, '/admin/operator-keys/ops-privileged/revoke', {});
     });
+    const [key_id, reason, revoked_by] = ['ops-standard', 'key_compromise', 'ops-privileged'];
     assert.deepEqual(added, [
-      {
-        event_type: 'operator_key_revoked',
-        details: {
-          key_id: 'ops-standard',
-          reason: 'key_compromise',
-          revoked_by: 'ops-privileged',
-          remote_addr: REMOTE,
-        },
-      },
+      ['operator_key_revoked', { key_id, reason, revoked_by, remote_addr }],
     ]);
   });
 
   test('policy_published and policy_rolled_back', async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const added = await addedBy(na, async () => {
       await operate(na, '/admin/policy', { policy_id: 'p-1' });
       await operate(na, '/admin/policy', { policy_id: 'p-2' });
       await operate(na, '/admin/policy/rollback', { policy_id: 'p-1' });
       await operate(na, '/admin/policy/rollback', { policy_id: 'unknown' });
     });
-    const expected = [
-      ['policy_published', 'p-1'],
-      ['policy_published', 'p-2'],
-      ['policy_rolled_back', 'p-1'],
-    ].map(([event_type, policy_id]) => ({
-      event_type,
-      details: { policy_id, remote_addr: REMOTE },
-    }));
-    assert.deepEqual(added, expected);
+    assert.deepEqual(added, [
+      ['policy_published', { policy_id: 'p-1', remote_addr }],
+      ['policy_published', { policy_id: 'p-2', remote_addr }],
+      ['policy_rolled_back', { policy_id: 'p-1', remote_addr }],
+    ]);
   });
 
   test('agent_registered and agent_deregistered', async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const { key } = await joinedNode(na);
     const added = await addedBy(na, async () => {
       const descriptor = {
@@ -313,10 +268,8 @@ suite('every event is stored with its details', () => {
         expires_at: formatInstant(na.clock.now() + HOUR),
         metadata: {},
       };
-      const registered = await send(na, 'POST', '/agents', {
-        body: jsonText(signedBy(descriptor, key)),
-      });
-      assert.equal(outcome(registered), '200');
+      const body = jsonText(signedBy(descriptor, key));
+      assert.equal(outcome(await send(na, 'POST', '/agents', { body })), '200');
       const signedAt = formatInstant(na.clock.now());
       const envelope = {
         version: 'v1',
@@ -328,41 +281,40 @@ suite('every event is stored with its details', () => {
       assert.equal(outcome(removed), '200');
     });
     assert.deepEqual(
-      added.map(({ event_type }) => event_type),
-      ['agent_registered', 'agent_deregistered'],
+      added.map(([type, { node_public_key }]) => [type, node_public_key]),
+      [
+        ['agent_registered', key.publicKey],
+        ['agent_deregistered', key.publicKey],
+      ],
     );
-    for (const { details } of added) assert.equal(details.node_public_key, key.publicKey);
   });
 
   test('membership_attestation_issued and membership_attestation_revoked', async () => {
-    await using na = await startTestAuthority();
-    let attestationId = '';
+    const na = await shared();
+    let attestation_id = '';
+    const roles = ['role:client'];
     const added = await addedBy(na, async () => {
-      const terms = { subject_id: 'agent-7', roles: ['role:client'], claims: { limit: 1 } };
-      const answer = await operate(na, '/admin/attestations', terms);
-      attestationId = answer.body.attestation_id;
-      const path = `/admin/attestations/${attestationId}/revoke`;
+      const terms = { subject_id: 'agent-7', roles, claims: { limit: 1 } };
+      ({ attestation_id } = (await operate(na, '/admin/attestations', terms)).body);
+      const path = `/admin/attestations/${attestation_id}/revoke`;
       await operate(na, path, { reason: 'left' });
       await operate(na, path, { reason: 'again' });
       await operate(na, '/admin/attestations/unknown/revoke', {});
     });
     assert.equal(added.length, 2);
-    assert.equal(added[0]?.event_type, 'membership_attestation_issued');
-    assert.deepEqual(added[0]?.details, {
-      attestation_id: attestationId,
-      issuer_sovereign_id: 'alpha',
-      subject_id: 'agent-7',
-      roles: ['role:client'],
-    });
-    assert.equal(added[1]?.event_type, 'membership_attestation_revoked');
-    assert.equal(added[1]?.details.attestation_id, attestationId);
-    assert.equal(added[1]?.details.reason, 'left');
+    assert.deepEqual(added[0], [
+      'membership_attestation_issued',
+      { attestation_id, issuer_sovereign_id: 'alpha', subject_id: 'agent-7', roles },
+    ]);
+    assert.equal(added[1]?.[0], 'membership_attestation_revoked');
+    assert.equal(added[1]?.[1].attestation_id, attestation_id);
+    assert.equal(added[1]?.[1].reason, 'left');
   });
 
   test('recognition_policy_saved, recognition_treaty_issued and recognition_treaty_revoked', async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const beta = sovereign('beta');
-    let treatyId = '';
+    let treaty_id = '';
     const added = await addedBy(na, async () => {
       const issuer = { sovereign_id: 'beta', public_keys: [beta.key.publicKey] };
       await operate(na, '/admin/recognition-policy', {
@@ -374,46 +326,36 @@ suite('every event is stored with its details', () => {
         subject_public_keys: [beta.key.publicKey],
         scope: { allowed_roles: ['role:client'] },
       });
-      treatyId = treaty.body.treaty_id;
-      await operate(na, `/admin/recognition-treaties/${treatyId}/revoke`, { reason: 'over' });
+      treaty_id = treaty.body.treaty_id;
+      await operate(na, `/admin/recognition-treaties/${treaty_id}/revoke`, { reason: 'over' });
     });
+    const parties = { issuer_sovereign_id: 'alpha', subject_sovereign_id: 'beta' };
     assert.deepEqual(added.slice(0, 2), [
-      {
-        event_type: 'recognition_policy_saved',
-        details: { policy_id: 'r-1', local_sovereign_id: 'alpha', recognized_issuer_count: 1 },
-      },
-      {
-        event_type: 'recognition_treaty_issued',
-        details: {
-          treaty_id: treatyId,
-          issuer_sovereign_id: 'alpha',
-          subject_sovereign_id: 'beta',
-          allowed_roles: ['role:client'],
-        },
-      },
+      [
+        'recognition_policy_saved',
+        { policy_id: 'r-1', local_sovereign_id: 'alpha', recognized_issuer_count: 1 },
+      ],
+      ['recognition_treaty_issued', { treaty_id, ...parties, allowed_roles: ['role:client'] }],
     ]);
     assert.equal(added.length, 3);
-    assert.equal(added[2]?.event_type, 'recognition_treaty_revoked');
-    assert.equal(added[2]?.details.treaty_id, treatyId);
-    assert.equal(added[2]?.details.reason, 'over');
+    assert.equal(added[2]?.[0], 'recognition_treaty_revoked');
+    assert.equal(added[2]?.[1].treaty_id, treaty_id);
+    assert.equal(added[2]?.[1].reason, 'over');
   });
 
   test('sovereign_revocation_feed_imported and sovereign_revocation_feed_rejected', async () => {
-    await using na = await startTestAuthority();
-    const beta = sovereign('beta');
-    const keys = { issuer_public_keys: [beta.key.publicKey] };
-    const feed = beta.feed(na.clock.now(), 3, { revoked_attestation_ids: ['a-1', 'a-2'] });
-    const about = { feed_id: String(feed.feed_id), issuer_sovereign_id: 'beta', sequence: 3 };
+    const na = await shared();
+    const gamma = sovereign('gamma');
+    const keys = { issuer_public_keys: [gamma.key.publicKey] };
+    const feed = gamma.feed(na.clock.now(), 3, { revoked_attestation_ids: ['a-1', 'a-2'] });
+    const about = { feed_id: String(feed.feed_id), issuer_sovereign_id: 'gamma', sequence: 3 };
     const added = await addedBy(na, async () => {
       assert.equal(outcome(await operate(na, IMPORT, { feed, ...keys })), '200');
       assert.equal(outcome(await operate(na, IMPORT, { feed, ...keys })), '409 stale_sequence');
     });
     assert.deepEqual(added, [
-      { event_type: 'sovereign_revocation_feed_imported', details: { ...about, revoked_count: 2 } },
-      {
-        event_type: 'sovereign_revocation_feed_rejected',
-        details: { ...about, reason: 'stale_sequence' },
-      },
+      ['sovereign_revocation_feed_imported', { ...about, revoked_count: 2 }],
+      ['sovereign_revocation_feed_rejected', { ...about, reason: 'stale_sequence' }],
     ]);
   });
 
@@ -426,10 +368,7 @@ suite('every event is stored with its details', () => {
       const added = await addedBy(na, async () => {
         assert.equal(outcome(await operate(na, IMPORT, { feed, ...keys })), '200');
       });
-      assert.match(
-        canonicalJson(added[0]?.details ?? {}),
-        new RegExp(`"sequence":"?${sequence}\\b`),
-      );
+      assert.match(canonicalJson(added[0]?.[1] ?? {}), new RegExp(`"sequence":"?${sequence}\\b`));
       await using again = await na.restart();
       assert.equal((await verifyAuditChain(await auditEntriesOf(again), GENESIS_HASH)).valid, true);
     });
@@ -466,7 +405,7 @@ suite('every event is stored with its details', () => {
   });
 
   test('nothing for verifications, which anyone can request', async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const [beta, gamma] = [sovereign('beta'), sovereign('gamma')];
     const now = na.clock.now();
     const added = await addedBy(na, async () => {
@@ -479,7 +418,7 @@ suite('every event is stored with its details', () => {
   });
 
   test('nothing for reads, heartbeats, malformed requests and unknown invites', async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const node = await joinedNode(na);
     const added = await addedBy(na, async () => {
       for (const path of ['/healthz', '/readyz', '/health', '/metrics', '/genesis', '/policy']) {
@@ -582,18 +521,16 @@ suite('the chain', () => {
     ['an entry altered and hashed anew', rehashThird, 4, 'broken_link'],
   ];
 
-  for (const [what, tamper, position, reason] of tampered) {
-    test(`reveals ${what}, and where`, async () => {
-      await using na = await startTestAuthority();
-      await joinedNode(na);
-      await joinedNode(na);
-      await joinedNode(na);
-      const entries = await auditEntriesOf(na);
-      assert.equal((await verifyAuditChain(entries, GENESIS_HASH)).valid, true);
+  test('reveals what was altered, and where', async () => {
+    await using na = await startTestAuthority();
+    for (let nodes = 0; nodes < 3; nodes += 1) await joinedNode(na);
+    const entries = await auditEntriesOf(na);
+    assert.equal((await verifyAuditChain(entries, GENESIS_HASH)).valid, true);
+    for (const [what, tamper, position, reason] of tampered) {
       const verdict = await verifyAuditChain(tamper(entries), GENESIS_HASH);
-      assert.deepEqual(verdict, { valid: false, position, reason });
-    });
-  }
+      assert.deepEqual(verdict, { valid: false, position, reason }, what);
+    }
+  });
 
   test('is shorter than its exported head if it was cut at the end', async () => {
     await using na = await startTestAuthority();

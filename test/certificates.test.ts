@@ -121,7 +121,7 @@ suite('POST /join', () => {
   });
 
   test('checks in the specified order: each refusal comes before all later ones', async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const compromised = await joinedNode(na);
     await revoke(na, compromised, 'key_compromise');
     const key = newKey();
@@ -173,7 +173,7 @@ suite('POST /join', () => {
   }
 
   test('ignores roles and unknown members of the body, but they are part of what is signed', async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const token = await invite(na, { roles: ['role:client'] });
     const claims = { invite_token: token, roles: ['role:operator'], extra: { deep: [1, null] } };
     const added = await nodeRequest(
@@ -223,14 +223,14 @@ suite('POST /join', () => {
   }
 
   test('caps the default of 168 hours at what the invite allows', async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const token = await invite(na, { max_validity_hours: 24 });
     const { body } = await nodeRequest(na, '/join', newKey(), { invite_token: token });
     assert.equal(hoursBetween(body), 24);
   });
 
   test('refuses every other form of validity_hours, and the token stays usable', async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const token = await invite(na);
     for (const [name, value] of WRONG_HOURS) {
       const body = { invite_token: token, validity_hours: value };
@@ -242,7 +242,7 @@ suite('POST /join', () => {
   });
 
   test('accepts a token up to the instant of its expiry, and not a millisecond longer', async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const tokens = [
       await invite(na, { token_expiry_hours: 1 }),
       await invite(na, { token_expiry_hours: 1 }),
@@ -255,7 +255,7 @@ suite('POST /join', () => {
   });
 
   test('gives the same answer for unknown, used and foreign tokens', async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const token = await invite(na);
     const used = newKey();
     await nodeRequest(na, '/join', used, { invite_token: token });
@@ -277,7 +277,7 @@ suite('POST /join', () => {
   });
 
   test('lets the key that an invite is bound to use it, after others have tried', async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const recipient = newKey();
     const token = await invite(na, { recipient_public_key: recipient.publicKey });
     const other = await nodeRequest(na, '/join', newKey(), { invite_token: token });
@@ -286,7 +286,7 @@ suite('POST /join', () => {
   });
 
   test('a failed proof consumes neither the token nor the nonce', async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const key = newKey();
     const token = await invite(na);
     const nonce = freshNonce();
@@ -306,7 +306,7 @@ suite('POST /join', () => {
   });
 
   test('a nonce that was spent by a join cannot be used for another join of that key', async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const [key, nonce] = [newKey(), freshNonce()];
     const first = await invite(na);
     const second = await invite(na);
@@ -359,7 +359,7 @@ suite('POST /join', () => {
   }
 
   test('any compromise of a key counts, regardless of its later certificates', async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const node = await joinedNode(na);
     const again = await nodeRequest(na, '/join', node.key, { invite_token: await invite(na) });
     await revoke(na, node, 'key_compromise');
@@ -370,7 +370,7 @@ suite('POST /join', () => {
   });
 
   test('a key may have several certificates at once, one for each invite', async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const node = await joinedNode(na);
     const { body } = await nodeRequest(na, '/join', node.key, { invite_token: await invite(na) });
     const other = { key: node.key, certId: body.cert_id };
@@ -389,7 +389,7 @@ for (const [path, event] of [
       nodeRequest(na, path, node.key, { cert_id: node.certId, ...body }, call);
 
     test('checks in the specified order: each refusal comes before all later ones', async () => {
-      await using na = await startTestAuthority();
+      const na = await shared();
       const node = await joinedNode(na, { max_validity_hours: 1 });
       const gone = await joinedNode(na, { max_validity_hours: 1 });
       await revoke(na, gone, 'superseded');
@@ -433,7 +433,7 @@ for (const [path, event] of [
     }
 
     test('refuses at the instant of expiry, not a millisecond before', async () => {
-      await using na = await startTestAuthority();
+      const na = await shared();
       const node = await joinedNode(na, { max_validity_hours: 1 });
       na.clock.advance(HOUR - 1);
       const inTime = await ask(na, node);
@@ -461,7 +461,7 @@ for (const [path, event] of [
       ['another key', 'certificate_key_mismatch', (node) => ({ ...node, key: newKey() })],
     ] as const satisfies readonly (readonly [string, string, (node: TestNode) => TestNode])[]) {
       test(`audits the rejection of ${what} with its code`, async () => {
-        await using na = await startTestAuthority();
+        const na = await shared();
         const asked = prepare(await joinedNode(na));
         assert.equal(outcome(await ask(na, asked)), `403 ${reason}`);
         assert.deepEqual(await lastAudit(na), {
@@ -472,7 +472,7 @@ for (const [path, event] of [
     }
 
     test('audits the rejection of a revoked certificate with the reason of its revocation', async () => {
-      await using na = await startTestAuthority();
+      const na = await shared();
       const node = await joinedNode(na);
       await revoke(na, node, 'cessation_of_operation');
       assert.equal(outcome(await ask(na, node)), '403 certificate_revoked');
@@ -487,7 +487,7 @@ for (const [path, event] of [
     });
 
     test('audits a failed proof under the scope that heartbeat and renewal share', async () => {
-      await using na = await startTestAuthority();
+      const na = await shared();
       const node = await joinedNode(na);
       await ask(na, node, {}, { signedBy: newKey() });
       assert.deepEqual(await lastAudit(na), {
@@ -501,7 +501,7 @@ for (const [path, event] of [
     });
 
     test('accepts a proof in the header, and then ignores a signature in the body', async () => {
-      await using na = await startTestAuthority();
+      const na = await shared();
       const node = await joinedNode(na);
       const body = jsonText({
         cert_id: node.certId,
@@ -543,7 +543,7 @@ for (const [path, event] of [
     }
 
     test('a late replay is refused for its age before its nonce is checked', async () => {
-      await using na = await startTestAuthority();
+      const na = await shared();
       const node = await joinedNode(na);
       const signed = signedByNode(na, path, node.key, { cert_id: node.certId });
       assert.equal(outcome(await sendSigned(na, signed)), '200');
@@ -567,7 +567,7 @@ for (const [path, event] of [
 
 suite('POST /heartbeat', () => {
   test('returns the server’s time and nothing else', async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const node = await joinedNode(na);
     na.clock.advance(120 * SECOND + 7);
     const { status, body } = await heartbeat(na, node);
@@ -691,7 +691,7 @@ suite('POST /heartbeat', () => {
 
 suite('POST /renew', () => {
   test('returns a new certificate with the roles of the old one, and audits both', async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const node = await joinedNode(na, { roles: ['role:anchor', 'role:bridge'] });
     na.clock.advance(HOUR);
     const answer = await renew(na, node);
@@ -719,7 +719,7 @@ suite('POST /renew', () => {
   });
 
   test('refuses every wrong form of validity_hours before anything else', async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const node = await joinedNode(na);
     const wrong = { key: newKey(), certId: '' };
     for (const [name, value] of WRONG_HOURS) {
@@ -781,7 +781,7 @@ suite('POST /renew', () => {
   }
 
   test('checks claimed roles last, after the proof and the window', async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const node = await joinedNode(na, { max_validity_hours: 1 });
     const wrongProof = await renew(na, node, { roles: ['role:x'] }, { signedBy: newKey() });
     const changed = await renew(na, node, { roles: ['role:x'] });
@@ -886,7 +886,7 @@ suite('POST /renew', () => {
   });
 
   test('concurrent renewals of one certificate give distinct certificates, all usable', async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const node = await joinedNode(na);
     const answers = await Promise.all(Array.from({ length: 10 }, () => renew(na, node)));
     const ids = answers.map(({ body }) => body.cert_id as string);
@@ -924,7 +924,7 @@ test('MESH_CREATED_STATUS=201 is the status of joins and renewals, not of heartb
 });
 
 test('a certificate of the longest validity has a date in the usual format', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   const token = await invite(na, { max_validity_hours: 87_600 });
   const body = { invite_token: token, validity_hours: 87_600 };
   const { body: certificate } = await nodeRequest(na, '/join', newKey(), body);

@@ -40,6 +40,24 @@ const DAY = 24 * HOUR;
 /** For tests that leave nothing behind that would affect the others. */
 const shared = sharedAuthority();
 
+const SAME: readonly (readonly [form: string, header: (tag: string) => string])[] = [
+  ['the tag itself', (tag) => tag],
+  ['a weak form of it', (tag) => `W/${tag}`],
+  ['a list with it first', (tag) => `${tag}, "other"`],
+  ['a list with it last', (tag) => `"other","another" , ${tag}`],
+  ['a list with its weak form', (tag) => `W/"other", W/${tag}`],
+  ['anything at all', () => '*'],
+];
+
+const OTHER: typeof SAME = [
+  ['another tag', () => '"other"'],
+  ['the tag without quotes', (tag) => tag.replaceAll('"', '')],
+  ['half the tag', (tag) => `${tag.slice(0, 9)}"`],
+  ['the tag in capitals', (tag) => tag.toUpperCase().replace(/^[^A-Z]*$/, '"X"')],
+  ['a list of others', () => '"a", W/"b"'],
+  ['nothing', () => ''],
+];
+
 for (const path of DOCUMENTS) {
   test(`GET ${path} has a strong validator, which is the same as long as the document is`, async () => {
     const na = await shared();
@@ -52,48 +70,27 @@ for (const path of DOCUMENTS) {
     assert.equal(second.text, first.text);
   });
 
-  for (const [form, header] of [
-    ['the tag itself', (tag: string) => tag],
-    ['a weak form of it', (tag: string) => `W/${tag}`],
-    ['a list with it first', (tag: string) => `${tag}, "other"`],
-    ['a list with it last', (tag: string) => `"other","another" , ${tag}`],
-    ['a list with its weak form', (tag: string) => `W/"other", W/${tag}`],
-    ['anything at all', () => '*'],
-  ] as const) {
-    test(`GET ${path} with If-None-Match of ${form} is 304 without body`, async () => {
-      const na = await shared();
-      const full = await sendRaw(na, 'GET', path);
-      const etag = full.headers.get('etag') ?? '';
-      for (const method of ['GET', 'HEAD']) {
-        const headers = { 'If-None-Match': header(etag) };
-        const answer = await sendRaw(na, method, path, { headers });
-        assert.equal(answer.status, 304);
-        assert.equal(answer.text, '');
-        assert.equal(answer.headers.get('etag'), etag);
+  test(`GET ${path} is 304 without body if If-None-Match has its tag, otherwise the document`, async () => {
+    const na = await shared();
+    const { headers, text } = await sendRaw(na, 'GET', path);
+    const etag = headers.get('etag') ?? '';
+    for (const method of ['GET', 'HEAD']) {
+      for (const [form, header] of SAME) {
+        const answer = await sendRaw(na, method, path, {
+          headers: { 'If-None-Match': header(etag) },
+        });
+        const { status, text: body } = answer;
+        assert.deepEqual([status, body, answer.headers.get('etag')], [304, '', etag], form);
         // Absent, or the length of the document (RFC 9110, 8.6).
-        const length = answer.headers.get('content-length') ?? String(full.text.length);
-        assert.equal(length, String(full.text.length));
+        const length = answer.headers.get('content-length') ?? String(text.length);
+        assert.equal(length, String(text.length), form);
       }
-    });
-  }
-
-  for (const [form, header] of [
-    ['another tag', () => '"other"'],
-    ['the tag without quotes', (tag: string) => tag.replaceAll('"', '')],
-    ['half the tag', (tag: string) => `${tag.slice(0, 9)}"`],
-    ['the tag in capitals', (tag: string) => tag.toUpperCase().replace(/^[^A-Z]*$/, '"X"')],
-    ['a list of others', () => '"a", W/"b"'],
-    ['nothing', () => ''],
-  ] as const) {
-    test(`GET ${path} with If-None-Match of ${form} is the document`, async () => {
-      const na = await shared();
-      const { headers, text } = await get(na, path);
-      const etag = headers.get('etag') ?? '';
+    }
+    for (const [form, header] of OTHER) {
       const answer = await sendRaw(na, 'GET', path, { headers: { 'If-None-Match': header(etag) } });
-      assert.equal(answer.status, 200);
-      assert.equal(answer.text, text);
-    });
-  }
+      assert.deepEqual([answer.status, answer.text], [200, text], form);
+    }
+  });
 
   test(`GET ${path} contains no private key and no path`, async () => {
     const na = await shared();
@@ -341,7 +338,7 @@ test('20 concurrent first readers all get the one default policy', async () => {
 });
 
 test('GET /sovereign.json names the sovereign and its surfaces', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   const { body } = await get(na, '/sovereign.json');
   const genesis = (await get(na, '/genesis')).body;
   assert.equal(body.sovereign_id, 'alpha');
@@ -374,99 +371,93 @@ function forwarded(hosts: readonly string[], schemes: readonly string[]) {
   };
 }
 
-for (const [name, environment, headers, expected] of [
+const HTTPS_ONLY = { Host: 'na.example', 'X-Forwarded-Proto': 'https' };
+const EVIL = { 'X-Forwarded-Host': 'evil.example', 'X-Forwarded-Proto': 'http' };
+const OWN_LINES = { Host: 'inner', 'X-Forwarded-Host': ['evil.example', 'na.example', 'inner'] };
+const NOT_TRUSTED = { Host: 'na.example', ...EVIL };
+const ONE = { Host: 'inner', 'X-Forwarded-Host': 'na.example', 'X-Forwarded-Proto': 'https' };
+const FOUR = ['evil.example', 'worse.example', 'na.example', 'inner'];
+const TWO = forwarded(['na.example:8443', 'inner'], ['https', 'http']);
+
+type Asked = readonly [
+  name: string,
+  headers: Readonly<Record<string, string | string[]>>,
+  url: string,
+];
+
+/** What the base URL is, by settings. */
+const BASE_URLS: readonly (readonly [Record<string, string>, readonly Asked[]])[] = [
   [
-    'MESH_PUBLIC_URL',
     { MESH_PUBLIC_URL: 'https://na.example/mesh/' },
-    {},
-    'https://na.example/mesh',
+    [['the public URL', {}, 'https://na.example/mesh']],
   ],
   [
-    'MESH_PUBLIC_URL, whatever is forwarded',
     { MESH_PUBLIC_URL: 'https://na.example', MESH_PROXY_HOPS: '1' },
-    { 'X-Forwarded-Host': 'evil.example', 'X-Forwarded-Proto': 'http' },
-    'https://na.example',
+    [['the public URL, whatever is forwarded', EVIL, 'https://na.example']],
   ],
-  ['the host that was asked', {}, { Host: 'na.example:8443' }, 'http://na.example:8443'],
   [
-    'the host that was asked, where no proxy is trusted',
+    { MESH_PUBLIC_URL: 'https://na.example', MESH_PROXY_HOPS: '2' },
+    [['that also of several entries', forwarded(FOUR, ['http', 'http']), 'https://na.example']],
+  ],
+  [
     {},
-    { Host: 'na.example', 'X-Forwarded-Host': 'evil.example', 'X-Forwarded-Proto': 'https' },
-    'http://na.example',
+    [
+      ['the host that was asked', { Host: 'na.example:8443' }, 'http://na.example:8443'],
+      ['the same where no proxy is trusted', NOT_TRUSTED, 'http://na.example'],
+      ['no host that is none', { Host: 'a"b<script>' }, 'http://localhost'],
+    ],
   ],
   [
-    'what a trusted proxy forwarded',
     { MESH_PROXY_HOPS: '1' },
-    { Host: 'inner', 'X-Forwarded-Host': 'na.example', 'X-Forwarded-Proto': 'https' },
-    'https://na.example',
+    [
+      ['what a trusted proxy forwarded', ONE, 'https://na.example'],
+      ['the host that was asked if only the scheme is forwarded', HTTPS_ONLY, 'https://na.example'],
+      [
+        'what the only trusted proxy appended',
+        forwarded(['evil.example', 'na.example'], ['ftp', 'https']),
+        'https://na.example',
+      ],
+      [
+        'no other entry where that of the proxy is no host',
+        forwarded(['evil.example', 'a"b'], ['https', 'gopher']),
+        'http://localhost',
+      ],
+      [
+        'no other entry where that of the proxy is empty',
+        forwarded(['evil.example', ''], ['https']),
+        'https://localhost',
+      ],
+    ],
   ],
   [
-    'the host that was asked, behind a proxy that forwards only the scheme',
-    { MESH_PROXY_HOPS: '1' },
-    { Host: 'na.example', 'X-Forwarded-Proto': 'https' },
-    'https://na.example',
-  ],
-  ['no host that is none', {}, { Host: 'a"b<script>' }, 'http://localhost'],
-  [
-    'what the only trusted proxy appended',
-    { MESH_PROXY_HOPS: '1' },
-    forwarded(['evil.example', 'na.example'], ['ftp', 'https']),
-    'https://na.example',
-  ],
-  [
-    'what the outer of two proxies wrote',
     { MESH_PROXY_HOPS: '2' },
-    forwarded(['na.example:8443', 'inner'], ['https', 'http']),
-    'https://na.example:8443',
+    [
+      ['what the outer of two proxies wrote', TWO, 'https://na.example:8443'],
+      ['what it appended', forwarded(FOUR, ['http', 'https', 'http']), 'https://na.example'],
+      ['what two proxies appended in headers of their own', OWN_LINES, 'http://na.example'],
+      [
+        'the only entry, if one replaces',
+        forwarded(['na.example'], ['https']),
+        'https://na.example',
+      ],
+    ],
   ],
-  [
-    'what the outer of two proxies appended',
-    { MESH_PROXY_HOPS: '2' },
-    forwarded(['evil.example', 'worse.example', 'na.example', 'inner'], ['http', 'https', 'http']),
-    'https://na.example',
-  ],
-  [
-    'what two proxies appended in headers of their own',
-    { MESH_PROXY_HOPS: '2' },
-    { Host: 'inner', 'X-Forwarded-Host': ['evil.example', 'na.example', 'inner'] },
-    'http://na.example',
-  ],
-  [
-    'the only entry behind two proxies, of which one replaces',
-    { MESH_PROXY_HOPS: '2' },
-    forwarded(['na.example'], ['https']),
-    'https://na.example',
-  ],
-  [
-    'no other entry where that of the proxy is no host',
-    { MESH_PROXY_HOPS: '1' },
-    forwarded(['evil.example', 'a"b'], ['https', 'gopher']),
-    'http://localhost',
-  ],
-  [
-    'no other entry where that of the proxy is empty',
-    { MESH_PROXY_HOPS: '1' },
-    forwarded(['evil.example', ''], ['https']),
-    'https://localhost',
-  ],
-  [
-    'MESH_PUBLIC_URL where several entries are forwarded',
-    { MESH_PROXY_HOPS: '2', MESH_PUBLIC_URL: 'https://na.example' },
-    forwarded(['evil.example', 'worse.example', 'inner'], ['http', 'http']),
-    'https://na.example',
-  ],
-] as [string, Record<string, string>, Record<string, string | string[]>, string][]) {
-  test(`the base URL is that of ${name}`, async () => {
+];
+
+for (const [environment, rows] of BASE_URLS) {
+  test(`the base URL with ${JSON.stringify(environment)}`, async () => {
     await using na = await startTestAuthority({ environment });
-    const sovereign = await sendRaw(na, 'GET', '/sovereign.json', { headers });
-    assert.equal(sovereign.body.endpoint, expected);
-    const swagger = await sendRaw(na, 'GET', '/swagger.json', { headers });
-    assert.deepEqual(swagger.body.servers, [{ url: expected }]);
+    for (const [name, headers, expected] of rows) {
+      const sovereign = await sendRaw(na, 'GET', '/sovereign.json', { headers });
+      assert.equal(sovereign.body.endpoint, expected, name);
+      const swagger = await sendRaw(na, 'GET', '/swagger.json', { headers });
+      assert.deepEqual(swagger.body.servers, [{ url: expected }], name);
+    }
   });
 }
 
 test('GET /healthz is ok', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   const { status, body } = await get(na, '/healthz');
   assert.equal(status, 200);
   assert.deepEqual(body, { status: 'ok' });
@@ -507,7 +498,7 @@ const PLACE = IN_DATABASE
   : { ha_mode: 'single', database: { backend: 'lmdb', writable: true, schema_version: 5 } };
 
 test('GET /health names the network and its version, and no path', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   const { status, body, text } = await get(na, '/health');
   assert.equal(status, 200);
   const { uptime_seconds: uptime, ...rest } = body;
@@ -531,7 +522,7 @@ const FIGURES = [
 ] as const;
 
 test('GET /metrics is in the Prometheus text format, each figure a gauge with its help', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   const { status, headers, text } = await get(na, '/metrics');
   assert.equal(status, 200);
   assert.equal(headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
@@ -542,7 +533,7 @@ test('GET /metrics is in the Prometheus text format, each figure a gauge with it
 });
 
 test('every metric begins with mesh_na_ and has one type line', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   const { text } = await get(na, '/metrics');
   const typed = [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name = '']) => name);
   assert.ok(typed.length > 15);
@@ -589,16 +580,10 @@ test('no id, key, token or raw path is in the metrics', async () => {
   await get(na, '/some/raw/path');
   await sendRaw(na, 'BREW', '/nodes');
   const { text } = await get(na, '/metrics');
+  const ids = [node.certId, node.key.publicKey, na.audience];
   for (const detail of [
-    node.certId,
-    node.key.publicKey,
-    na.audience,
-    'some-key-id',
-    'stranger',
-    'ops-',
-    'raw/path',
-    'BREW',
-    '127.0.0.1',
+    ...ids,
+    ...['some-key-id', 'stranger', 'ops-', 'raw/path', 'BREW', '127.0.0.1'],
   ]) {
     assert.equal(text.includes(detail), false, detail);
   }
