@@ -25,155 +25,69 @@ import {
   without,
 } from './support/trust-protocol.ts';
 
-type MakeOffer = (alpha: Party, beta: Party, now: number) => JsonObject;
-
-const UNUSABLE: readonly (readonly [string, string, MakeOffer])[] = [
-  [
-    'between two others',
-    'not_a_party',
-    (_, beta, now) => offerBetween(beta, sovereign('gamma'), now),
-  ],
-  [
-    'of a sovereign that is not recognized',
-    'invalid_offer_signature',
-    (alpha, _, now) => offerBetween(sovereign('gamma'), alpha, now),
-  ],
-  [
-    'without signature',
-    'invalid_offer_signature',
-    (...given) => ({ ...peersOffer(...given), signatures: [] }),
-  ],
-  [
-    'without signatures',
-    'invalid_offer_signature',
-    (...given) => without(peersOffer(...given), 'signatures'),
-  ],
-  [
-    'signed by a stranger',
-    'invalid_offer_signature',
-    (...given) => resigned(peersOffer(...given), newKey()),
-  ],
-  [
-    'of the peer, signed by us',
-    'invalid_offer_signature',
-    (alpha, beta, now) => resigned(peersOffer(alpha, beta, now), alpha.key),
-  ],
-  [
-    'of ours, signed by the peer',
-    'invalid_offer_signature',
-    (alpha, beta, now) => resigned(offerBetween(alpha, beta, now), beta.key),
-  ],
-  [
-    'with wider terms than were signed',
-    'invalid_offer_signature',
-    (alpha, beta, now) => ({
-      ...peersOffer(alpha, beta, now),
-      requested_terms: agreedTerms(now, { capabilities: ['read', 'write', 'admin'] }),
-    }),
-  ],
-  [
-    'with evidence from another offer',
-    'invalid_offer_signature',
-    (alpha, beta, now) => ({
-      ...peersOffer(alpha, beta, now),
-      offerer_evidence: evidence(beta, alpha, now),
-    }),
-  ],
-  [
-    'prolonged',
-    'invalid_offer_signature',
-    (alpha, beta, now) => ({
-      ...peersOffer(alpha, beta, now),
-      expires_at: formatInstant(now + HOUR),
-    }),
-  ],
-  [
-    'with another id',
-    'invalid_offer_signature',
-    (alpha, beta, now) => ({ ...peersOffer(alpha, beta, now), offer_id: 'other' }),
-  ],
-  [
-    'without an id, which each reader makes up',
-    'invalid_offer_signature',
-    (alpha, beta, now) => without(peersOffer(alpha, beta, now), 'offer_id'),
-  ],
-  [
-    'expired a millisecond ago',
-    'offer_expired',
-    (alpha, beta, now) => offerBetween(beta, alpha, now, { expires_at: formatInstant(now - 1) }),
-  ],
-  [
-    'expired a microsecond ago',
-    'offer_expired',
-    (alpha, beta, now) =>
-      offerBetween(beta, alpha, now, { expires_at: formatInstant(now - 0.001) }),
-  ],
-  [
-    'whose evidence blocks',
-    'offerer_evidence_blocks',
-    (alpha, beta, now) => {
-      const offerer_evidence = evidence(beta, alpha, now, { verdict: 'block' });
-      return offerBetween(beta, alpha, now, { offerer_evidence });
-    },
-  ],
-  [
-    'whose bare evidence blocks',
-    'offerer_evidence_blocks',
-    (alpha, beta, now) =>
-      offerBetween(beta, alpha, now, { offerer_evidence: { verdict: 'block' } }),
-  ],
-  [
-    'expired and blocking: expiry is reported first',
-    'offer_expired',
-    (alpha, beta, now) =>
-      offerBetween(beta, alpha, now, {
-        expires_at: formatInstant(now - SECOND),
-        offerer_evidence: { verdict: 'block' },
-      }),
-  ],
-  [
-    'expired and badly signed: the signature is reported first',
-    'invalid_offer_signature',
-    (alpha, beta, now) =>
-      resigned(
-        offerBetween(beta, alpha, now, {
-          expires_at: formatInstant(now - SECOND),
-          offerer_evidence: { verdict: 'block' },
-        }),
-        newKey(),
-      ),
-  ],
-  [
-    'between two others, unsigned, expired and blocking: the parties are reported first',
-    'not_a_party',
-    (_, beta, now) => ({
-      ...offerBetween(beta, sovereign('gamma'), now, {
-        expires_at: formatInstant(now - SECOND),
-        offerer_evidence: { verdict: 'block' },
-      }),
-      signatures: [],
-    }),
-  ],
-];
-
-function peersOffer(alpha: Party, beta: Party, now: number): JsonObject {
-  return offerBetween(beta, alpha, now);
+/** Offers that cannot be used, with the cause. */
+function unusable(alpha: Party, beta: Party, now: number): [string, string, JsonObject][] {
+  const gamma = sovereign('gamma');
+  const theirs = offerBetween(beta, alpha, now);
+  const given = (members: JsonObject) => offerBetween(beta, alpha, now, members);
+  const expires_at = formatInstant(now - SECOND);
+  const blocks = { offerer_evidence: { verdict: 'block' } };
+  const blocking = evidence(beta, alpha, now, { verdict: 'block' });
+  const wider = agreedTerms(now, { capabilities: ['read', 'write', 'admin'] });
+  const longer = formatInstant(now + HOUR);
+  const unsigned = { signatures: [] };
+  const forged = 'invalid_offer_signature';
+  return [
+    ['between two others', 'not_a_party', offerBetween(beta, gamma, now)],
+    ['of a sovereign that is not recognized', forged, offerBetween(gamma, alpha, now)],
+    ['without signature', forged, { ...theirs, ...unsigned }],
+    ['without signatures', forged, without(theirs, 'signatures')],
+    ['signed by a stranger', forged, resigned(theirs, newKey())],
+    ['of the peer, signed by us', forged, resigned(theirs, alpha.key)],
+    ['of ours, signed by the peer', forged, resigned(offerBetween(alpha, beta, now), beta.key)],
+    ['with wider terms than were signed', forged, { ...theirs, requested_terms: wider }],
+    [
+      'with evidence from another offer',
+      forged,
+      { ...theirs, offerer_evidence: evidence(beta, alpha, now) },
+    ],
+    ['prolonged', forged, { ...theirs, expires_at: longer }],
+    ['with another id', forged, { ...theirs, offer_id: 'other' }],
+    ['without an id, which each reader makes up', forged, without(theirs, 'offer_id')],
+    ['expired a millisecond ago', 'offer_expired', given({ expires_at: formatInstant(now - 1) })],
+    [
+      'expired a microsecond ago',
+      'offer_expired',
+      given({ expires_at: formatInstant(now - 0.001) }),
+    ],
+    ['whose evidence blocks', 'offerer_evidence_blocks', given({ offerer_evidence: blocking })],
+    ['whose bare evidence blocks', 'offerer_evidence_blocks', given(blocks)],
+    // What is reported first.
+    ['expired and blocking', 'offer_expired', given({ expires_at, ...blocks })],
+    [
+      'expired, blocking and badly signed',
+      forged,
+      resigned(given({ expires_at, ...blocks }), newKey()),
+    ],
+    [
+      'between two others, unsigned, expired and blocking',
+      'not_a_party',
+      { ...offerBetween(beta, gamma, now, { expires_at, ...blocks }), ...unsigned },
+    ],
+  ];
 }
 
-test('an unusable offer can be neither countered nor accepted, in any way', async (t) => {
+test('an unusable offer can be neither countered nor accepted, in any way', async () => {
   await using na = await startUnlimited();
   const { alpha, beta, now } = await parties(na);
-  for (const [name, cause, make] of UNUSABLE) {
-    await t.test(name, async () => {
-      const offer = make(alpha, beta, now);
-      const countered = await operate(na, COUNTER, termsRequest(now, { offer }));
-      assert.equal(outcomeWithCause(countered), `422 counter_rejected ${cause}`);
-      const accepted = await operate(na, ACCEPT, { offer });
-      assert.equal(outcomeWithCause(accepted), `422 accept_rejected ${cause}`);
-      const counter = counterTo({ offer_id: 'made up', ...offer }, beta, now);
-      const finalized = await operate(na, ACCEPT, { counter, original_offer: offer });
-      assert.equal(outcomeWithCause(finalized), `422 accept_rejected ${cause}`);
-    });
+  for (const [name, cause, offer] of unusable(alpha, beta, now)) {
+    const countered = await operate(na, COUNTER, termsRequest(now, { offer }));
+    assert.equal(outcomeWithCause(countered), `422 counter_rejected ${cause}`, name);
+    const accepted = await operate(na, ACCEPT, { offer });
+    assert.equal(outcomeWithCause(accepted), `422 accept_rejected ${cause}`, name);
+    const counter = counterTo({ offer_id: 'made up', ...offer }, beta, now);
+    const finalized = await operate(na, ACCEPT, { counter, original_offer: offer });
+    assert.equal(outcomeWithCause(finalized), `422 accept_rejected ${cause}`, name);
   }
   assert.deepEqual(audited(na, 'agreement_accepted'), []);
   assert.deepEqual(audited(na, 'capability_counter_built'), []);
@@ -182,67 +96,41 @@ test('an unusable offer can be neither countered nor accepted, in any way', asyn
 test('nothing else of an offer is checked', async (t) => {
   await using na = await startUnlimited();
   const { alpha, beta, now } = await parties(na);
-  const stranger = newKey();
-  const twice = resigned(offerBetween(beta, alpha, now), stranger, beta.key);
-  const [signature] = signaturesOf(offerBetween(beta, alpha, now));
   const offer = offerBetween(beta, alpha, now);
-  const many = Array.from({ length: 15 }, () => signature as JsonObject);
-  for (const [name, given] of [
-    ['that expires now', offerBetween(beta, alpha, now, { expires_at: formatInstant(now) })],
-    ['whose second signature is right', twice],
+  const given = (members: JsonObject) => offerBetween(beta, alpha, now, members);
+  const [signature] = signaturesOf(offer);
+  const many = Array.from({ length: 15 }, () => signaturesOf(given({}))[0] as JsonObject);
+  const past = { valid_from: '2020-01-01T00:00:00Z', valid_until: '2020-01-02T00:00:00Z' };
+  const spelt = { ...offer, expires_at: String(offer.expires_at).replace('Z', '+00:00') };
+  const reversed = Object.fromEntries(Object.entries(spelt).reverse());
+  for (const [name, usable] of [
+    ['that expires now', given({ expires_at: formatInstant(now) })],
+    ['whose second signature is right', resigned(given({}), newKey(), beta.key)],
     [
       'whose sixteenth signature is right',
       { ...offer, signatures: [...many, ...signaturesOf(offer)] },
     ],
-    [
-      'whose signature is labeled wrong',
-      { ...offer, signatures: [{ ...signaturesOf(offer)[0], key_id: '' }] },
-    ],
+    ['whose signature is labeled wrong', { ...offer, signatures: [{ ...signature, key_id: '' }] }],
     ['with members nobody knows', { ...offer, status: 'open', issued_by: 'x' }],
-    ['with empty evidence', offerBetween(beta, alpha, now, { offerer_evidence: {} })],
-    [
-      'with evidence of escalation',
-      offerBetween(beta, alpha, now, { offerer_evidence: { verdict: 'escalate' } }),
-    ],
-    [
-      'with evidence in capitals',
-      offerBetween(beta, alpha, now, { offerer_evidence: { verdict: 'BLOCK' } }),
-    ],
-    [
-      'with a verdict that is a number',
-      offerBetween(beta, alpha, now, { offerer_evidence: { verdict: 5 } }),
-    ],
-    ['with a graph digest of any kind', offerBetween(beta, alpha, now, { graph_digest: '' })],
-    [
-      'with a window in the past',
-      offerBetween(beta, alpha, now, {
-        requested_terms: agreedTerms(now, {
-          valid_from: '2020-01-01T00:00:00Z',
-          valid_until: '2020-01-02T00:00:00Z',
-        }),
-      }),
-    ],
-    [
-      'in another order and with an offset spelt out',
-      Object.fromEntries(
-        Object.entries({
-          ...offer,
-          expires_at: String(offer.expires_at).replace('Z', '+00:00'),
-        }).reverse(),
-      ),
-    ],
+    ['with empty evidence', given({ offerer_evidence: {} })],
+    ['with evidence of escalation', given({ offerer_evidence: { verdict: 'escalate' } })],
+    ['with evidence in capitals', given({ offerer_evidence: { verdict: 'BLOCK' } })],
+    ['with a verdict that is a number', given({ offerer_evidence: { verdict: 5 } })],
+    ['with a graph digest of any kind', given({ graph_digest: '' })],
+    ['with a window in the past', given({ requested_terms: agreedTerms(now, past) })],
+    ['in another order and with an offset spelt out', reversed],
   ] as [string, JsonObject][]) {
     await t.test(name, async () => {
       await created(
-        operate(na, COUNTER, termsRequest(now, { offer: given, capabilities: ['read'] })),
+        operate(na, COUNTER, termsRequest(now, { offer: usable, capabilities: ['read'] })),
       );
-      const agreement = await created(operate(na, ACCEPT, { offer: given }));
+      const agreement = await created(operate(na, ACCEPT, { offer: usable }));
       assert.deepEqual(agreementSigners(agreement, na.audience), [na.audience]);
     });
   }
 });
 
-test('an offer with a missing or wrong member is not an offer', async (t) => {
+test('an offer with a missing or wrong member is not an offer', async () => {
   await using na = await startUnlimited();
   const { alpha, beta, now } = await parties(na);
   const offer = offerBetween(beta, alpha, now);
@@ -271,29 +159,29 @@ test('an offer with a missing or wrong member is not an offer', async (t) => {
     ['a float for evidence', { ...offer, offerer_evidence: new JsonFloat(1) }],
     ['a signature without its label', { ...offer, signatures: [{ sig: signature?.sig ?? '' }] }],
   ] as [string, JsonObject][]) {
-    await t.test(name, async () => {
-      const countered = await operate(na, COUNTER, termsRequest(now, { offer: given }));
-      assert.equal(outcomeWithCause(countered), '400 invalid_offer invalid_offer');
-      const accepted = await operate(na, ACCEPT, { offer: given });
-      assert.equal(outcomeWithCause(accepted), '422 accept_rejected invalid_offer');
-    });
+    const countered = await operate(na, COUNTER, termsRequest(now, { offer: given }));
+    assert.equal(outcomeWithCause(countered), '400 invalid_offer invalid_offer', name);
+    const accepted = await operate(na, ACCEPT, { offer: given });
+    assert.equal(outcomeWithCause(accepted), '422 accept_rejected invalid_offer', name);
   }
 });
 
 test('only our own treaties in force say which keys a peer signs with', async (t) => {
+  const others = [newKey().publicKey];
+  const lasting = { validity_hours: 1 };
+  const ofGamma = { issuer_sovereign_id: 'gamma' };
   for (const [name, expected, arrange] of [
     ['our treaty', 'usable', (na, beta) => recognized(na, beta)],
     [
       'our treaty with several keys',
       'usable',
-      (na, beta) =>
-        recognized(na, beta, { subject_public_keys: [newKey().publicKey, beta.key.publicKey] }),
+      (na, beta) => recognized(na, beta, { subject_public_keys: [...others, beta.key.publicKey] }),
     ],
     [
       'the second of our treaties',
       'usable',
       async (na, beta) => {
-        await recognized(na, beta, { subject_public_keys: [newKey().publicKey] });
+        await recognized(na, beta, { subject_public_keys: others });
         await recognized(na, beta);
       },
     ],
@@ -301,7 +189,7 @@ test('only our own treaties in force say which keys a peer signs with', async (t
       'our treaty in its last whole second',
       'usable',
       async (na, beta) => {
-        await recognized(na, beta, { validity_hours: 1 });
+        await recognized(na, beta, lasting);
         na.clock.advance(HOUR - SECOND);
       },
     ],
@@ -309,29 +197,22 @@ test('only our own treaties in force say which keys a peer signs with', async (t
       'our treaty that has just expired',
       'unusable',
       async (na, beta) => {
-        await recognized(na, beta, { validity_hours: 1 });
+        await recognized(na, beta, lasting);
         na.clock.advance(HOUR);
       },
     ],
     [
       'our treaty that is revoked',
       'unusable',
-      async (na, beta) => {
-        const { treaty_id } = await recognized(na, beta);
-        await revokeTreaty(na, treaty_id);
-      },
+      async (na, beta) => revokeTreaty(na, (await recognized(na, beta)).treaty_id),
     ],
-    [
-      'the treaty of another sovereign',
-      'unusable',
-      (na, beta) => recognized(na, beta, { issuer_sovereign_id: 'gamma' }),
-    ],
+    ['the treaty of another', 'unusable', (na, beta) => recognized(na, beta, ofGamma)],
     [
       'the treaty of a sovereign we recognize',
       'unusable',
       async (na, beta) => {
         await recognized(na, sovereign('gamma'));
-        await recognized(na, beta, { issuer_sovereign_id: 'gamma' });
+        await recognized(na, beta, ofGamma);
       },
     ],
     [
