@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { Ajv } from 'ajv';
 import { signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
+import type { Signer } from '../src/base/crypto/primitives.ts';
 import { isSignedByRoot } from '../src/protocol/records/genesis.ts';
 import { configFileSchema } from '../src/server/config/config-file.ts';
 import { type Config, checkConfig, loadConfig } from '../src/server/config/load.ts';
@@ -77,6 +78,15 @@ const all =
     for (const step of steps) step(setup);
   };
 
+const genesisText = (text: string) => replaced('genesis.json', text);
+const genesisWithout = (name: string) => genesisWith(() => ({ [name]: undefined }));
+const genesisBy = (signers: (root: Signer) => Signer[]) => genesisWith(() => ({}), signers);
+const naive = genesisWith(({ genesis }) => ({
+  network_authority: { ...genesis.network_authority, valid_to: '2026-01-01T00:00:00' },
+}));
+const genesisFlag = flag('genesis', '/nonexistent/g.json');
+const genesisJson = (text: string) => variable('GENESIS_JSON', text);
+
 refuses('a genesis block that is', [
   [
     'missing',
@@ -85,101 +95,45 @@ refuses('a genesis block that is', [
   ],
   ['in a folder that does not exist', flag('dataDir', '/nonexistent'), /genesis file .* cannot be/],
   ['a folder', asFolder('genesis.json'), /^The genesis file .* cannot be read/],
-  [
-    'named by --genesis and missing',
-    flag('genesis', '/nonexistent/g.json'),
-    /\/nonexistent\/g\.json/,
-  ],
+  ['named by --genesis and missing', genesisFlag, /\/nonexistent\/g\.json/],
   [
     'empty',
-    replaced('genesis.json', ''),
+    genesisText(''),
     /^The genesis block is not valid JSON; restore .*genesis\.json from a copy that you trust$/,
   ],
-  ['no JSON', replaced('genesis.json', '{"network_name":'), /not valid JSON; restore /],
-  ['JSON with a name twice', replaced('genesis.json', '{"a":1,"a":1}'), /not valid JSON; restore /],
-  [
-    'a list',
-    replaced('genesis.json', '[]'),
-    /^The genesis block does not have the expected form; restore /,
-  ],
-  ['null', replaced('genesis.json', 'null'), /does not have the expected form; restore /],
-  [
-    'without a root key',
-    genesisWith(() => ({ root_public_key: undefined })),
-    /expected form; restore /,
-  ],
-  [
-    'without an authority',
-    genesisWith(() => ({ network_authority: undefined })),
-    /expected form; restore /,
-  ],
+  ['no JSON', genesisText('{"network_name":'), /not valid JSON; restore /],
+  ['JSON with a name twice', genesisText('{"a":1,"a":1}'), /not valid JSON; restore /],
+  ['a list', genesisText('[]'), /^The genesis block does not have the expected form; restore /],
+  ['null', genesisText('null'), /does not have the expected form; restore /],
+  ['without a root key', genesisWithout('root_public_key'), /expected form; restore /],
+  ['without an authority', genesisWithout('network_authority'), /expected form; restore /],
   ['without a name', genesisWith(() => ({ network_name: '' })), /expected form; restore /],
-  [
-    'with a naive date',
-    genesisWith(({ genesis }) => ({
-      network_authority: { ...genesis.network_authority, valid_to: '2026-01-01T00:00:00' },
-    })),
-    /expected form; restore /,
-  ],
-  [
-    'GENESIS_JSON and no JSON',
-    variable('GENESIS_JSON', '{'),
-    /not valid JSON; restore GENESIS_JSON /,
-  ],
-  [
-    'GENESIS_JSON and another record',
-    variable('GENESIS_JSON', '{"a":1}'),
-    /expected form; restore /,
-  ],
+  ['with a naive date', naive, /expected form; restore /],
+  ['GENESIS_JSON and no JSON', genesisJson('{'), /not valid JSON; restore GENESIS_JSON /],
+  ['GENESIS_JSON and another record', genesisJson('{"a":1}'), /expected form; restore /],
 ]);
+
+const UNSIGNED = /no valid root signature/;
+const otherRoot = genesisWith(() => ({ root_public_key: newKey().publicKey }));
+const altered = (setup: Setup) =>
+  setup.write('genesis.json', JSON.stringify({ ...setup.genesis, network_version: 'v9.9' }));
 
 refuses('a genesis block whose signature is', [
   [
     'missing',
-    genesisWith(
-      () => ({}),
-      () => [],
-    ),
+    genesisBy(() => []),
     /no valid root signature, so .*; restore .*genesis\.json from a copy that you trust$/,
   ],
-  [
-    'that of another key',
-    genesisWith(
-      () => ({}),
-      () => [newKey()],
-    ),
-    /no valid root signature/,
-  ],
-  [
-    'valid next to one that is not',
-    genesisWith(
-      () => ({}),
-      (root) => [root, newKey()],
-    ),
-    /no valid root signature/,
-  ],
-  [
-    'valid for another content',
-    (setup) => {
-      const altered = { ...setup.genesis, network_version: 'v9.9' };
-      setup.write('genesis.json', JSON.stringify(altered));
-    },
-    /no valid root signature/,
-  ],
-  [
-    'that of the root key over another root key',
-    genesisWith(() => ({ root_public_key: newKey().publicKey })),
-    /no valid root signature/,
-  ],
+  ['that of another key', genesisBy(() => [newKey()]), UNSIGNED],
+  ['valid next to one that is not', genesisBy((root) => [root, newKey()]), UNSIGNED],
+  ['valid for another content', altered, UNSIGNED],
+  ['that of the root key over another root key', otherRoot, UNSIGNED],
 ]);
 
 accepts(
   'a genesis block without signature starts with --allow-unsigned-genesis',
   all(
-    genesisWith(
-      () => ({}),
-      () => [],
-    ),
+    genesisBy(() => []),
     (setup) => {
       setup.flags.allowUnsignedGenesis = true;
     },
@@ -187,39 +141,42 @@ accepts(
   ({ genesis }) => assert.equal(isSignedByRoot(genesis, verifySignature), false),
 );
 
+const OTHER_SEED = Buffer.alloc(32, 9).toString('base64');
+const keyText = (text: string) => replaced('keys/na.key', text);
+const keyOf = (bytes: number) => keyText(Buffer.alloc(bytes).toString('base64'));
+const keyVariable = (text: string) => variable('NA_PRIVATE_KEY', text);
+const openToAll = (setup: Setup) => chmodSync(setup.path('keys/na.key'), 0o604);
+const otherAuthority = genesisWith(({ genesis }) => ({
+  network_authority: { ...genesis.network_authority, public_key: newKey().publicKey },
+}));
+
 refuses('an authority key that is', [
   ['missing', remove('keys/na.key'), /^The key file .*na\.key cannot be read \(ENOENT\)$/],
   ['a folder', asFolder('keys/na.key'), /^The key file .*na\.key cannot be read \(EISDIR\)$/],
-  ['empty', replaced('keys/na.key', ''), /canonical base64 of 32 bytes$/],
-  ['malformed', replaced('keys/na.key', 'not a key'), /canonical base64 of 32 bytes$/],
-  ['too short', replaced('keys/na.key', Buffer.alloc(31).toString('base64')), /of 32 bytes$/],
-  ['too long', replaced('keys/na.key', Buffer.alloc(64).toString('base64')), /of 32 bytes$/],
+  ['empty', keyText(''), /canonical base64 of 32 bytes$/],
+  ['malformed', keyText('not a key'), /canonical base64 of 32 bytes$/],
+  ['too short', keyOf(31), /of 32 bytes$/],
+  ['too long', keyOf(64), /of 32 bytes$/],
   ['named and missing', flag('naPrivateKey', '/nonexistent/na.key'), /\/nonexistent\/na\.key/],
   [
     'open to every user',
-    (setup) => chmodSync(setup.path('keys/na.key'), 0o604),
+    openToAll,
     /na\.key can be opened by other users; run chmod 600 \S+na\.key$/,
   ],
   [
     'another than the genesis names',
-    replaced('keys/na.key', Buffer.alloc(32, 9).toString('base64')),
+    keyText(OTHER_SEED),
     /private key is not that of \S+, which the genesis block names: restore .* replaced it$/,
   ],
-  [
-    'NA_PRIVATE_KEY and malformed',
-    variable('NA_PRIVATE_KEY', 'secret-text'),
-    /^NA_PRIVATE_KEY is not/,
-  ],
+  ['NA_PRIVATE_KEY and malformed', keyVariable('secret-text'), /^NA_PRIVATE_KEY is not/],
   [
     'NA_PRIVATE_KEY and another',
-    variable('NA_PRIVATE_KEY', Buffer.alloc(32, 9).toString('base64')),
+    keyVariable(OTHER_SEED),
     /which the genesis block names: restore that key, or configure the genesis block /,
   ],
   [
     'fitting, for a genesis that names another authority',
-    genesisWith(({ genesis }) => ({
-      network_authority: { ...genesis.network_authority, public_key: newKey().publicKey },
-    })),
+    otherAuthority,
     /which the genesis block names: restore that key, or configure the genesis block /,
   ],
 ]);
@@ -374,16 +331,20 @@ refuses('a public key as the private one of the authority:', [
   ],
 ]);
 
+const TWO_KEYS = /^Operator key ops-2 has two different values for its public key$/;
+const TWO_TIERS = /^Operator key ops-2 has two different values for its tier$/;
+const twoTiers = tierFlag('ops-2=standard', 'ops-2=privileged');
+
 refuses('operator settings that contradict each other:', [
   [
     'flag and variable about a key',
     all(keyFlag(`ops-2=${KEY}`), keysJson({ 'ops-2': OTHER }), TIERED),
-    /^Operator key ops-2 has two different values for its public key$/,
+    TWO_KEYS,
   ],
   [
     'flag and variable about a tier',
     all(keyFlag(`ops-2=${KEY}`), TIERED, tiersJson({ 'ops-2': 'privileged' })),
-    /^Operator key ops-2 has two different values for its tier$/,
+    TWO_TIERS,
   ],
   [
     'flag and configuration file about a key',
@@ -395,16 +356,8 @@ refuses('operator settings that contradict each other:', [
     tiersJson({ 'ops-standard': 'privileged' }),
     /^Operator key ops-standard has two different values for its tier$/,
   ],
-  [
-    'two flags about a key',
-    all(keyFlag(`ops-2=${KEY}`, `ops-2=${OTHER}`), TIERED),
-    /^Operator key ops-2 has two different values for its public key$/,
-  ],
-  [
-    'two flags about a tier',
-    all(keyFlag(`ops-2=${KEY}`), tierFlag('ops-2=standard', 'ops-2=privileged')),
-    /^Operator key ops-2 has two different values for its tier$/,
-  ],
+  ['two flags about a key', all(keyFlag(`ops-2=${KEY}`, `ops-2=${OTHER}`), TIERED), TWO_KEYS],
+  ['two flags about a tier', all(keyFlag(`ops-2=${KEY}`), twoTiers), TWO_TIERS],
   [
     'two entries of the configuration file',
     configFile([
@@ -420,31 +373,24 @@ refuses('operator settings that contradict each other:', [
   ],
 ]);
 
+const NO_ID = /^--operator-public-key must have the form id=value$/;
+const NO_TIER_ID = /^--operator-key-tier must have the form id=value$/;
+const NO_KEYS = /^OPERATOR_PUBLIC_KEYS_JSON must be a JSON object/;
+const NO_TIERS = /^OPERATOR_KEY_TIERS_JSON must be a JSON object/;
+
 refuses('operator settings that are malformed:', [
-  ['a key flag without =', keyFlag('ops-2'), /^--operator-public-key must have the form id=value$/],
-  [
-    'a key flag without id',
-    keyFlag(`=${KEY}`),
-    /^--operator-public-key must have the form id=value$/,
-  ],
-  [
-    'a tier flag without =',
-    tierFlag('standard'),
-    /^--operator-key-tier must have the form id=value$/,
-  ],
+  ['a key flag without =', keyFlag('ops-2'), NO_ID],
+  ['a key flag without id', keyFlag(`=${KEY}`), NO_ID],
+  ['a tier flag without =', tierFlag('standard'), NO_TIER_ID],
   [
     'keys that are no JSON',
     keysJson('ops-2'),
     /^OPERATOR_PUBLIC_KEYS_JSON must be a JSON object .* without duplicate names$/,
   ],
-  ['keys that are a list', keysJson([KEY]), /^OPERATOR_PUBLIC_KEYS_JSON must be a JSON object/],
-  [
-    'a key that is a number',
-    keysJson({ a: 7 }),
-    /^OPERATOR_PUBLIC_KEYS_JSON must be a JSON object/,
-  ],
-  ['tiers that are no JSON', tiersJson('{'), /^OPERATOR_KEY_TIERS_JSON must be a JSON object/],
-  ['a tier that is null', tiersJson({ a: null }), /^OPERATOR_KEY_TIERS_JSON must be a JSON object/],
+  ['keys that are a list', keysJson([KEY]), NO_KEYS],
+  ['a key that is a number', keysJson({ a: 7 }), NO_KEYS],
+  ['tiers that are no JSON', tiersJson('{'), NO_TIERS],
+  ['a tier that is null', tiersJson({ a: null }), NO_TIERS],
   [
     'a configuration file that is no JSON',
     replaced('mesh-na.json', '{'),
@@ -464,31 +410,14 @@ refuses('operator settings that are malformed:', [
 ]);
 
 const BUCKETS = [
-  ...[
-    'ADMIN',
-    'VERIFY',
-    'POLICY_READ',
-    'TRUST_PATH',
-    'EXPLAIN',
-    'SEARCH',
-    'HISTORY',
-    'AGENTS',
-    'AGENT_DELETE',
-    'JOIN',
-    'JOIN_FAILURES',
-  ],
-  ...['NODE_FAILURES', 'HEARTBEAT', 'RENEW'],
+  ...['ADMIN', 'VERIFY', 'POLICY_READ', 'TRUST_PATH', 'EXPLAIN', 'SEARCH', 'HISTORY', 'AGENTS'],
+  ...['AGENT_DELETE', 'JOIN', 'JOIN_FAILURES', 'NODE_FAILURES', 'HEARTBEAT', 'RENEW'],
 ];
+const NO_PORT = /^--port must be a whole number from 0 to 65535, not "/;
 
 refuses('a value that does not fit:', [
   ...['x', '-1', '65536', '1.5', ' 80', '0x50', '1e3', '+80', '80 ', '８０'].flatMap(
-    (port): Case[] => [
-      [
-        `--port ${port}`,
-        flag('port', port),
-        /^--port must be a whole number from 0 to 65535, not "/,
-      ],
-    ],
+    (port): Case[] => [[`--port ${port}`, flag('port', port), NO_PORT]],
   ),
   ...(
     [
