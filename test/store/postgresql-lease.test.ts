@@ -18,12 +18,15 @@ import { type CuttableProxy, cuttableProxy } from '../support/instances.ts';
 import { SETTABLE_CLOCK, settingClock, startCluster } from '../support/postgresql.ts';
 import { migratedDatabase, SYSTEM_CLOCK, storeOptions } from '../support/postgresql-store.ts';
 import { scratchFolder } from '../support/scratch.ts';
+import { sharedCluster } from '../support/shared-cluster.ts';
 import { isCanceled, untilWritesWait } from '../support/standby-waits.ts';
 import { loadAll } from '../support/stored.ts';
 import { created } from './conformance.ts';
 
-const cluster = await startCluster();
-after(() => cluster[Symbol.asyncDispose]());
+const cluster = await sharedCluster();
+/** For tests that stop the server or change its settings. */
+const own = await startCluster();
+after(() => own[Symbol.asyncDispose]());
 
 const HOLDER_ID = '6f7ad1fc-1f0e-4a6c-8a3b-0f6f9b3d2c11';
 const TTL = 3000;
@@ -33,7 +36,7 @@ const LASTS = 2700;
 const WRITING = 1;
 
 test('a new database had no holder, one that released it closed it, and any other was lost', async () => {
-  const url = await migratedDatabase(cluster);
+  const url = await cluster.createStore();
   const seen: string[] = [];
   for (const end of ['released', 'abandoned', 'released', 'released'] as const) {
     const { lease } = await hold(url);
@@ -44,7 +47,7 @@ test('a new database had no holder, one that released it closed it, and any othe
 });
 
 test('the database plans no statement about the lease again, however its plan is counted', async () => {
-  const url = await migratedDatabase(cluster);
+  const url = await cluster.createStore();
   const { client } = await connectToPrimary(parseStoreAddress(url, {}));
   const { rows } = await client.query<{ 'QUERY PLAN': string }>(
     'explain (analyze) select epoch, released or expires_at < now() from mesh_na.writer_lease',
@@ -56,7 +59,7 @@ test('the database plans no statement about the lease again, however its plan is
 });
 
 test('it is kept as long as it is renewed', async () => {
-  const { lease, clock, lost } = await hold(await migratedDatabase(cluster));
+  const { lease, clock, lost } = await hold(await cluster.createStore());
   for (let i = 0; i < 5; i += 1) {
     await clock.advance(1000);
     await until(() => clock.isWaiting());
@@ -69,7 +72,7 @@ test('it is kept as long as it is renewed', async () => {
 });
 
 test('the holder counts from before it sent the renewal, however late the answer is', async () => {
-  const url = await migratedDatabase(cluster);
+  const url = await cluster.createStore();
   const { lease, clock } = await hold(url);
   const other = await connected(url);
   await other.query('begin; select * from mesh_na.writer_lease for update');
@@ -91,7 +94,7 @@ for (const [name, answers] of [
   ['several in a row may take two fifths each', [1200, 1200, 1200]],
 ] as const) {
   test(`a lease is kept although the database stalls: ${name}`, async () => {
-    const url = await migratedDatabase(cluster);
+    const url = await cluster.createStore();
     const { lease, clock } = await hold(url);
     const other = await connected(url);
     for (const late of answers) {
@@ -111,7 +114,7 @@ for (const [name, answers] of [
 }
 
 test('a renewal that was answered while its holder was suspended counts', async () => {
-  const url = await migratedDatabase(cluster);
+  const url = await cluster.createStore();
   const ttl = 1500;
   const { lease, lost } = await holdBy(SYSTEM_CLOCK, url, ttl);
   const other = await connected(url);
@@ -128,7 +131,7 @@ test('a renewal that was answered while its holder was suspended counts', async 
 });
 
 test('a holder that was suspended continues if no one has taken over meanwhile', async () => {
-  const { lease, clock, lost } = await hold(await migratedDatabase(cluster));
+  const { lease, clock, lost } = await hold(await cluster.createStore());
   await clock.advance(3_600_000, 'without renewals');
   assert.ok(!lease.isHeld(), 'until the database has been asked');
   await clock.advance(0);
@@ -138,7 +141,7 @@ test('a holder that was suspended continues if no one has taken over meanwhile',
 });
 
 test('a holder whose lease was taken learns it at the next renewal, once', async () => {
-  const url = await migratedDatabase(cluster);
+  const url = await cluster.createStore();
   const first = await hold(url);
   await runOut(url);
   const second = await hold(url);
@@ -162,7 +165,7 @@ for (const [how, seconds] of [
   ['a clock that is set forward by a minute', 60],
 ] as const) {
   test(`a waiter takes over from a dead holder when it has seen the lease unchanged for its duration, with ${how} in the database`, async () => {
-    const url = await migratedDatabase(cluster);
+    const url = await cluster.createStore();
     await withSettableClock(url);
     const dead = await hold(url);
     const clock = manualClock();
@@ -183,7 +186,7 @@ for (const [how, seconds] of [
 }
 
 test('a waiter is refused while the holder renews, and learns who it is', async () => {
-  const url = await migratedDatabase(cluster);
+  const url = await cluster.createStore();
   const holder = await hold(url);
   const clock = manualClock();
   const waiting = holdBy(clock, url);
@@ -200,19 +203,18 @@ test('a waiter is refused while the holder renews, and learns who it is', async 
 });
 
 test('while the database does not answer there is a problem, and at the end of the time the lease is lost', async () => {
-  await using other = await startCluster();
-  const { lease, clock, lost } = await hold(await migratedDatabase(other));
-  await other.stop('SIGQUIT');
+  const { lease, clock, lost } = await hold(await migratedDatabase(own));
+  await own.stop('SIGQUIT');
   await clock.advance(1000);
   await until(() => lease.problem() !== null);
   assert.match(lease.problem() ?? '', /^The database does not answer: /);
   assert.deepEqual([lease.isHeld(), lease.isOwned(), lost.length], [true, true, 0]);
   await until(() => clock.isWaiting());
-  await other.start();
+  await own.start();
   await clock.advance(1000);
   await until(() => lease.problem() === null);
   await until(() => clock.isWaiting());
-  await other.stop('SIGQUIT');
+  await own.stop('SIGQUIT');
   for (let i = 0; i < 3; i += 1) {
     await clock.advance(1000);
     await until(() => clock.isWaiting() || lost.length > 0);
@@ -220,10 +222,11 @@ test('while the database does not answer there is a problem, and at the end of t
   assert.equal(lost.length, 1);
   assert.ok(!lease.isOwned());
   await lease.end('abandoned');
+  await own.start();
 });
 
 test('a former holder can store nothing, whatever it believes', async () => {
-  const url = await migratedDatabase(cluster);
+  const url = await cluster.createStore();
   const former = await openPostgresqlStore(storeOptions(url, { clock: manualClock() }));
   await former.commit(unitOf('before'));
   await runOut(url);
@@ -248,7 +251,7 @@ test('a former holder can store nothing, whatever it believes', async () => {
 });
 
 test('of two holders with one number, as in a database that has lost a takeover, the lost one can neither renew, store nor end anything', async () => {
-  const url = await migratedDatabase(cluster);
+  const url = await cluster.createStore();
   const { lease, clock, lost } = await hold(url);
   const former = await openPostgresqlStore(storeOptions(await lostTakeOver(url)));
   await lostTakeOver(url);
@@ -267,7 +270,7 @@ test('of two holders with one number, as in a database that has lost a takeover,
 });
 
 test('a new database does not go to a process whose lease was taken', async () => {
-  const url = await migratedDatabase(cluster);
+  const url = await cluster.createStore();
   const client = await connected(url);
   // Another process becomes the next holder before this one continues.
   await client.query(`
@@ -289,16 +292,15 @@ test('a new database does not go to a process whose lease was taken', async () =
 });
 
 test('a restart of the database between two changes is survived, and waited for', async () => {
-  await using other = await startCluster();
-  const store = await openPostgresqlStore(storeOptions(await migratedDatabase(other)));
+  const store = await openPostgresqlStore(storeOptions(await migratedDatabase(own)));
   assert.equal(await store.commit(unitOf('before')), 1);
-  await other.stop('SIGINT');
+  await own.stop('SIGINT');
   const waiting = store.commit(unitOf('meanwhile'));
-  await other.start();
+  await own.start();
   assert.equal(await waiting, 2);
-  await other.stop('SIGINT');
+  await own.stop('SIGINT');
   const forgetting = store.forgetNonces(2 * HOUR, []);
-  await other.start();
+  await own.start();
   await forgetting;
   await store.touchMany([contact('before')], []);
   const { subjects, nonces, previousOwner } = await loadAll(store);
@@ -312,7 +314,7 @@ for (const [what, work] of [
 ] as const) {
   test(`the process gives up when ${what} has no answer for the duration of the lease, while renewals continue`, async () => {
     await using proxy = await cuttableProxy(`127.0.0.1:${cluster.port}`);
-    const url = throughProxy(await migratedDatabase(cluster), proxy);
+    const url = throughProxy(await cluster.createStore(), proxy);
     const clock = manualClock();
     const lost: string[] = [];
     const store = await openPostgresqlStore(
@@ -341,7 +343,7 @@ for (const [what, work] of [
 
 test('a database that stalls entirely is waited for, until the lease is lost', async () => {
   await using proxy = await cuttableProxy(`127.0.0.1:${cluster.port}`);
-  const url = throughProxy(await migratedDatabase(cluster), proxy);
+  const url = throughProxy(await cluster.createStore(), proxy);
   const clock = manualClock();
   const lost: string[] = [];
   const store = await openPostgresqlStore(
@@ -363,7 +365,7 @@ test('a database that stalls entirely is waited for, until the lease is lost', a
 });
 
 test('a change waits for the disk, although a pooler has reset the settings of its session', async () => {
-  const url = await migratedDatabase(cluster);
+  const url = await cluster.createStore();
   const client = await connected(url);
   await client.query(`
     create table seen (setting text);
@@ -402,7 +404,7 @@ test('a change waits for the disk, although a pooler has reset the settings of i
 });
 
 test('a database that lacks acknowledged changes is not built upon', async () => {
-  const url = await migratedDatabase(cluster);
+  const url = await cluster.createStore();
   const store = await openPostgresqlStore(storeOptions(url));
   const client = await connected(url);
   const { rows } = await client.query(`select value from mesh_na.meta where key = 'totals'`);
@@ -419,7 +421,7 @@ test('a database that lacks acknowledged changes is not built upon', async () =>
 });
 
 test('a commit that stops waiting for its standby is not acknowledged', async () => {
-  const url = await migratedDatabase(cluster);
+  const url = await migratedDatabase(own);
   const store = await openPostgresqlStore(storeOptions(url));
   assert.equal(await store.commit(unitOf('before')), 1);
   const client = await connected(url);
@@ -438,8 +440,7 @@ test('a commit that stops waiting for its standby is not acknowledged', async ()
 });
 
 test('while a standby is away, those who want the lease leave no sessions behind, and get it when the standby is back', async () => {
-  await using other = await startCluster();
-  const url = await migratedDatabase(other);
+  const url = await migratedDatabase(own);
   const client = await connected(url);
   const dead = await hold(url);
   await runOut(url);
@@ -478,7 +479,7 @@ test('while a standby is away, those who want the lease leave no sessions behind
 });
 
 test('another warning of the database is no reason to distrust a commit', async () => {
-  const url = await migratedDatabase(cluster);
+  const url = await cluster.createStore();
   const client = await connected(url);
   await client.query(`
     create function warns() returns trigger language plpgsql as $$
@@ -494,7 +495,7 @@ test('another warning of the database is no reason to distrust a commit', async 
 });
 
 test('a takeover waits for the commit under way, and the renewal does not', async () => {
-  const url = await migratedDatabase(cluster);
+  const url = await cluster.createStore();
   const { lease, clock } = await hold(url);
   const writer = await connected(url);
   await writer.query(`begin; select mesh_na.hold_lease(${lease.term})`);
@@ -515,7 +516,7 @@ test('a takeover waits for the commit under way, and the renewal does not', asyn
 });
 
 test('a lease that expires while its renewal is being stored is not taken', async () => {
-  const url = await migratedDatabase(cluster);
+  const url = await cluster.createStore();
   const { lease } = await hold(url);
   await runOut(url);
   const renewal = await connected(url);
@@ -538,7 +539,7 @@ test('a lease that expires while its renewal is being stored is not taken', asyn
 });
 
 test('a waiter is notified of the end of a lease, and does not poll for it', async () => {
-  const url = await migratedDatabase(cluster);
+  const url = await cluster.createStore();
   const first = await hold(url);
   const clock = manualClock();
   let isWaiting = false;
@@ -569,7 +570,7 @@ test('a waiter is notified of the end of a lease, and does not poll for it', asy
 });
 
 test('a waiter pauses before another connection, even if it was notified as the previous one failed', async () => {
-  const url = await migratedDatabase(cluster);
+  const url = await cluster.createStore();
   const first = await hold(url);
   const clock = manualClock();
   let isWaiting = false;
