@@ -58,7 +58,7 @@ test('a registered agent is returned with its expiry, counted, and found by its 
 });
 
 test('the normalized descriptor is served, and others can verify it', async () => {
-  await using na = await startUnlimited();
+  const na = await shared();
   const node = await joinedNode(na);
   const draft: JsonObject = {
     ...members(na, node.key),
@@ -94,7 +94,7 @@ test('the normalized descriptor is served, and others can verify it', async () =
 });
 
 test('omitted members are served with their defaults', async () => {
-  await using na = await startUnlimited();
+  const na = await shared();
   const node = await joinedNode(na);
   const full = { ...members(na, node.key), capabilities: [] };
   const { signatures } = signedBy(full, node.key);
@@ -111,7 +111,7 @@ test('omitted members are served with their defaults', async () => {
 });
 
 test('an unknown member that was signed makes the signature fail', async () => {
-  await using na = await startUnlimited();
+  const na = await shared();
   const node = await joinedNode(na);
   const descriptor = signedBy({ ...members(na, node.key), extra: 1 }, node.key);
   assert.equal(outcome(await register(na, descriptor)), '401 invalid_signature');
@@ -253,7 +253,7 @@ test('an envelope that found nothing to remove is spent', async () => {
 });
 
 test('a descriptor with no upper bound on its lifetime is accepted', async () => {
-  await using na = await startUnlimited();
+  const na = await shared();
   const node = await joinedNode(na);
   const expires_at = '9999-12-31T23:59:59.999999Z';
   const descriptor = signedBy({ ...members(na, node.key), expires_at }, node.key);
@@ -350,7 +350,7 @@ test('concurrent registrations of one node leave one', async () => {
 // The order of checks
 
 test('a body that is not a JSON object has its own 400', async () => {
-  await using na = await startUnlimited();
+  const na = await shared();
   for (const [body, code] of [
     ['not json', 'invalid_json'],
     ['{"a":1,"a":2}', 'invalid_json'],
@@ -529,13 +529,13 @@ async function faulty(na: TestAuthority, faults: ReadonlySet<Fault>): Promise<Js
 }
 
 test('a descriptor for another network is refused, and the refusal names our network', async () => {
-  await using na = await startUnlimited();
+  const na = await shared();
   const answer = await register(na, await faulty(na, new Set(['elsewhere'] as const)));
   assert.deepEqual(answer.body.error.details, { expected: 'alpha' });
 });
 
 test('a descriptor without a signatures member is also unsigned', async () => {
-  await using na = await startUnlimited();
+  const na = await shared();
   const node = await joinedNode(na);
   assert.equal(
     outcome(await register(na, members(na, node.key))),
@@ -571,7 +571,7 @@ for (const [name, from, to, expected] of [
 }
 
 test('a key that never joined has no active certificate', async () => {
-  await using na = await startUnlimited();
+  const na = await shared();
   const answer = await register(na, describe(na, newKey()));
   assert.equal(outcome(answer), '403 node_has_no_active_certificate');
 });
@@ -602,7 +602,7 @@ test('a certificate that was superseded by its renewal does not count, the renew
 });
 
 test('a node that was revoked for a reason other than compromise can enroll and register again', async () => {
-  await using na = await startUnlimited();
+  const na = await shared();
   const node = await joinedNode(na);
   await revokeCertificate(na, node.certId, 'cessation_of_operation');
   assert.equal(
@@ -615,7 +615,7 @@ test('a node that was revoked for a reason other than compromise can enroll and 
 });
 
 test('another spelling of a key is another key, and has no certificate', async () => {
-  await using na = await startUnlimited();
+  const na = await shared();
   const key = await joinedKey(na, misspellableKey());
   for (const [name, spelling] of misspelledKeys(key.publicKey)) {
     const record = { ...members(na, key), node_public_key: spelling };
@@ -648,7 +648,7 @@ test('a signature that does not verify under the descriptor’s key is 401 and r
 });
 
 test('the key_id of a signature is not used to select a key', async () => {
-  await using na = await startUnlimited();
+  const na = await shared();
   const node = await joinedNode(na);
   const { signatures, ...rest } = describe(na, node.key) as Record<string, JsonValue>;
   const [{ sig = '' } = {}] = signatures as readonly Record<string, JsonValue>[];

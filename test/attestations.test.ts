@@ -13,6 +13,7 @@ import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { valuesExcept, WRONG_HOURS } from './support/hostile.ts';
 import { auditEvents, get, newKey, operate, outcome, type Received } from './support/requests.ts';
+import { sharedAuthority } from './support/shared-authority.ts';
 import {
   attest,
   audited,
@@ -22,6 +23,9 @@ import {
   UUID,
   verifies,
 } from './support/trust.ts';
+
+/** For tests that leave nothing behind that another test would notice. */
+const shared = sharedAuthority();
 
 const ISSUE = '/admin/attestations';
 const DAY = 24 * HOUR;
@@ -52,7 +56,7 @@ test('an attestation without further terms has all defaults, and is signed by th
 });
 
 test('an attestation contains what the operator chose, with numbers in claims token for token', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   const claims = parseJson(
     '{"limit":1.0,"n":10,"tiny":1e-7,"big":1000000000000000000000000000000,"at":"2026-01-01T00:00:00+00:00","name":"Z\\u00fcrich \\u2713 \\ud83d\\ude00","__proto__":{"x":[1.50,null,true]}}',
   ) as JsonObject;
@@ -82,7 +86,7 @@ test('an attestation contains what the operator chose, with numbers in claims to
 });
 
 test('members that a client sets on the record itself are ignored', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   const answer = await attest(na, {
     attestation_id: 'mine',
     status: 'suspended',
@@ -217,7 +221,7 @@ test('roles must begin with a configured prefix, if any are configured', async (
 });
 
 test('issuing in the name of another sovereign is allowed by default', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   const answer = await attest(na, { issuer_sovereign_id: 'beta' });
   assert.equal(answer.body.issuer_sovereign_id, 'beta');
   assert.ok(verifies(parsed(answer), na.audience));
@@ -267,7 +271,7 @@ test('a revocation returns the id, and the signed attestation is not rewritten',
 });
 
 test('a revocation without a reason is unspecified', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   const attestation = await issued(attest(na));
   await revoke(na, attestation);
   const { body } = await get(na, rowPath(attestation.attestation_id));

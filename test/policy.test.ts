@@ -71,7 +71,7 @@ test('a policy published without terms has every default, stamped and signed by 
 });
 
 test('a policy contains what the operator chose', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   const terms = {
     policy_id: 'winter',
     min_client_version: '1.2.0',
@@ -102,7 +102,7 @@ for (const [name, routing, expected] of [
 }
 
 test('stamps and signatures from a client are ignored, and so are unknown members', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   const answer = await publish(na, {
     policy_id: 'p',
     issued_at: '2020-01-01T00:00:00Z',
@@ -131,7 +131,7 @@ test('stamps and signatures from a client are ignored, and so are unknown member
 });
 
 test('a client signature of the wrong type is ignored like any other', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   assert.equal(outcome(await publish(na, { signatures: 7, issued_at: [] })), '200');
 });
 
@@ -144,7 +144,7 @@ test('the configured label of the authority key is in issued_by and in the signa
 });
 
 test('integral floats are accepted as integers', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   const answer = await publish(na, {
     allowed_ports: [new JsonFloat(443), 8443],
     routing: { max_hops: new JsonFloat(4) },
@@ -326,7 +326,7 @@ test('the history names every version, newest first, and which one is active', a
 });
 
 test('the history can be read by standard and privileged operators, and no one else', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   const stranger = { keyId: 'ops-standard', key: newKey() };
   for (const [operator, expected] of [
     [na.standard, '200'],
@@ -415,7 +415,7 @@ test('GET /policy follows each publication and each rollback, with an ETag of it
 });
 
 test('a client that holds the active policy is answered 304 until another is active', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   await publish(na, { policy_id: 'a' });
   const etag = (await get(na, '/policy')).headers.get('etag') ?? '';
   const conditional = () => send(na, 'GET', '/policy', { headers: { 'If-None-Match': etag } });
