@@ -28,7 +28,9 @@ export interface Traffic {
   readonly connections: readonly Connection[];
   /** The request with this number, null if it is not signed yet, or undefined if there are no more. */
   next(index: number): Buffer | null | undefined;
-  answered(sent: Sent, status: number, body: Buffer, now: number): void;
+  /** When the next request is due, if not at a rate; infinite while it is not known. */
+  dueAt?(): number;
+  answered(sent: Sent, status: number, body: Buffer, now: number, head: string): void;
   /** Called for each request that was due but not sent by the end, because every connection was busy. */
   unsent?(dueAt: number, now: number): void;
   /** Called for each request whose answer will not arrive. */
@@ -98,6 +100,7 @@ export function drive(
     const work = { events: 0, turnBegan: startedAt, isSpinning: false, busyMs: 0, busyEvents: 0 };
 
     function dueTime(index: number, now: number): number {
+      if (traffic.dueAt !== undefined) return traffic.dueAt();
       return rate === null ? now : startedAt + (index * 1000) / rate;
     }
 
@@ -150,12 +153,12 @@ export function drive(
 
     function attach(slot: Slot): void {
       const { connection } = slot;
-      connection.answered = (status, body) => {
+      connection.answered = (status, body, head) => {
         const now = loop.elapsed();
         const sent = take(slot);
         if (sent === null) return;
         work.events += 1;
-        traffic.answered(sent, status, body, now);
+        traffic.answered(sent, status, body, now, head);
         makeIdle(slot, now);
       };
       connection.failed = (cause) => lose(slot, 'connection_lost', cause);
@@ -222,7 +225,7 @@ export function drive(
     }
 
     function pauseFrom(now: number): number {
-      if (isOver || rate === null) return LONGEST_PAUSE_MS;
+      if (isOver || (rate === null && !traffic.dueAt)) return LONGEST_PAUSE_MS;
       if (idle.length === 0 || awaitsSignature) return 1;
       const left = dueTime(next, now) - now - TIMER_ERROR_MS;
       return left < 1 ? 0 : Math.min(left, LONGEST_PAUSE_MS);

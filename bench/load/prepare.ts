@@ -31,7 +31,6 @@ export async function prepareFleet(plan: PreparePlan): Promise<void> {
   const lanes = await Promise.all(
     Array.from({ length: Math.min(plan.connections, count) }, () => openLane(place.target)),
   );
-  const tokens = tokenSource(plan);
   let unsaved: StoredNode[] = [];
   let enrolled = 0;
   let isLimited = false;
@@ -43,10 +42,8 @@ export async function prepareFleet(plan: PreparePlan): Promise<void> {
     plan.progress(enrolled);
   }
 
-  async function enrollOn(lane: Lane): Promise<void> {
-    while (!stopped.aborted) {
-      const token = await tokens.next();
-      if (token === null) return;
+  async function enrollOn(lane: Lane, tokens: Iterable<string>): Promise<void> {
+    for (const token of tokens) {
       const node = await joined(lane, token);
       if (node === null) return;
       enrolled += 1;
@@ -78,35 +75,13 @@ export async function prepareFleet(plan: PreparePlan): Promise<void> {
   }
 
   try {
-    await Promise.all(lanes.map(enrollOn));
+    for (let left = count; left > 0 && !stopped.aborted; left -= MAX_INVITES) {
+      // The lanes take them from one iterator.
+      const tokens = (await plan.invite(Math.min(left, MAX_INVITES))).values();
+      await Promise.all(lanes.map((lane) => enrollOn(lane, tokens)));
+    }
   } finally {
     save();
     for (const { close } of lanes) close();
   }
-}
-
-/** Requests the tokens when they are needed, each batch once. */
-function tokenSource({ count, invite }: PreparePlan) {
-  const ready: string[] = [];
-  let left = count;
-  let arriving: Promise<void> | null = null;
-
-  async function fetchMore(): Promise<void> {
-    const wanted = Math.min(left, MAX_INVITES);
-    left -= wanted;
-    ready.push(...(await invite(wanted)));
-    arriving = null;
-  }
-
-  return {
-    /** Null when there are no more. */
-    async next(): Promise<string | null> {
-      while (ready.length === 0) {
-        if (arriving === null && left === 0) return null;
-        arriving ??= fetchMore();
-        await arriving;
-      }
-      return ready.pop() ?? null;
-    },
-  };
 }

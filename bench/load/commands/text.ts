@@ -4,7 +4,7 @@ import type { Line } from '../../../src/cli/kernel/output.ts';
 import { column, tableOf } from '../../../src/cli/kernel/table.ts';
 import { byRate, type Found } from '../find.ts';
 import type { ReturnResult } from '../returning-fleet.ts';
-import { generatorLimit, type RunReport } from '../run-report.ts';
+import { type Difference, generatorLimit, type RunReport } from '../run-report.ts';
 
 export function reportText(report: RunReport): Line[] {
   const { latency_ms: latency, errors } = report;
@@ -79,6 +79,29 @@ export function foundText({ rate, endedByGenerator, attempts }: Found, slo: stri
       ? ['The generator, not the service, was at its limit: the service may be faster than this.']
       : []),
   ];
+}
+
+export function differencesText(
+  differences: readonly Difference[],
+  settings: readonly string[],
+): Line[] {
+  return [
+    ...tableOf<Difference>(
+      [
+        column('FIGURE', ({ figure }) => figure),
+        column('FIRST', (each) => each.first.toFixed(2)),
+        column('SECOND', (each) => each.second.toFixed(2)),
+        column('CHANGE', ({ percent }) => changeText(percent)),
+      ],
+      differences,
+    ),
+    ...settings.map((setting) => `The runs differ in ${setting}.`),
+  ];
+}
+
+function changeText(percent: number | null): string {
+  if (percent === null) return '';
+  return `${percent > 0 ? '+' : ''}${percent.toFixed(1)} %`;
 }
 
 interface Storm extends ReturnResult {
