@@ -1,3 +1,4 @@
+/** CPU time and memory of a process, as Linux shows them in /proc. */
 import { readFileSync } from 'node:fs';
 
 /** Linux reports CPU time in hundredths of a second on every architecture it runs on. */
@@ -8,23 +9,19 @@ export function cpuSecondsOf(pid: number): number {
   return secondsIn(`/proc/${pid}/stat`);
 }
 
-/** CPU seconds of its main thread only, which in a server with edge threads is the authority's. */
-export function mainThreadSecondsOf(pid: number): number {
-  return secondsIn(`/proc/${pid}/task/${pid}/stat`);
-}
-
-/** CPU seconds of a process since some point in time. */
 export interface CpuUse {
-  readonly all: number;
-  readonly mainThread: number;
+  readonly serverCpuSeconds: number;
+  /** Its main thread only, which in a server with edge threads is the authority's. */
+  readonly mainThreadSeconds: number;
 }
 
 /** Measures what the process uses from this call until the returned function is called. */
 export function countCpuOf(pid: number): () => CpuUse {
-  const [all, mainThread] = [cpuSecondsOf(pid), mainThreadSecondsOf(pid)];
+  const mainThread = `/proc/${pid}/task/${pid}/stat`;
+  const [all, main] = [cpuSecondsOf(pid), secondsIn(mainThread)];
   return () => ({
-    all: cpuSecondsOf(pid) - all,
-    mainThread: mainThreadSecondsOf(pid) - mainThread,
+    serverCpuSeconds: cpuSecondsOf(pid) - all,
+    mainThreadSeconds: secondsIn(mainThread) - main,
   });
 }
 

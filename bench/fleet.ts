@@ -1,88 +1,86 @@
-/** The requests of a fleet as bytes, and those of its operator. */
+/** Nodes that are enrolled in one authority, and send heartbeats in rounds. */
+import { type FleetNode, heartbeatRequest, nodesInTurn, renewalRequest } from './load/requests.ts';
+import { openSessions } from './load/sessions.ts';
+import { bytesOf, joinAll, newTokens, SITE, sendAll } from './network.ts';
+import { rateOf } from './report.ts';
+import { type RoundResult, runRound, type Target, UNTIL_ALL_ARE_SENT } from './rounds.ts';
+import type { AuthorityProcess } from './servers.ts';
 
-import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
-import type { Signer } from '../src/base/crypto/primitives.ts';
-import type { JsonObject } from '../src/base/json/value.ts';
-import { jsonText } from '../src/base/json/write.ts';
-import type { Query } from '../src/client/http.ts';
-import { operatorHeaders } from '../test/support/signing.ts';
-import * as requests from './load/requests.ts';
-
-export type FleetNode = requests.FleetNode;
-
-/** What clients of an authority need to know, as a plain value that can be sent between processes. */
-export type Network = {
-  /** The authority's public key. */
-  readonly audience: string;
-  readonly operatorKeyId: string;
-  /** Base64 of the operator's seed. */
-  readonly operatorSeed: string;
-};
-
-/** The most tokens of one invite request. */
-export const MAX_INVITES = 1000;
-
-export const SITE = { host: 'mesh-na.bench', prefix: '' };
-
-export function newKeys(count: number): Signer[] {
-  return Array.from({ length: count }, requests.newKey);
+export interface FleetPlan {
+  readonly nodes: number;
+  readonly connections: number;
+  /** Requests per second of the open loop; by default, the loop is closed. */
+  readonly rate?: number | undefined;
+  /** Set if the heartbeats ask for the bulletin. */
+  readonly bulletin?: true;
+  /** Set if the heartbeats are sent in sessions. */
+  readonly sessions?: true;
+  /** The most joins at the same time. */
+  readonly joining?: number;
 }
 
-/** Creates signed invite requests with the given body. */
-export function inviteSigner(network: Network): (body: JsonObject) => Buffer {
-  return commandSigner(network, '/admin/invite');
+export interface Fleet {
+  /** Signs heartbeats and sends them for this time. */
+  beat(seconds: number): Promise<RoundResult>;
+  /** Signs heartbeats for this time. */
+  sign(seconds: number): void;
+  /** Sends the heartbeats that were signed last. */
+  sendTo(target: Target, seconds: number): Promise<RoundResult>;
+  /** Renews each node's certificate. */
+  renew(): Promise<RoundResult>;
 }
 
-/** Creates signed commands of the network's operator to one route. */
-export function commandSigner(network: Network, path: string): (body: JsonObject) => Buffer {
-  const sign = operatorSigner(network, 'POST', path);
-  return (body) => httpRequest('POST', path, sign(body), jsonText(body));
-}
+const FIRST_GUESS = 25_000;
+/** A margin over the number of requests of the fastest round so far. */
+const HEADROOM = 1.3;
 
-/** Creates the headers with which the network's operator signs requests to one route. */
-export function operatorSigner(network: Network, method: string, path: string, query: Query = {}) {
-  const key = signerFromSeed(Buffer.from(network.operatorSeed, 'base64'));
-  const { audience, operatorKeyId: keyId } = network;
-  return (body: JsonObject) => {
-    const stamp = requests.newStamp();
-    return operatorHeaders({ method, path, query, ...stamp, audience, keyId, body }, key);
+export async function enrolledFleet(
+  na: AuthorityProcess,
+  { nodes: count, connections, bulletin, sessions, joining = 32, ...given }: FleetPlan,
+): Promise<Fleet> {
+  const rate = given.rate ?? null;
+  const plan = { target: na, connections: joining, ...UNTIL_ALL_ARE_SENT };
+  const tokens = await newTokens(plan, na.network, count);
+  let { nodes } = await joinAll(plan, tokens);
+  if (sessions) nodes = await inSessions(nodes, na, joining);
+  const nextSender = nodesInTurn(nodes);
+  const further = bulletin ? { bulletin } : {};
+  let heartbeats: readonly Buffer[] = [];
+  let fastest = 0;
+
+  function sign(seconds: number): void {
+    const length = Math.ceil(seconds * (rate ?? (fastest || FIRST_GUESS) * HEADROOM));
+    heartbeats = Array.from({ length }, () => {
+      const { node, signedAt } = nextSender();
+      return bytesOf(heartbeatRequest(node, signedAt, further));
+    });
+  }
+  async function sendTo(target: Target, seconds: number): Promise<RoundResult> {
+    const round = { target, seconds, rate, connections };
+    const result = await runRound(round, (index) => heartbeats[index]);
+    fastest = Math.max(fastest, rateOf(result));
+    return result;
+  }
+  return {
+    beat(seconds) {
+      sign(seconds);
+      return sendTo(na, seconds);
+    },
+    sign,
+    sendTo,
+    async renew() {
+      const renewals = nodes.map((node) => renewalRequest(node));
+      const { result, answers } = await sendAll({ ...plan, connections }, renewals);
+      nodes = nodes.map(({ key }, index) => ({ key, certId: String(answers[index]?.cert_id) }));
+      return result;
+    },
   };
 }
 
-export function joinRequest(key: Signer, inviteToken: string, further?: JsonObject): Buffer {
-  return requests.bytesOf(requests.joinRequest(key, inviteToken, further), SITE);
-}
-
-/** Signs heartbeats of all nodes in turn. */
-export function heartbeatSigner(
-  nodes: readonly FleetNode[],
-): (count: number, further?: JsonObject) => Buffer[] {
-  const next = requests.nodesInTurn(nodes);
-  return (count, further) =>
-    Array.from({ length: count }, () => {
-      const { node, signedAt } = next();
-      return heartbeatRequest(node, signedAt, further);
-    });
-}
-
-export function renewalRequest(node: FleetNode, further?: JsonObject): Buffer {
-  return requests.bytesOf(requests.renewalRequest(node, further), SITE);
-}
-
-export function heartbeatRequest(node: FleetNode, signedAt: number, further?: JsonObject): Buffer {
-  return requests.bytesOf(requests.heartbeatRequest(node, signedAt, further), SITE);
-}
-
-export function getRequest(path: string): Buffer {
-  return requests.bytesOf(requests.getRequest(path), SITE);
-}
-
-export function httpRequest(
-  method: string,
-  path: string,
-  headers: { readonly [name: string]: string },
-  body = '',
-): Buffer {
-  const all = { 'Content-Type': 'application/json', ...headers };
-  return requests.bytesOf({ method, path, headers: all, body }, SITE);
+async function inSessions(nodes: FleetNode[], target: Target, connections: number) {
+  const sessions = await openSessions(nodes, { target, site: SITE }, connections);
+  return nodes.flatMap((node, index) => {
+    const session = sessions[index];
+    return session === undefined ? [] : [{ ...node, session }];
+  });
 }

@@ -1,6 +1,8 @@
-/** The result of a benchmark: medians over its rounds, as one JSON value and as an aligned table. */
-import { type Measured, rateOf } from './contest.ts';
-import type { RoundResult } from './round.ts';
+/** The result of a benchmark: medians over its rounds, as one JSON value and as text. */
+import type { Line as TextLine } from '../src/cli/kernel/output.ts';
+import { column, tableOf } from '../src/cli/kernel/table.ts';
+import type { Latencies } from './load/latency.ts';
+import type { RoundResult } from './rounds.ts';
 
 export type Line = {
   readonly name: string;
@@ -12,20 +14,21 @@ export type Line = {
   /** CPU time of each process per elapsed time; one busy thread is 1. */
   readonly server_cpu: number;
   readonly client_cpu: number;
-  readonly p50_ms: number | null;
-  readonly p99_ms: number | null;
-  readonly p999_ms: number | null;
+  readonly p50_ms: number;
+  readonly p99_ms: number;
+  readonly longest_ms: number;
 };
 
 export type Spread = { readonly median: number; readonly lowest: number; readonly highest: number };
 
-/** Both ratios are 1 if the two cost the same, and less than 1 if the first one is slower. */
+/** All ratios are 1 if the two cost the same; the first two are less than 1 if the first one is slower. */
 export type Comparison = {
   readonly of: string;
   readonly against: string;
   readonly target: number | null;
   readonly rate: Spread;
   readonly cpu: Spread;
+  readonly p50: Spread;
 };
 
 export type Report = {
@@ -36,132 +39,94 @@ export type Report = {
   readonly notes: readonly string[];
 };
 
-/** Above this share of a core, a process may be the bottleneck. */
-const BUSY = 0.9;
-const GO_BY_CPU = 'go by CPU per request, not by rate';
+export interface Measured {
+  readonly name: string;
+  readonly rounds: readonly RoundResult[];
+}
 
 export function lineOf({ name, rounds }: Measured): Line {
+  const middle = (figure: (round: RoundResult) => number, digits: number) =>
+    rounded(median(rounds.map(figure)), digits);
   return {
     name,
-    requests_per_second: rounded(median(rounds.map(rateOf)), 0),
-    cpu_us_per_request: rounded(median(rounds.map(cpuMicros)), 1),
-    main_us_per_request: rounded(median(rounds.map(mainMicros)), 1),
-    server_cpu: rounded(median(rounds.map((round) => round.serverCpuSeconds / round.seconds)), 2),
-    client_cpu: rounded(median(rounds.map(clientShare)), 2),
-    p50_ms: medianLatency(rounds, 'p50'),
-    p99_ms: medianLatency(rounds, 'p99'),
-    p999_ms: medianLatency(rounds, 'p999'),
+    requests_per_second: middle(rateOf, 0),
+    cpu_us_per_request: middle(cpuMicros, 1),
+    main_us_per_request: middle((round) => (round.mainThreadSeconds * 1e6) / round.answered, 1),
+    server_cpu: middle((round) => round.serverCpuSeconds / round.seconds, 2),
+    client_cpu: middle((round) => round.clientCpuSeconds / round.seconds, 2),
+    p50_ms: middle(({ latency }) => latency.p50, 3),
+    p99_ms: middle(({ latency }) => latency.p99, 3),
+    longest_ms: rounded(Math.max(...rounds.map(({ latency }) => latency.max)), 3),
   };
 }
 
 /** Compares round by round, because consecutive rounds saw the same load on the machine. */
 export function compare(of: Measured, against: Measured, target: number | null): Comparison {
-  const pairs = of.rounds.flatMap((round, index) => {
-    const other = against.rounds[index];
-    return other === undefined ? [] : [[round, other] as const];
-  });
+  const ratios = (ratio: (round: RoundResult, other: RoundResult) => number): Spread =>
+    spread(
+      of.rounds.flatMap((round, index) => {
+        const other = against.rounds[index];
+        return other === undefined ? [] : [ratio(round, other)];
+      }),
+    );
   return {
     of: of.name,
     against: against.name,
     target,
-    rate: spread(pairs.map(([round, other]) => rateOf(round) / rateOf(other))),
-    cpu: spread(pairs.map(([round, other]) => cpuMicros(other) / cpuMicros(round))),
+    rate: ratios((round, other) => rateOf(round) / rateOf(other)),
+    cpu: ratios((round, other) => cpuMicros(other) / cpuMicros(round)),
+    p50: ratios((round, other) => round.latency.p50 / other.latency.p50),
   };
 }
 
-/** Notes about rounds in which the load generator itself was the bottleneck. */
-export function busyClientNotes(standings: readonly Measured[]): string[] {
-  return standings.flatMap(({ name, rounds }) => {
-    const highest = Math.max(...rounds.map(clientShare));
-    if (highest <= BUSY) return [];
-    return [`${name}: the load generator used up to ${percent(highest)} CPU; ${GO_BY_CPU}`];
-  });
-}
-
-/** Notes about closed loops in which neither side was the bottleneck, so that other work took CPU from both. */
-export function starvedNotes(standings: readonly Measured[]): string[] {
-  return standings.flatMap((measured) => {
-    const { name, server_cpu: server, client_cpu: client } = lineOf(measured);
-    if (server >= BUSY || client >= BUSY) return [];
-    return [
-      `${name}: the server got only ${percent(server)} CPU because of other work; ${GO_BY_CPU}`,
-    ];
-  });
-}
-
-export function textOf({ benchmark, about, lines, comparisons, notes }: Report): string[] {
+export function textOf({ benchmark, about, lines, comparisons, notes }: Report): TextLine[] {
   return [
     `${benchmark}: ${about}`,
-    ...rateTable(lines),
+    ...(lines.length === 0 ? [] : rateTable(lines)),
     ...comparisons.map(comparisonText),
-    ...notes.map((note) => `  note: ${note}`),
+    ...notes.map((note) => `note: ${note}`),
     '',
   ];
 }
 
-function rateTable(lines: readonly Line[]): string[] {
-  return table([
+function rateTable(lines: readonly Line[]): TextLine[] {
+  return tableOf<Line>(
     [
-      '',
-      'req/s',
-      'CPU µs/req',
-      'main thread',
-      'server CPU',
-      'client CPU',
-      'p50 ms',
-      'p99 ms',
-      'p99.9 ms',
+      column('CONTESTANT', ({ name }) => name),
+      column('REQ/S', (line) => line.requests_per_second.toLocaleString('en')),
+      column('CPU µS/REQ', (line) => line.cpu_us_per_request.toFixed(1)),
+      column('MAIN THREAD', (line) => line.main_us_per_request.toFixed(1)),
+      column('SERVER CPU', (line) => percent(line.server_cpu)),
+      column('CLIENT CPU', (line) => percent(line.client_cpu)),
+      column('P50 MS', (line) => line.p50_ms.toFixed(2)),
+      column('P99 MS', (line) => line.p99_ms.toFixed(2)),
+      column('LONGEST MS', (line) => line.longest_ms.toFixed(2)),
     ],
-    ...lines.map((line) => [
-      line.name,
-      line.requests_per_second.toLocaleString('en'),
-      line.cpu_us_per_request.toFixed(1),
-      line.main_us_per_request.toFixed(1),
-      percent(line.server_cpu),
-      percent(line.client_cpu),
-      ...[line.p50_ms, line.p99_ms, line.p999_ms].map((ms) => ms?.toFixed(2) ?? '-'),
-    ]),
-  ]);
+    lines,
+  );
 }
 
-function comparisonText({ of, against, target, rate, cpu }: Comparison): string {
+function comparisonText({ of, against, target, rate, cpu, p50 }: Comparison): string {
   const aim = target === null ? '' : ` (target ${target.toFixed(2)})`;
-  return `  ${of} / ${against}: by rate ${spreadText(rate)}, by CPU ${spreadText(cpu)}${aim}`;
+  const ratios = `by rate ${spreadText(rate)}, by CPU ${spreadText(cpu)}, by p50 ${spreadText(p50)}`;
+  return `${of} / ${against}: ${ratios}${aim}`;
 }
 
 function spreadText({ median: middle, lowest, highest }: Spread): string {
   return `${middle.toFixed(2)} [${lowest.toFixed(2)}..${highest.toFixed(2)}]`;
 }
 
-/** The first column is aligned left, numbers are aligned right. */
-function table(rows: readonly (readonly string[])[]): string[] {
-  const widths = (rows[0] ?? []).map((_, column) =>
-    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
-  );
-  return rows.map((row) => {
-    const cells = row.map((cell, column) => {
-      const width = widths[column] ?? 0;
-      return column === 0 ? cell.padEnd(width) : cell.padStart(width);
-    });
-    return `  ${cells.join('  ')}`;
-  });
+export function latencyText(latencies: Latencies): string {
+  const at = (percentile: 'p50' | 'p99' | 'max') => latencies.at(percentile).toFixed(1);
+  return `p50 ${at('p50')} ms, p99 ${at('p99')} ms, longest ${at('max')} ms`;
+}
+
+export function rateOf({ answered, seconds }: RoundResult): number {
+  return answered / seconds;
 }
 
 function cpuMicros({ serverCpuSeconds, answered }: RoundResult): number {
   return (serverCpuSeconds * 1_000_000) / answered;
-}
-
-function mainMicros({ mainThreadSeconds, answered }: RoundResult): number {
-  return (mainThreadSeconds * 1_000_000) / answered;
-}
-
-function clientShare({ clientCpuSeconds, seconds }: RoundResult): number {
-  return clientCpuSeconds / seconds;
-}
-
-function medianLatency(rounds: readonly RoundResult[], at: 'p50' | 'p99' | 'p999'): number | null {
-  const values = rounds.flatMap(({ latency }) => (latency === null ? [] : [latency[at]]));
-  return values.length === 0 ? null : rounded(median(values), 3);
 }
 
 function spread(values: readonly number[]): Spread {
@@ -173,7 +138,7 @@ function spread(values: readonly number[]): Spread {
 }
 
 export function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
+  const sorted = values.toSorted((a, b) => a - b);
   const middle = Math.floor(sorted.length / 2);
   const upper = sorted[middle] ?? Number.NaN;
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;

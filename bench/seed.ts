@@ -3,6 +3,8 @@
  * agents, written through the store like everything else. Keys are random bytes with which nobody can sign, and the
  * audit log is empty; nodes that send heartbeats are enrolled afterward.
  */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Command } from 'commander';
 import type { AgentRegistration } from '../machines/agent-registration.ts';
 import type { Attestation } from '../machines/attestation.ts';
@@ -17,7 +19,10 @@ import { systemRuntime } from '../src/base/runtime.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { wholeNumber } from '../src/cli/kernel/options.ts';
 import { initNetwork } from '../src/cli/service/init-network.ts';
+import type { GenesisBlock } from '../src/protocol/records/genesis.ts';
+import { FILES } from '../src/server/config/data-folder.ts';
 import { openLmdbStore } from '../src/store/lmdb/store.ts';
+import { networkOf } from '../src/store/network-identity.ts';
 import type { Store, SubjectWrite, Unit } from '../src/store/store.ts';
 
 export interface SeedCounts {
@@ -34,90 +39,92 @@ export interface SeedCounts {
 }
 
 const HOUR = 3_600_000;
-/** Units that are committed together. Each has one subject, as in a network that grew gradually. */
+/** Subjects that are committed in one unit: that takes a fraction of the time of many units. */
 const BATCH = 5000;
 const RACK_NODES = 40;
 const SILENT_RACK = 7;
 /** The approximate number of agents that share a tag. */
 const AGENTS_PER_TAG = 100;
 
-/** Fills a new data folder and the store opened on it; the newest liveness rows have the current time. */
-export async function seed(
-  dataDir: string,
-  counts: SeedCounts,
-  progress: (line: string) => void = () => undefined,
-  open: (dataDir: string) => Store | Promise<Store> = openLmdbStore,
-): Promise<void> {
-  const now = systemRuntime.now();
-  const { na_public_key: issuer } = initNetwork({
+/** The nodes of a large network by default. */
+export const MANY_NODES = 1_000_000;
+
+/** One in ten nodes has an agent and one in a hundred is revoked. */
+export function largeNetwork(nodes: number): SeedCounts {
+  const tenth = Math.floor(nodes / 10);
+  return { nodes, revoked: Math.floor(nodes / 100), invites: tenth, agents: tenth };
+}
+
+/** The data folder of a network without nodes. */
+export function newNetwork(dataDir: string) {
+  return initNetwork({
     dataDir,
     networkName: 'bench',
     networkVersion: 'v0.1',
-    now,
+    now: systemRuntime.now(),
     randomSeed: () => systemRuntime.randomBytes(32),
   });
-  const store = await open(dataDir);
-  const { nodes, invites, agents } = counts;
-  const digest = createCrlDigest(issuer);
-  const keys: string[] = [];
-  const issue = (index: number) => {
-    const write = certificate(index, counts, now);
-    keys.push((write.snapshot.context as Certificate).nodePublicKey);
-    const { revokedAt, revocationReason } = write.snapshot.context as Certificate;
-    if (revokedAt !== null)
-      digest.add(crlEntry(issuer, write.id, revokedAt, revocationReason ?? ''));
-    return write;
-  };
-  await inBatches('certificates', nodes, issue, separately);
-  await store.commit(unitOf(revocationList(counts.revoked, digest.value([]), now)));
-  const named = (index: number) => description(index, keys[index] ?? '');
-  await inBatches('names', counts.named ?? 0, named, separately);
-  await inBatches('invites', invites, () => invite(now), separately);
-  await inBatches('agents', agents, (index) => agent(index, agents, now), separately);
-  await inBatches('treaties', counts.treaties ?? 0, (index) => treaty(index, now), together);
-  const attested = (index: number) => attestation(index, now);
-  await inBatches('attestations', counts.attestations ?? 0, attested, together);
-  await store.close();
-
-  async function inBatches(
-    what: string,
-    count: number,
-    subject: (index: number) => SubjectWrite,
-    write: (subjects: readonly SubjectWrite[], start: number) => Promise<void>,
-  ): Promise<void> {
-    for (let start = 0; start < count; start += BATCH) {
-      const length = Math.min(BATCH, count - start);
-      await write(
-        Array.from({ length }, (_, index) => subject(start + index)),
-        start,
-      );
-      progress(`${what}: ${start + length} of ${count}`);
-    }
-  }
-
-  async function separately(subjects: readonly SubjectWrite[], start: number): Promise<void> {
-    await Promise.all(subjects.map((one) => store.commit(unitOf(one))));
-    const seen = subjects.flatMap((one, index) =>
-      isIssued(one) ? contact(one.id, start + index, counts) : [],
-    );
-    if (seen.length > 0) await store.touchMany(seen, []);
-  }
-
-  /** Units of many subjects take a fraction of the time; how these came about does not matter. */
-  async function together(subjects: readonly SubjectWrite[]): Promise<void> {
-    await store.commit(unitOf(...subjects));
-  }
 }
 
-function unitOf(...subjects: readonly SubjectWrite[]): Unit {
+/**
+ * Fills a new data folder and the store opened on it; the newest liveness rows have the current time. Returns the
+ * certificates that are not revoked.
+ */
+export async function seed(
+  dataDir: string,
+  counts: SeedCounts,
+  open: (dataDir: string) => Store | Promise<Store> = openFolder,
+): Promise<{ readonly issued: string[] }> {
+  const now = systemRuntime.now();
+  const { na_public_key: issuer } = newNetwork(dataDir);
+  const store = await open(dataDir);
+  const digest = createCrlDigest(issuer);
+  const keys: string[] = [];
+  const issued: string[] = [];
+
+  function issue(index: number): SubjectWrite {
+    const { id, context, write } = certificate(index, counts, now);
+    keys.push(context.nodePublicKey);
+    if (context.revokedAt === null) issued.push(id);
+    else digest.add(crlEntry(issuer, id, context.revokedAt, context.revocationReason ?? ''));
+    return write;
+  }
+  async function write(count: number, subject: (index: number) => SubjectWrite): Promise<void> {
+    for (let start = 0; start < count; start += BATCH) {
+      const length = Math.min(BATCH, count - start);
+      await store.commit(unitOf(Array.from({ length }, (_, index) => subject(start + index))));
+    }
+  }
+  const { nodes, revoked, invites, agents, named = 0, treaties = 0, attestations = 0 } = counts;
+  await write(nodes, issue);
+  for (let start = 0; start < issued.length; start += BATCH) {
+    const seen = issued.slice(start, start + BATCH);
+    await store.touchMany(
+      seen.map((id, index) => contact(id, revoked + start + index, named)),
+      [],
+    );
+  }
+  await store.commit(unitOf([revocationList(revoked, digest.value([]), now)]));
+  await write(named, (index) => description(index, keys[index] ?? ''));
+  await write(invites, () => invite(now));
+  await write(agents, (index) => agent(index, agents, now));
+  await write(treaties, (index) => treaty(index, now));
+  await write(attestations, (index) => attestation(index, now));
+  await store.close();
+  return { issued };
+}
+
+/** The state says whose it is: otherwise, it cannot be moved. */
+function openFolder(dataDir: string): Store {
+  const genesis = JSON.parse(readFileSync(join(dataDir, FILES.genesis), 'utf8')) as GenesisBlock;
+  return openLmdbStore(dataDir, networkOf(genesis));
+}
+
+function unitOf(subjects: readonly SubjectWrite[]): Unit {
   return { subjects, removals: [], nonces: [], audit: [] };
 }
 
-function isIssued({ kind, snapshot }: SubjectWrite): boolean {
-  return kind === 'certificate' && snapshot.value === 'issued';
-}
-
-function contact(id: string, index: number, { named = 0 }: SeedCounts) {
+function contact(id: string, index: number, named: number) {
   const now = systemRuntime.now();
   const isSilent = index < named && rackOf(index) === SILENT_RACK;
   const lastSeen = isSilent ? now - 2 * HOUR : now;
@@ -140,7 +147,7 @@ function created(kind: string, id: string, value: string, context: object): Subj
 }
 
 /** Revoked certificates come first, in the order of their list. */
-function certificate(index: number, { revoked }: SeedCounts, now: number): SubjectWrite {
+function certificate(index: number, { revoked }: SeedCounts, now: number) {
   const isRevoked = index < revoked;
   const context: Certificate = {
     nodePublicKey: randomKey(),
@@ -154,7 +161,9 @@ function certificate(index: number, { revoked }: SeedCounts, now: number): Subje
     revocationReason: isRevoked ? 'cessation_of_operation' : null,
     crlSequence: isRevoked ? index + 1 : null,
   };
-  return created('certificate', systemRuntime.uuid(), isRevoked ? 'revoked' : 'issued', context);
+  const id = systemRuntime.uuid();
+  const value = isRevoked ? 'revoked' : 'issued';
+  return { id, context, write: created('certificate', id, value, context) };
 }
 
 /** The version of the list that contains all revoked certificates. */
@@ -277,10 +286,6 @@ function randomKey(): string {
   return systemRuntime.randomBytes(32).toString('base64');
 }
 
-interface SeedOptions extends SeedCounts {
-  readonly dataDir: string;
-}
-
 if (import.meta.url === `file://${process.argv[1]}`) {
   const command = new Command('seed')
     .description('makes a data folder with a large network in it')
@@ -290,13 +295,6 @@ if (import.meta.url === `file://${process.argv[1]}`) {
     .option('--invites <count>', 'open invites', wholeNumber(10_000_000), 100_000)
     .option('--agents <count>', 'registered agents', wholeNumber(10_000_000), 100_000);
   await command.parseAsync();
-  const { dataDir, ...counts } = command.opts<SeedOptions>();
-  await seed(dataDir, counts, showProgress);
-  process.stderr.write('\n');
-}
-
-/** On a terminal, overwrites one line; elsewhere, writes one line for each finished kind. */
-function showProgress(line: string): void {
-  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${line}`);
-  else if (/: (\d+) of \1$/.test(line)) process.stderr.write(`${line}\n`);
+  const { dataDir, ...counts } = command.opts<SeedCounts & { readonly dataDir: string }>();
+  await seed(dataDir, counts);
 }

@@ -2,13 +2,12 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { scratchFolder } from '../test/support/scratch.ts';
-import { ROOT } from './children.ts';
 import type { Settings } from './contest.ts';
-import type { Load } from './load.ts';
 import { median, type Report } from './report.ts';
+import { ROOT } from './servers.ts';
 
 const PROGRAM = 'src/build/start.js';
-/** Arguments of the commands; the first is Node.js alone. */
+/** Arguments of the commands, of which capitals stand for a new folder; the first is Node.js alone. */
 const COMMANDS: readonly (readonly string[])[] = [
   ['--eval', ''],
   [PROGRAM, '--version'],
@@ -25,7 +24,7 @@ interface Cost {
   readonly elapsedMs: number;
 }
 
-export function benchStarts(_load: Load, { rounds, progress }: Settings): Promise<Report> {
+export async function benchStarts({ rounds, progress }: Settings): Promise<Report> {
   const costs = COMMANDS.map((): Cost[] => []);
   for (let round = 0; round <= rounds; round += 1) {
     progress(`starts: round ${round} of ${rounds}`);
@@ -35,7 +34,7 @@ export function benchStarts(_load: Load, { rounds, progress }: Settings): Promis
       if (round > 0) costs[index]?.push(cost);
     }
   }
-  return Promise.resolve({
+  return {
     benchmark: 'starts',
     about: `${rounds} starts of each command in turn`,
     lines: [],
@@ -45,19 +44,15 @@ export function benchStarts(_load: Load, { rounds, progress }: Settings): Promis
       const of = (part: keyof Cost) => median((costs[index] ?? []).map((cost) => cost[part]));
       return `${name}: ${of('cpuMs').toFixed(0)} ms of CPU, ${of('elapsedMs').toFixed(0)} ms elapsed`;
     }),
-  });
+  };
 }
 
-/** Each start has its own empty folder. */
 function costOf(command: readonly string[]): Cost {
   const scratch = scratchFolder('mesh-na-starts-');
   const placed = command.map((part) => (/^[A-Z]+$/.test(part) ? join(scratch.path, part) : part));
-  try {
-    const args = ['-c', TIMED, 'bash', process.execPath, ...placed];
-    const { stdout } = spawnSync('bash', args, { cwd: ROOT, encoding: 'utf8' });
-    const [user = 0, system = 0, elapsed = 0] = stdout.trim().split(' ').map(Number);
-    return { cpuMs: 1000 * (user + system), elapsedMs: 1000 * elapsed };
-  } finally {
-    scratch.remove();
-  }
+  const args = ['-c', TIMED, 'bash', process.execPath, ...placed];
+  const { stdout } = spawnSync('bash', args, { cwd: ROOT, encoding: 'utf8' });
+  scratch.remove();
+  const [user = 0, system = 0, elapsed = 0] = stdout.trim().split(' ').map(Number);
+  return { cpuMs: 1000 * (user + system), elapsedMs: 1000 * elapsed };
 }
