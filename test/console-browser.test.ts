@@ -6,6 +6,7 @@ import { createContactBins } from '../src/authority/certificates/contact-counts.
 import type { Context } from '../src/console/context.ts';
 import { CONTACTS } from '../src/console/pages/contacts.ts';
 import { PAGES } from '../src/console/registry.ts';
+import { startTestAuthority } from './support/authority.ts';
 import { NARROW, startBrowser, type Visit, WIDE } from './support/browser.ts';
 import { HOUR } from './support/clock.ts';
 import { startTestConsole } from './support/console.ts';
@@ -348,6 +349,29 @@ test('a revocation is in the console within a second of its event; a busy log is
   assert.equal(fetched.length, before);
   await untilShown('watched-2', 2000);
   assert.deepEqual(visit.problems, []);
+});
+
+test('a page says when it is no longer live, and since when, and goes on by itself', async () => {
+  const na = await startTestAuthority();
+  await using console = await startTestConsole(na);
+  await using visit = await browser.visit(console.url, { isApart: true });
+  const { page } = visit;
+  await page.waitForURL(/\/overview$/);
+  const status = page.locator('[data-live-status]');
+  const isNow = (state: string) =>
+    page.locator(`[data-live-status="${state}"]`).waitFor({ state: 'attached' });
+  await isNow('live');
+  await na.stop();
+  await isNow('stale');
+  const lost = /^Connection lost\. This page shows the state as of .* UTC\. Reconnecting…$/;
+  assert.match(await status.innerText(), lost);
+  assert.match(await page.innerText('#posture-word'), /^Last updated .* UTC: /);
+  assert.deepEqual(await visit.violations(), []);
+  const flags = { port: new URL(na.url).port };
+  await using again = await startTestAuthority({ dataDir: na.dataDir, flags });
+  await isNow('live');
+  await joinedNode(again, { name: 'after-1' });
+  await page.getByText('after-1').waitFor();
 });
 
 test('what a page fetches by itself does not keep the console running', async () => {

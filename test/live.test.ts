@@ -40,6 +40,32 @@ test('the dashboard shows a joined node, a revoked certificate and a treaty with
   assert.deepEqual(visit.problems, []);
 });
 
+test('a revocation is on the dashboard within a second of the message about it', async () => {
+  await using na = await startTestAuthority();
+  const node = await joinedNode(na);
+  await using visit = await browser.visit(`${na.url}/`, { isApart: true });
+  const { page } = visit;
+  let messages = 0;
+  page.on('websocket', (socket) => {
+    socket.on('framereceived', ({ payload }) => {
+      if (String(payload).includes('version')) messages += 1;
+    });
+  });
+  await page.clock.install();
+  await page.goto(`${na.url}/dashboard`);
+  await liveStatus(page);
+  await page.clock.pauseAt(Date.now() + 5000);
+  let before = messages;
+  await operate(na, '/admin/revoke', { cert_id: node.certId });
+  const revoked = page.getByText('Certificate revoked');
+  // Another version may have been announced just before.
+  while ((await revoked.count()) === 0) {
+    if (messages > before) await page.clock.runFor(1000);
+    before = messages;
+  }
+  assert.deepEqual(visit.problems, []);
+});
+
 test('the Connectome draws a new treaty without a reload', async () => {
   await using na = await startTestAuthority();
   await using visit = await browser.visit(`${na.url}/connectome`);

@@ -61,9 +61,12 @@ ${listing(query, log)}<nav class="pager" aria-label="Pages of the audit log">${n
       path: '/audit-news',
       type: 'text/event-stream',
       async *pieces({ client, publicClient }, query, signal) {
+        // While the authority does not answer, the stream ends or does not begin: then the browser says so.
+        const { log_size: size } = await publicClient.readBulletin();
         yield ': waiting\n\n';
-        const after = indexIn(query.get('after')) ?? (await publicClient.readBulletin()).log_size;
-        for await (const { index } of client.events({ after, signal })) yield `data: ${index}\n\n`;
+        const after = indexIn(query.get('after')) ?? size;
+        const events = client.events({ after, signal, onLost: rethrow });
+        for await (const { index } of events) yield `data: ${index}\n\n`;
       },
     },
     {
@@ -74,6 +77,10 @@ ${listing(query, log)}<nav class="pager" aria-label="Pages of the audit log">${n
     },
   ],
 });
+
+function rethrow(error: Error): never {
+  throw error;
+}
 
 function auditQuery(given: URLSearchParams): AuditQuery {
   const text = (name: string) => textIn(given, name).slice(0, LONGEST);
