@@ -191,9 +191,15 @@ const READING = new Set(['open', 'read', 'scandir', 'stat', 'lstat', 'access']);
 
 function systemOutcome(error: NodeJS.ErrnoException): Outcome {
   const { path, code = 'unknown cause', syscall = '' } = error;
+  if (code === 'EEXIST') return existing((error as { dest?: string }).dest ?? path);
   const what = READING.has(syscall) ? 'cannot be opened' : 'cannot be changed';
   const message = path === undefined ? error.message : `${path} ${what} (${code})`;
   return { exit: EXIT.unusable, code: 'local_files', message, cure: cureOfSystemError(code) };
+}
+
+function existing(path = 'The file'): Outcome {
+  const cure = 'Choose another name, or remove it first.';
+  return { exit: EXIT.unusable, code: 'local_files', message: `${path} exists`, cure };
 }
 
 const LINK = /\[([^\]]+)\]\(([^)]+)\)/g;
@@ -267,7 +273,9 @@ function wrongClock(error: AuthorityError, now: number): string | null {
   if (error.status !== 401 || error.answeredAt === null) return null;
   const ahead = now - error.answeredAt;
   if (Math.abs(ahead) < ODD_MS) return null;
-  const by = inWords(Math.round(Math.abs(ahead) / 1000));
+  const seconds = Math.round(Math.abs(ahead) / 1000);
+  const days = Math.round(seconds / 86_400);
+  const by = days > 2 ? `${days} days` : inWords(seconds);
   const where = ahead > 0 ? 'ahead of' : 'behind';
   return `The clock of this machine is ${by} ${where} the clock of the authority: correct the wrong one.`;
 }

@@ -106,14 +106,19 @@ function revoked(nodeDir: string, { code, message }: AgentEnd): Error {
   return failure(EXIT.refused, code, `${message}: certificate ${cert_id}${why}`, cure);
 }
 
+/** What was rejected last: the failure that it causes has the same sentence. */
+let rejected = '';
+
 function report(event: AgentEvent): void {
   if (event.type === 'succession') {
     printNotice(successionText(event.statement, event.isInForce));
   } else if (event.type === 'refused') {
-    printNotice(`The ${event.what} from the authority is rejected: ${event.problem}`);
+    rejected = `The ${event.what} from the authority is rejected: ${event.problem}`;
+    printNotice(rejected);
   } else if (event.type === 'failed') {
-    const seconds = Math.ceil(event.retryInMs / 1000);
-    printNotice(`${event.problem}; trying again in ${seconds} s`);
+    const again = `rying again in ${Math.ceil(event.retryInMs / 1000)} s`;
+    printNotice(event.problem === rejected ? `T${again}` : `${event.problem}; t${again}`);
+    rejected = '';
   } else if (event.type === 'recovered') {
     printNotice('The authority answers again');
   } else if (event.type === 'storage') {
