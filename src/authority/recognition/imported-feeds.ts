@@ -126,40 +126,14 @@ export const treatyKeys: Handler<'treatyKeys'> = (na, { issuer }, at) => [
 ];
 
 /**
- * Imports another sovereign's revocation feed [core-4-14]. All its ids are stored as one subject, exactly as the edge serialized them. After the commit, they are indexed in
- * slices, and the answer waits for that.
+ * Imports another sovereign's revocation feed [core-4-14]. All its ids are stored as one subject, exactly as the edge
+ * serialized them. After the commit, they are indexed in slices, and the answer waits for that.
  */
-export const importFeed: Handler<'importFeed'> = (na, unit, feed) =>
-  importVerified(na, unit, feed, (refusal, reason) => {
-    unit.audit('sovereign_revocation_feed_rejected', { ...detailsOf(feed), reason });
-    throw new Refusal(refusal, detailsOf(feed));
-  });
-
-/**
- * Imports a feed that was fetched, unless it is the one that was imported last. A refused one is not audited, because
- * a stranger would make the log grow.
- */
-export const importFetchedFeed: Handler<'importFetchedFeed'> = (na, unit, feed) => {
-  const { issuer, feedId, sequence } = feed;
-  const known = unit.current('revocation-feed', sha256Hex(issuer))?.context;
-  const isKnown = known?.feedId === feedId && known.sequence === String(sequence);
-  if (isKnown && issuer === feed.expected_issuer_sovereign_id) return null;
-  if (na.importedFeeds.isFull(issuer)) {
-    throw new Refusal('invalid_sovereign_revocation_feed', { cause: 'ids_omitted' });
-  }
-  return importVerified(na, unit, feed, (refusal) => {
-    throw new Refusal(refusal);
-  });
-};
-
-type Reject = (refusal: RefusalName, reason: string) => never;
-
-function importVerified(
+export const importFeed = (
   na: Authority,
   unit: UnitOfWork,
   feed: CallInput<'importFeed'> & Partial<Fetched>,
-  reject: Reject,
-) {
+) => {
   const { issuer, feedId, revokedCount, rows, issuer_public_keys: given } = feed;
   refusePrivateKeys(na, given ?? []);
   const keys = given ?? treatyKeysOf(na, issuer, unit.at);
@@ -188,7 +162,27 @@ function importVerified(
   const about = { ...detailsOf(feed), revoked_count: revokedCount };
   unit.audit('sovereign_revocation_feed_imported', { ...about, ...fetchedFrom(feed) });
   return { accepted: true, reason: 'accepted', ...about };
-}
+
+  /** A refused one that was fetched is not audited, because a stranger would make the log grow. */
+  function reject(refusal: RefusalName, reason: string): never {
+    if (feed.fetched_from === undefined) {
+      unit.audit('sovereign_revocation_feed_rejected', { ...detailsOf(feed), reason });
+    }
+    throw new Refusal(refusal, detailsOf(feed));
+  }
+};
+
+/** Imports a feed that was fetched, unless it is the one that was imported last. */
+export const importFetchedFeed: Handler<'importFetchedFeed'> = (na, unit, feed) => {
+  const { issuer, feedId, sequence } = feed;
+  const known = unit.current('revocation-feed', sha256Hex(issuer))?.context;
+  const isKnown = known?.feedId === feedId && known.sequence === String(sequence);
+  if (isKnown && issuer === feed.expected_issuer_sovereign_id) return null;
+  if (na.importedFeeds.isFull(issuer)) {
+    throw new Refusal('invalid_sovereign_revocation_feed', { cause: 'ids_omitted' });
+  }
+  return importFeed(na, unit, feed);
+};
 
 /** How an audit entry says that nobody sent what was decided on. */
 export function fetchedFrom({ fetched_from }: Partial<Fetched>): Partial<Fetched> {

@@ -43,29 +43,11 @@ export const treatyPin: Handler<'treatyPin'> = (na, { treatyId }) => {
  * The edge has followed the chain, because that may take hundreds of signature checks. What it followed from cannot have
  * changed, because a treaty never does.
  */
-export const followTreaty: Handler<'followTreaty'> = (na, unit, given) => follow(na, unit, given);
-
-/**
- * Follows a chain that was fetched if it leads to other keys. Nobody has compared its root key, so the treaty must
- * name it.
- */
-export const followFetchedKeys: Handler<'followFetchedKeys'> = (na, unit, given) => {
-  const treaty = unit.current('recognition-treaty', given.treaty_id)?.context;
-  if (treaty === undefined) throw new Refusal('treaty_not_found');
-  if (given.refusal === null && namesKeys(treaty, given.inForce, unit.at)) {
-    throw new Refusal('nothing_to_follow');
-  }
-  if (given.refusal === null && rootKeyIn(recordOf(treaty).metadata) === null) {
-    throw new Refusal('chain_rejected', { cause: 'root_key_needed' });
-  }
-  return follow(na, unit, given);
-};
-
-function follow(
+export const followTreaty = (
   na: Authority,
   unit: UnitOfWork,
   given: CallInput<'followTreaty'> & Partial<Fetched>,
-) {
+) => {
   const { treaty_id: treatyId, refusal, inForce, nextAt } = given;
   refusePrivateKeys(na, [given.root_public_key]);
   const treaty = unit.current('recognition-treaty', treatyId)?.context;
@@ -82,7 +64,22 @@ function follow(
   }
   if (refused !== null) throw new Refusal(refused.refusal);
   return new JsonText(issueSuccessor(na, unit, { treatyId, following, inForce }, given));
-}
+};
+
+/**
+ * Follows a chain that was fetched if it leads to other keys. Nobody has compared its root key, so the treaty must
+ * name it.
+ */
+export const followFetchedKeys: Handler<'followFetchedKeys'> = (na, unit, given) => {
+  const treaty = unit.current('recognition-treaty', given.treaty_id)?.context;
+  if (treaty !== undefined && given.refusal === null) {
+    if (namesKeys(treaty, given.inForce, unit.at)) throw new Refusal('nothing_to_follow');
+    if (rootKeyIn(recordOf(treaty).metadata) === null) {
+      throw new Refusal('chain_rejected', { cause: 'root_key_needed' });
+    }
+  }
+  return followTreaty(na, unit, given);
+};
 
 /** How many treaties one unit replaces, because each takes a signature. */
 const MOST_IN_A_UNIT = 32;

@@ -8,7 +8,7 @@ import type { Runtime } from '../../base/runtime.ts';
 import type { Call } from '../../protocol/contract/calls.ts';
 import type { PartnerAddress } from '../../protocol/contract/inputs.ts';
 import type { Reach } from '../outbound/address.ts';
-import type { Served, Visited } from './visit.ts';
+import { NOTHING_SERVED, type Served, type Visited } from './visit.ts';
 
 export interface FederationSettings {
   /** Milliseconds between two visits of a partner. */
@@ -62,7 +62,7 @@ export function createFederation(
     for (const address of JSON.parse(text) as readonly PartnerAddress[]) {
       const key = partnerKey(address.subject, address.endpoint);
       const partner = known.get(key) ?? createPartner(address, spreadMs * random(), tools);
-      partner.use(address);
+      partner.address = address;
       partners.set(key, partner);
     }
     spreadMs = 0;
@@ -86,7 +86,7 @@ export function createFederation(
     for (let next = nextDue(); next !== undefined; next = nextDue()) {
       next.dueAt = runtime.elapsed() + every;
       thread ??= startThread(reach);
-      const visited = await thread.visit(next.address, next.served, runtime.now());
+      const visited = await thread.visit(next.address, next.visited.served, runtime.now());
       if (isStopped) return;
       next.judge(visited);
       if (runtime.elapsed() - readAt >= READ_MS) await readPartners();
@@ -119,8 +119,6 @@ function createPartner(
 ) {
   const { subject, endpoint } = first;
   const name = `${JSON.stringify(subject)} at ${new URL(endpoint).host}`;
-  let address = first;
-  let { problem, served }: Visited = { problem: null, served: { tags: {}, feedIssuedAt: null } };
   /** By the monotonic clock, because the wall clock may be set meanwhile. */
   let fetchedFrom: number | null = null;
   let failingFrom: number | null = null;
@@ -129,17 +127,13 @@ function createPartner(
     return elapsed === null ? null : runtime.now() - (runtime.elapsed() - elapsed);
   }
 
-  return {
+  const partner = {
     subject,
     endpoint,
     /** On the monotonic clock. */
     dueAt: runtime.elapsed() + delay,
-    get address() {
-      return address;
-    },
-    get served() {
-      return served;
-    },
+    visited: { problem: null, served: NOTHING_SERVED } as Visited,
+    address: first,
     get fetchedAt() {
       return instantAt(fetchedFrom);
     },
@@ -147,15 +141,11 @@ function createPartner(
       return instantAt(failingFrom);
     },
     get problem() {
-      return problem;
-    },
-    /** Other treaties may accept what these have refused, or have to follow what these have. */
-    use(found: PartnerAddress): void {
-      if (found.treatyIds.join() !== address.treatyIds.join()) served = { ...served, tags: {} };
-      address = found;
+      return partner.visited.problem;
     },
     judge(visited: Visited): void {
-      ({ problem, served } = visited);
+      const { problem } = visited;
+      partner.visited = visited;
       if (problem === null) fetchedFrom = runtime.elapsed();
       if ((problem === null) === (failingFrom === null)) return;
       failingFrom = problem === null ? null : runtime.elapsed();
@@ -163,6 +153,7 @@ function createPartner(
       else logger.write('WARNING', 'federation', `${name} cannot be imported: ${problem.text}`);
     },
   };
+  return partner;
 }
 
 function isBefore(one: Partner, other: Partner): boolean {

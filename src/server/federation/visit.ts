@@ -27,11 +27,15 @@ export interface VisitOptions {
 
 /** What is known of what a partner serves, so that it is not read again. */
 export interface Served {
+  /** By the treaties with these ids: others may accept what these have refused, or have to follow what these have. */
+  readonly treatyIds: readonly string[];
   /** The entity tags of what was accepted, by path. */
-  tags: { [path: string]: string };
+  readonly tags: { [path: string]: string };
   /** When the newest accepted feed was issued, in milliseconds since the epoch. */
   feedIssuedAt: number | null;
 }
+
+export const NOTHING_SERVED: Served = { treatyIds: [], tags: {}, feedIssuedAt: null };
 
 /** Why a partner counts as failing, and what it has served. */
 export interface Visited extends Pick<PartnerFacts, 'problem'> {
@@ -112,7 +116,10 @@ export function createVisitor({ reach, maxFeedEntries }: VisitOptions, call: Cal
   }
 
   return {
-    async visit(partner: PartnerAddress, served: Served, now: number): Promise<Visited> {
+    async visit(partner: PartnerAddress, before: Served, now: number): Promise<Visited> {
+      const { treatyIds } = partner;
+      const isSame = before.treatyIds.join() === treatyIds.join();
+      const served = { ...before, treatyIds, tags: isSame ? { ...before.tags } : {} };
       const place = urlProblem(new URL(partner.endpoint), reach);
       if (place !== null) {
         return { problem: { text: `its address ${place}`, isRefused: false }, served };
