@@ -145,8 +145,7 @@ export function addTreatyCommands(program: Command): void {
       const lines = [
         `Treaty ${treaty_id} recognizes "${row.treaty.subject_sovereign_id}". Its successor names these keys:`,
         '',
-        ...keys.map((key) => `  ${before.includes(key) ? 'keeps' : 'adds '}          ${key}`),
-        ...before.filter((key) => !keys.includes(key)).map((key) => `  removes        ${key}`),
+        ...keyLines(before, keys),
       ];
       if (!options.yes) await assertAccepted(lines, 'Renew it?');
       return { ...given, subject_public_keys: keys };
@@ -469,11 +468,16 @@ function changesOf(row: TreatyRow, { document, keys, rootKey, now }: Offer): str
   const isSame =
     chain.inForce.length === (followed?.sequence ?? 0) && accepted.join() === subjectKeys.join();
   if (chain.inForce.length === 0 || isSame) return null;
+  const states = new Map(keysInForce(chain.inForce, now).map((key) => [key.public_key, key]));
   return [
     `Treaty ${treaty.treaty_id} recognizes "${subject}". It is replaced by one with the same scope, until ${treaty.expires_at}:`,
     '',
     ...chainLines(chain, named ?? rootKey, now),
-    ...keyLines(chain, subjectKeys, now),
+    ...keyLines(subjectKeys, accepted, (key) => {
+      const { state, signs_until } = states.get(key) ?? {};
+      if (!accepted.includes(key)) return `, ${state}`;
+      return state === 'previous' ? `, until ${signs_until}` : '';
+    }),
   ];
 }
 
@@ -498,22 +502,16 @@ function chainLines(
 }
 
 function keyLines(
-  { inForce }: FollowedChain,
-  subjectKeys: readonly string[],
-  now: number,
+  before: readonly string[],
+  after: readonly string[],
+  noteOf: (key: string) => string = () => '',
 ): string[] {
-  const accepted = acceptedKeys(inForce, subjectKeys, now);
-  const keys = new Map(keysInForce(inForce, now).map((key) => [key.public_key, key]));
-  const isKept = new Set(subjectKeys);
+  const removed = before.filter((key) => !after.includes(key));
   return [
-    ...accepted.map((key) => {
-      const { state, signs_until } = keys.get(key) ?? {};
-      const until = state === 'previous' ? `, until ${signs_until}` : '';
-      return `  ${isKept.has(key) ? 'keeps' : 'adds '}          ${key}${until}`;
-    }),
-    ...subjectKeys
-      .filter((key) => !accepted.includes(key))
-      .map((key) => `  removes        ${key}, ${keys.get(key)?.state}`),
+    ...after.map(
+      (key) => `  ${before.includes(key) ? 'keeps' : 'adds '}          ${key}${noteOf(key)}`,
+    ),
+    ...removed.map((key) => `  removes        ${key}${noteOf(key)}`),
   ];
 }
 
