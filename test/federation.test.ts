@@ -446,6 +446,51 @@ suite('a partner whose feed is not accepted changes nothing, and the reason and 
   }
 });
 
+test('what was accepted is read again only when it or the treaties have changed', async () => {
+  await using given = await partner();
+  const { na, beta, host, feed } = given;
+  host.answers = {
+    [KEYS]: answered('{"successions":[]}', { etag: '"keys"' }),
+    [FEED]: answered(JSON.stringify(feed(1)), { etag: '"feed"' }),
+  };
+  const named = async () => {
+    host.asked.length = 0;
+    await visit(na);
+    return host.asked.map(({ headers }) => headers['if-none-match']);
+  };
+  assert.deepEqual(await named(), [undefined, undefined]);
+  assert.deepEqual(await named(), ['"keys"', '"feed"']);
+  const other = await issued(
+    recognize(na, {
+      subject_sovereign_id: beta.name,
+      subject_public_keys: [beta.key.publicKey],
+      endpoint: host.url,
+    }),
+  );
+  assert.deepEqual(await named(), [undefined, undefined]);
+  host.answers = { ...host.answers, [FEED]: answered('{}', { etag: '"other"' }) };
+  assert.deepEqual(await named(), ['"keys"', '"feed"']);
+  assert.deepEqual(await named(), ['"keys"', '"feed"'], 'what is refused is read each time');
+  await revokeTreaty(na, other.treaty_id);
+});
+
+test('the horizon says when the last feed of one that cannot be fetched becomes stale', async () => {
+  await using given = await partner();
+  const { na, host, treaty, feed } = given;
+  host.answers = { ...host.answers, [FEED]: feed(1) };
+  const call = { method: 'GET', operator: na.standard };
+  const found = async () => {
+    await visit(na);
+    const { lapsing } = (await operate(na, '/admin/horizon', {}, call)).body;
+    return lapsing.find(({ kind }: JsonObject) => kind === 'partner');
+  };
+  assert.equal(await found(), undefined);
+  const importedAt = Date.parse((await fetchOf(na, treaty)).imported_at);
+  host.answers = { ...host.answers, [FEED]: null };
+  const { count, soonest } = await found();
+  assert.deepEqual([count, Date.parse(soonest)], [1, importedAt + 73 * HOUR]);
+});
+
 test('a feed that is withheld becomes too old, although it is accepted', async () => {
   await using given = await partner();
   const { na, host, treaty, feed } = given;
