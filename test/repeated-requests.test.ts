@@ -24,7 +24,11 @@ import {
   sendSigned,
   signedByNode,
 } from './support/requests.ts';
+import { sharedAuthority } from './support/shared-authority.ts';
 import { asKey } from './support/signing.ts';
+
+/** For tests that leave nothing behind that would affect the others. */
+const shared = sharedAuthority();
 
 const REPEAT = { 'X-Mesh-Retry': '1' };
 
@@ -92,7 +96,7 @@ const COMMANDS: readonly {
 suite('a repeated request', () => {
   for (const { what, prepare } of COMMANDS) {
     test(`${what} gets its first answer, and is carried out once`, async () => {
-      await using na = await startTestAuthority();
+      const na = await shared();
       const request = await prepare(na);
       const first = await sendSigned(na, request);
       assert.ok(first.status < 300, first.text);
@@ -113,14 +117,14 @@ suite('a repeated request', () => {
     });
 
     test(`${what} that arrives for the first time is carried out`, async () => {
-      await using na = await startTestAuthority();
+      const na = await shared();
       const first = await sendSigned(na, again(await prepare(na)));
       assert.ok(first.status < 300, first.text);
       assert.equal(first.headers.get('x-mesh-replayed'), null);
     });
 
     test(`${what} is a replay without the header, and with another value of it`, async () => {
-      await using na = await startTestAuthority();
+      const na = await shared();
       const request = await prepare(na);
       await sendSigned(na, request);
       for (const value of ['', '0', 'true', '1, 1']) {
@@ -141,14 +145,10 @@ suite('a repeated request', () => {
   });
 
   test('gets a refusal that followed the proof again', async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const unknown = operatorRequest(na, '/admin/revoke', { cert_id: 'unknown' });
-    const lowTier = operatorRequest(
-      na,
-      '/admin/revoke',
-      { cert_id: 'c' },
-      { operator: na.standard },
-    );
+    const byStandard = { operator: na.standard };
+    const lowTier = operatorRequest(na, '/admin/revoke', { cert_id: 'c' }, byStandard);
     const malformed = operatorRequest(na, '/admin/invite', { count: 0 });
     for (const request of [unknown, lowTier, malformed]) {
       const first = await sendSigned(na, request);
@@ -160,7 +160,7 @@ suite('a repeated request', () => {
   });
 
   test('never gets invite tokens again, but gets the ids of those that were created', async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     for (const [body, count] of [
       [{}, 1],
       [{ count: 3 }, 3],
@@ -180,7 +180,7 @@ suite('a repeated request', () => {
   });
 
   test('is a replay if anything in it has changed', async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const { certId } = await joinedNode(na);
     const nonce = freshNonce();
     const request = operatorRequest(na, '/admin/revoke', { cert_id: certId }, { nonce });
@@ -217,7 +217,7 @@ suite('a repeated request', () => {
   });
 
   test('is stale outside the clock tolerance, like any request', async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const request = operatorRequest(na, '/admin/recognition-treaties', TREATY);
     const first = await sendSigned(na, request);
     na.clock.advance(5 * MINUTE);
@@ -235,7 +235,7 @@ suite('a repeated request', () => {
   });
 
   test('is a replay if it is a heartbeat, whose answers are not kept', async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const { key, certId } = await joinedNode(na);
     const beat = signedByNode(na, '/heartbeat', key, { cert_id: certId });
     assert.equal((await sendSigned(na, beat)).status, 200);
@@ -243,7 +243,7 @@ suite('a repeated request', () => {
   });
 
   test('gets the certificate it joined with, even if that was revoked meanwhile', async () => {
-    await using na = await startTestAuthority();
+    const na = await shared();
     const request = signedByNode(na, '/join', newKey(), { invite_token: await invite(na) });
     const first = await sendSigned(na, request);
     await operate(na, '/admin/revoke', { cert_id: first.body.cert_id });
