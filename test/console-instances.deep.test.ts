@@ -6,9 +6,10 @@ import { PAGES } from '../src/console/registry.ts';
 import { startBrowser, type TestBrowser } from './support/browser.ts';
 import type { ChildServer } from './support/child-server.ts';
 import { startTestConsole } from './support/console.ts';
-import { placeOf, testInstances, until } from './support/instances.ts';
+import { placeOf, testInstances } from './support/instances.ts';
 import { startCluster } from './support/postgresql.ts';
 import { get, joinedNode, type TestNode } from './support/requests.ts';
+import { until } from './support/until.ts';
 
 const LINKED = { MESH_LINK: '127.0.0.1:0' };
 

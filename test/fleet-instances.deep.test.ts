@@ -19,7 +19,7 @@ import { loadConfig } from '../src/server/config/load.ts';
 import type { TestAuthority } from './support/authority.ts';
 import type { ChildEnvironment, ChildServer } from './support/child-server.ts';
 import { REAL_TIME } from './support/clock.ts';
-import { placeOf, type TestInstances, testInstances, until } from './support/instances.ts';
+import { placeOf, type TestInstances, testInstances } from './support/instances.ts';
 import { startCluster } from './support/postgresql.ts';
 import {
   get,
@@ -30,6 +30,7 @@ import {
   operatorRequest,
 } from './support/requests.ts';
 import { asKey } from './support/signing.ts';
+import { until } from './support/until.ts';
 import { startReceiver } from './support/webhook-receiver.ts';
 
 const cluster = await startCluster();

@@ -11,7 +11,7 @@ import { text } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
 import { WebSocket } from 'undici';
 import type { ChildServer } from './support/child-server.ts';
-import { placeOf, type TestInstances, testInstances, until } from './support/instances.ts';
+import { placeOf, type TestInstances, testInstances } from './support/instances.ts';
 import { startCluster } from './support/postgresql.ts';
 import {
   get,
@@ -24,6 +24,7 @@ import {
   sendRaw,
 } from './support/requests.ts';
 import { makeTlsPair } from './support/tls-files.ts';
+import { until } from './support/until.ts';
 
 const cluster = await startCluster();
 after(() => cluster[Symbol.asyncDispose]());

@@ -15,11 +15,12 @@ import {
 } from '../src/protocol/contract/instance-status.ts';
 import { createVacancy } from '../src/server/forward/vacancy.ts';
 import { assertEnded, invite } from './support/broken-disk.ts';
-import { cuttableProxy, isActive, placeOf, testInstances, until } from './support/instances.ts';
+import { cuttableProxy, isActive, placeOf, testInstances } from './support/instances.ts';
 import { keptLog } from './support/kept-log.ts';
 import { startCluster } from './support/postgresql.ts';
 import { get, joinedNode, operate, outcome, type Received, send } from './support/requests.ts';
 import { smallDisk } from './support/small-disk.ts';
+import { until } from './support/until.ts';
 
 const cluster = await startCluster();
 after(() => cluster[Symbol.asyncDispose]());

@@ -13,7 +13,6 @@ import {
   type Place,
   placeOf,
   testInstances,
-  until,
 } from './support/instances.ts';
 import { startCluster } from './support/postgresql.ts';
 import {
@@ -27,6 +26,7 @@ import {
   outcome,
 } from './support/requests.ts';
 import { beat, openSession } from './support/sessions.ts';
+import { until } from './support/until.ts';
 
 const cluster = await startCluster();
 after(() => cluster[Symbol.asyncDispose]());

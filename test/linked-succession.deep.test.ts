@@ -7,11 +7,12 @@ import type { JsonObject } from '../src/base/json/value.ts';
 import { chainAt, FIRST } from './support/authority-chain.ts';
 import type { ChildServer } from './support/child-server.ts';
 import { scratchFolder } from './support/folders.ts';
-import { isActive, placeOf, testInstances, until } from './support/instances.ts';
+import { isActive, placeOf, testInstances } from './support/instances.ts';
 import { startCluster } from './support/postgresql.ts';
 import { get, heartbeat, joinedNode, operate, outcome } from './support/requests.ts';
 import { keyIn, stage, step, succession } from './support/successions.ts';
 import { issued, recognize } from './support/trust.ts';
+import { until } from './support/until.ts';
 
 const cluster = await startCluster();
 after(() => cluster[Symbol.asyncDispose]());

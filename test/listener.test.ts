@@ -7,6 +7,7 @@ import { test } from 'node:test';
 import { type Listener, openListener } from '../src/edge/http/listener.ts';
 import { connectionsPerThread } from '../src/server/front.ts';
 import { ownPort } from './support/own-port.ts';
+import { until } from './support/until.ts';
 
 const MOST = 20;
 
@@ -58,10 +59,6 @@ async function answered({ listener }: Listening): Promise<Socket | null> {
   answer.catch(() => undefined);
   socket.once('connect', () => socket.write('GET / HTTP/1.1\r\nHost: na\r\n\r\n'));
   return Promise.race([answer, once(socket, 'close').then(() => null)]).catch(() => null);
-}
-
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await new Promise(setImmediate);
 }
 
 test('when connections would exhaust the descriptors, no more are accepted until some have ended', async () => {

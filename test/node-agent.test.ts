@@ -21,6 +21,7 @@ import { HOUR, MINUTE, SECOND, testClock } from './support/clock.ts';
 import { networkFolder, scratchFolder } from './support/folders.ts';
 import { auditEvents, get, invite, operate } from './support/requests.ts';
 import { sharedCluster } from './support/shared-cluster.ts';
+import { until } from './support/until.ts';
 
 const cluster = await sharedCluster();
 
@@ -170,12 +171,8 @@ async function twoInstances(t: TestContext): Promise<Place> {
   return place;
 }
 
-async function isReady(na: TestAuthority): Promise<void> {
-  const deadline = Date.now() + 60_000;
-  while ((await get(na, '/readyz')).status !== 200) {
-    assert.ok(Date.now() < deadline, 'It does not take over');
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
+function isReady(na: TestAuthority): Promise<void> {
+  return until(async () => (await get(na, '/readyz')).status === 200);
 }
 
 for (const [what, open] of [

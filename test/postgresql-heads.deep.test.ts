@@ -14,11 +14,12 @@ import { summarize } from '../src/store/stream/write.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { NO_LIMITS, runProgram, startChildServer } from './support/child-server.ts';
 import { makeNetworkFolder, networkFolder } from './support/folders.ts';
-import { placeOf, testInstances, until } from './support/instances.ts';
+import { placeOf, testInstances } from './support/instances.ts';
 import { startCluster } from './support/postgresql.ts';
 import { migratedDatabase } from './support/postgresql-store.ts';
 import { findPostgresql } from './support/programs.ts';
 import { get, heartbeat, joinedNode, operate, outcome } from './support/requests.ts';
+import { until } from './support/until.ts';
 
 const cluster = await startCluster();
 const programs = findPostgresql() ?? '';

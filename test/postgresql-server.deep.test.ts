@@ -7,9 +7,9 @@ import { assertEnded, invite } from './support/broken-disk.ts';
 import { NO_LIMITS, runProgram, startChildServer } from './support/child-server.ts';
 import { failIn, mayTrace } from './support/failing-calls.ts';
 import { makeNetworkFolder, networkFolder } from './support/folders.ts';
-import { until } from './support/instances.ts';
 import { startCluster } from './support/postgresql.ts';
 import { get, newKey, nodeRequest, operate, outcome } from './support/requests.ts';
+import { until } from './support/until.ts';
 
 const cluster = await startCluster();
 after(() => cluster[Symbol.asyncDispose]());

@@ -13,7 +13,6 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite, type TestContext, test } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import { packageVersion } from '../src/cli/version.ts';
 import {
   type ChildServer,
@@ -24,6 +23,7 @@ import {
 import { makeNetworkFolder } from './support/folders.ts';
 import { get, outcome } from './support/requests.ts';
 import { activate, stage, succession } from './support/successions.ts';
+import { until } from './support/until.ts';
 
 const UNUSABLE = 3;
 const IS_SERVED = /INFO mesh\.server Network alpha is served on http:\/\/127\.0\.0\.1:\d+\n/;
@@ -38,11 +38,6 @@ function networkFolder(t: TestContext): string {
   const { folder } = makeNetworkFolder();
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
-}
-
-/** If this never happens, the runner's time limit ends it. */
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await delay(20);
 }
 
 async function stopped(server: ChildServer) {

@@ -4,11 +4,11 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite, type TestContext, test } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import { type ChildServer, NO_LIMITS, startChildServer } from './support/child-server.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { childrenOf, isRunning } from './support/processes.ts';
 import { get } from './support/requests.ts';
+import { until } from './support/until.ts';
 
 const CONTAINER = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc'];
 /** `script` gives its command a terminal, which hangs up when `script` ends. */
@@ -108,11 +108,6 @@ suite('a terminal that hangs up', { skip: !runs(TERMINAL) && 'script cannot be u
 async function assertReady({ na }: ChildServer, when: string): Promise<void> {
   const { status, body } = await get(na, '/readyz');
   assert.equal(status, 200, `${when}: ${JSON.stringify(body)}`);
-}
-
-/** Repeats the check until it is true; if that never happens, the runner's time limit ends it. */
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await delay(20);
 }
 
 /** Everything that the process has written; a terminal has only one stream. */

@@ -39,8 +39,9 @@ import {
   signedByNode,
   type TestNode,
 } from './support/requests.ts';
-import { type SignedNetwork, signedNetwork, startSigner, until } from './support/signer.ts';
+import { type SignedNetwork, signedNetwork, startSigner } from './support/signer.ts';
 import { attest, parsed, recognize, revokeAttestation, verifies } from './support/trust.ts';
+import { until } from './support/until.ts';
 
 const UNSIGNED = '503 signer_unavailable';
 

@@ -40,7 +40,8 @@ import { openSigner } from '../src/server/threads/open-signer.ts';
 import { startSignerThread } from '../src/server/threads/signer-thread.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { newKey } from './support/requests.ts';
-import { type SignedNetwork, signedNetwork, startSigner, until } from './support/signer.ts';
+import { type SignedNetwork, signedNetwork, startSigner } from './support/signer.ts';
+import { until } from './support/until.ts';
 
 const [FIRST, SECOND, THIRD] = [newKey(), newKey(), newKey()];
 const BEFORE: SigningTerm = { from: 0, current: FIRST.publicKey, previous: null };

@@ -3,9 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fingerprintOf, inviteId } from '../src/authority/invites.ts';
 import { NO_LIMITS, runProgram } from './support/child-server.ts';
-import { placeOf, testInstances, until } from './support/instances.ts';
+import { placeOf, testInstances } from './support/instances.ts';
 import { get, newKey, operate, outcome, send } from './support/requests.ts';
 import { sharedCluster } from './support/shared-cluster.ts';
+import { until } from './support/until.ts';
 
 const cluster = await sharedCluster();
 

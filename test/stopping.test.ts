@@ -28,6 +28,7 @@ import {
   signedByNode,
   type TestNode,
 } from './support/requests.ts';
+import { until } from './support/until.ts';
 
 const NODES = 12;
 
@@ -176,11 +177,6 @@ async function halfSent({ na }: ChildServer): Promise<{ socket: Socket; finish()
   await get(na, '/healthz');
   await get(na, '/healthz');
   return { socket, finish: () => socket.write(body.slice(10)) };
-}
-
-/** Repeats the check until it is true; if that never happens, the runner's time limit ends it. */
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
 for (const [what, took, expected] of [

@@ -20,8 +20,9 @@ import {
   operate,
   outcome,
 } from './support/requests.ts';
-import { signedNetwork, startSigner, until } from './support/signer.ts';
+import { signedNetwork, startSigner } from './support/signer.ts';
 import { activate, stage, step, succession } from './support/successions.ts';
+import { until } from './support/until.ts';
 
 for (const listThreadFrom of [1000, 1]) {
   const where = listThreadFrom === 1 ? 'the thread for long lists' : 'its own thread';

@@ -5,9 +5,10 @@ import { loadConfig } from '../src/server/config/load.ts';
 import { NO_LIMITS, startChildServer } from './support/child-server.ts';
 import { REAL_TIME } from './support/clock.ts';
 import { networkFolder } from './support/folders.ts';
-import { placeOf, testInstances, until } from './support/instances.ts';
+import { placeOf, testInstances } from './support/instances.ts';
 import { operate, outcome } from './support/requests.ts';
 import { sharedCluster } from './support/shared-cluster.ts';
+import { until } from './support/until.ts';
 import { startReceiver } from './support/webhook-receiver.ts';
 
 const cluster = await sharedCluster();

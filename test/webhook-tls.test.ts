@@ -8,9 +8,9 @@ import { loadConfig } from '../src/server/config/load.ts';
 import { type ChildServer, NO_LIMITS, startChildServer } from './support/child-server.ts';
 import { REAL_TIME } from './support/clock.ts';
 import { networkFolder } from './support/folders.ts';
-import { until } from './support/instances.ts';
 import { get, invite } from './support/requests.ts';
 import { issueTlsPair, type MadePair, makeIssuer } from './support/tls-files.ts';
+import { until } from './support/until.ts';
 import { startReceiver } from './support/webhook-receiver.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'mesh-webhook-tls-'));

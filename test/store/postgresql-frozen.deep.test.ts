@@ -5,10 +5,11 @@ import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
 import { migrateDatabase } from '../../src/store/postgresql/status.ts';
 import { NO_LIMITS, startChildServer } from '../support/child-server.ts';
 import { networkFolder } from '../support/folders.ts';
-import { cuttableProxy, placeOf, testInstances, until } from '../support/instances.ts';
+import { cuttableProxy, placeOf, testInstances } from '../support/instances.ts';
 import { startCluster } from '../support/postgresql.ts';
 import { startPair } from '../support/postgresql-pair.ts';
 import { operate, outcome } from '../support/requests.ts';
+import { until } from '../support/until.ts';
 
 const LEASE_MS = 1500;
 /** Enough for a busy machine, and far below the half minute that would be spent waiting for a vanished server. */

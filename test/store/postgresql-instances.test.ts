@@ -6,8 +6,8 @@ import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
 import { keepInstanceRow, type OwnRow } from '../../src/store/postgresql/instances.ts';
 import type { LeaseClock } from '../../src/store/postgresql/lease-clock.ts';
 import { readStatus } from '../../src/store/postgresql/status.ts';
-import { until } from '../support/instances.ts';
 import { sharedCluster } from '../support/shared-cluster.ts';
+import { until } from '../support/until.ts';
 
 const cluster = await sharedCluster();
 

@@ -21,6 +21,7 @@ import { scratchFolder } from '../support/scratch.ts';
 import { sharedCluster } from '../support/shared-cluster.ts';
 import { isCanceled, untilWritesWait } from '../support/standby-waits.ts';
 import { loadAll } from '../support/stored.ts';
+import { until } from '../support/until.ts';
 import { created } from './conformance.ts';
 
 const cluster = await sharedCluster();
@@ -779,10 +780,6 @@ async function setClock(url: string, seconds: number): Promise<void> {
   const client = await connected(url);
   await client.query(settingClock(seconds));
   await client.end();
-}
-
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await new Promise((resolve) => setImmediate(resolve));
 }
 
 function unitOf(id: string): Unit {

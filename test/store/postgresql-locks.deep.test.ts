@@ -6,10 +6,10 @@ import { openPostgresqlStore } from '../../src/store/postgresql/store.ts';
 import type { Unit } from '../../src/store/store.ts';
 import { startChildServer } from '../support/child-server.ts';
 import { networkFolder } from '../support/folders.ts';
-import { until } from '../support/instances.ts';
 import { storeOptions } from '../support/postgresql-store.ts';
 import { get, operate, operatorRequest, outcome } from '../support/requests.ts';
 import { sharedCluster } from '../support/shared-cluster.ts';
+import { until } from '../support/until.ts';
 import { created } from './conformance.ts';
 
 const cluster = await sharedCluster();

@@ -13,6 +13,7 @@ import {
 import { networkFolder } from './folders.ts';
 import type { Databases } from './postgresql.ts';
 import { get } from './requests.ts';
+import { until } from './until.ts';
 
 export interface Place {
   readonly role: string;
@@ -162,9 +163,4 @@ export async function placeOf({ na }: ChildServer): Promise<Place> {
 export async function isActive(server: ChildServer): Promise<boolean> {
   const { role, ready } = await placeOf(server);
   return role === 'active' && ready;
-}
-
-/** Repeats the check until it is true. */
-export async function until(holds: () => Promise<boolean>): Promise<void> {
-  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 10));
 }

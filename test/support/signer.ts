@@ -1,12 +1,10 @@
 /** A signer in a separate process, and networks whose key it has. */
-import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import { makeNetworkFolder } from './folders.ts';
 import { spawnNode } from './processes.ts';
 import { PROGRAM } from './project.ts';
@@ -75,13 +73,4 @@ export async function startSigner(
       await ended;
     },
   };
-}
-
-/** Repeats the check until it is true, because only another process knows. */
-export async function until(holds: () => Promise<boolean> | boolean): Promise<void> {
-  const end = Date.now() + 20_000;
-  while (!(await holds())) {
-    assert.ok(Date.now() < end, 'it did not become so');
-    await delay(20);
-  }
 }
