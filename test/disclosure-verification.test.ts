@@ -1,4 +1,5 @@
 /** Whether a capability was committed to [trust-6-5]; `verifications.test.ts` has what all verifications share. */
+import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { JsonFloat, type JsonObject } from '../src/base/json/value.ts';
 import { verifyMembership } from '../src/protocol/api/verifications.ts';
@@ -19,7 +20,7 @@ import { newKey } from './support/requests.ts';
 import { checkFaults, checkTable } from './support/tables.ts';
 import { sovereign } from './support/trust.ts';
 import { inner, singlySigned, without } from './support/trust-protocol.ts';
-import { checkVerdicts, eachAs, NOW, resultOf } from './support/verifications.ts';
+import { checkVerdicts, eachAs, NOW, resultOf, verdictOf } from './support/verifications.ts';
 
 /** The root computed from a leaf and its path. */
 function climb(leaf: string, path: readonly JsonObject[]): string {
@@ -57,6 +58,13 @@ test('the first reason why a capability was not committed to is reported', () =>
       issuer_public_keys: keys ?? issuer_public_keys,
     }),
   ));
+
+test('a verdict names the commitment, not the one that the proof names', async () => {
+  const elsewhere = { ...proof, commitment_id: 'another' };
+  const body = { commitment, proof: elsewhere, issuer_public_keys };
+  const verdict = { valid: false, reason: 'root_mismatch', commitment_id: 'commitment' };
+  assert.deepEqual(await verdictOf(verifyMembership, body), verdict);
+});
 
 /** Changes of the two records; the commitment is signed afterwards, so that only what the case names is wrong. */
 interface Presented {

@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { JsonFloat, type JsonObject } from '../src/base/json/value.ts';
+import { isJsonObject, JsonFloat, type JsonObject } from '../src/base/json/value.ts';
 import { jsonText } from '../src/base/json/write.ts';
 import type { Verification } from '../src/protocol/api/verification.ts';
 import * as verifications from '../src/protocol/api/verifications.ts';
@@ -38,6 +38,9 @@ import { checkVerdicts, NOW, resultOf, us, verifier } from './support/verificati
 /** A public verification, with a request that is accepted. */
 interface Kind {
   readonly verification: Verification;
+  /** The members of a verdict, and those of its line in the log. */
+  readonly answers: string;
+  readonly logs: string;
   /** The request without keys; its records are signed by the parties. */
   bodyBy(now: number, ...parties: readonly [Party, Party]): JsonObject;
   /** The members that are lists of keys: one for each party. */
@@ -66,6 +69,8 @@ function refusals(missing: string, invalid: string, member: string): readonly [s
 const TRUST_KINDS: readonly TrustKind[] = [
   {
     verification: verifications.verifyAgreement,
+    answers: 'accepted agreement_id reason',
+    logs: 'accepted agreement_id',
     bodyBy: (now, one, other) => ({ agreement: agreementBetween(one, other, now) }),
     keys: ['offerer_public_keys', 'responder_public_keys'],
     reasons: ['invalid_offerer_signature', 'invalid_responder_signature'],
@@ -76,6 +81,8 @@ const TRUST_KINDS: readonly TrustKind[] = [
   },
   {
     verification: verifications.verifyDecision,
+    answers: 'accepted authorized decision_id reason',
+    logs: 'accepted decision_id',
     bodyBy: (now, operator) => ({ decision: decisionBy(operator, now) }),
     keys: ['operator_public_keys'],
     reasons: ['invalid_signature'],
@@ -86,6 +93,8 @@ const TRUST_KINDS: readonly TrustKind[] = [
   },
   {
     verification: verifications.verifyEvidence,
+    answers: 'accepted evidence_id issuer_sovereign_id reason verdict',
+    logs: 'accepted evidence_id',
     bodyBy: (now, issuer, target) => ({ evidence: evidence(issuer, target, now) }),
     keys: ['issuer_public_keys'],
     reasons: ['invalid_signature'],
@@ -96,6 +105,8 @@ const TRUST_KINDS: readonly TrustKind[] = [
   },
   {
     verification: verifications.verifyMembership,
+    answers: 'commitment_id reason valid',
+    logs: 'commitment_id valid',
     bodyBy: (now, issuer) => ({ ...disclosureOf(issuer, now) }),
     keys: ['issuer_public_keys'],
     reasons: ['commitment_invalid_signature'],
@@ -109,6 +120,8 @@ const TRUST_KINDS: readonly TrustKind[] = [
   },
   {
     verification: verifications.verifyConsensus,
+    answers: 'consensus_id reason valid',
+    logs: 'consensus_id valid',
     bodyBy: (now, assembler) => ({
       proof: proofBy(assembler, now, { votes: votesOf(now, [v1, v2]) }),
       validator_public_keys: inner(consensusOf(now), 'validator_public_keys'),
@@ -122,6 +135,8 @@ const TRUST_KINDS: readonly TrustKind[] = [
   },
   {
     verification: verifications.verifyIntent,
+    answers: 'valid violation_count violation_reason violations',
+    logs: 'intent_id valid violation_count',
     bodyBy: (now, agent, licensor) => ({
       intent: intentBy(agent, now),
       policy: policyBy(licensor, now),
@@ -146,6 +161,8 @@ const RECOGNITION_PASSES =
 const RECOGNITION_KINDS: readonly Kind[] = [
   {
     verification: verifications.verifyAttestation,
+    answers: 'accepted attestation_id issuer_sovereign_id reason',
+    logs: 'accepted attestation_id issuer_sovereign_id reason',
     bodyBy: (now, issuer) => ({
       attestation: sovereign(issuer.name, issuer.key).attestation(now),
       recognition_policy: policyOf(entryOf(sovereign(issuer.name, issuer.key))),
@@ -156,12 +173,17 @@ const RECOGNITION_KINDS: readonly Kind[] = [
   },
   {
     verification: verifications.verifyTreaty,
+    answers: 'accepted issuer_sovereign_id reason subject_sovereign_id treaty_id trust_basis',
+    logs: 'accepted issuer_sovereign_id reason subject_sovereign_id treaty_id',
     bodyBy: (now, issuer, subject) => ({ treaty: treatyBetween(now, issuer, subject) }),
     keys: ['issuer_public_keys'],
     passes: RECOGNITION_PASSES,
   },
   {
     verification: verifications.verifyAttestationWithTreaty,
+    answers:
+      'accepted attestation_id issuer_sovereign_id reason subject_sovereign_id treaty_id trust_basis',
+    logs: 'accepted attestation_id reason subject_sovereign_id treaty_id',
     bodyBy: (now, issuer, subject) => ({
       attestation: sovereign(subject.name, subject.key).attestation(now),
       treaty: treatyBetween(now, issuer, subject),
@@ -312,6 +334,10 @@ for (const kind of KINDS) {
       const { verdict, logged: details } = await verification.judge(request, by);
       const answer = await post(na, path, request);
       assert.equal(answer.status, 200, answer.text);
+      assert.equal(Object.keys(answer.body).sort().join(' '), kind.answers);
+      assert.equal(Object.keys(details).sort().join(' '), kind.logs);
+      assert.equal(details.accepted ?? details.valid, request === ours);
+      assertIdsOf(request, { ...answer.body, ...details });
       const { violations, ...rest } = parsed(answer);
       const { violations: expected, ...others } = verdict as JsonObject;
       assert.deepEqual(rest, others);
@@ -333,6 +359,18 @@ for (const kind of KINDS) {
     assert.equal(await stateDigest(na), before);
     assert.deepEqual(audited(na, event), logged);
   });
+}
+
+/** Each id of a verdict is that of a record in the request. */
+function assertIdsOf(request: JsonObject, verdict: JsonObject): void {
+  const records = Object.values(request).filter((value) => isJsonObject(value));
+  for (const [name, value] of Object.entries(verdict)) {
+    if (!name.endsWith('_id')) continue;
+    assert.ok(
+      records.some((record) => record[name] === value),
+      name,
+    );
+  }
 }
 
 test('a digest of the state shows what is written', async () => {
