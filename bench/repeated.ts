@@ -99,14 +99,18 @@ async function repeat(
   function asking(target: Target, { request, answer }: Pick<Repeated, 'request' | 'answer'>) {
     const bytes = bytesOf(request);
     const expected = answer === undefined ? null : Buffer.from(answer);
-    return (seconds: number) =>
-      runRound(
+    return async (seconds: number) => {
+      let other: string | null = null;
+      const result = await runRound(
         { target, connections, seconds, rate: null },
         () => bytes,
         (_, body) => {
-          if (expected?.equals(body) === false) throw new Error(`Not the same answer: ${body}`);
+          if (expected?.equals(body) === false) other ??= body.toString();
         },
       );
+      if (other !== null) throw new Error(`An answer was not the expected one: ${other}`);
+      return result;
+    };
   }
   const reports: Report[] = [];
   for (const each of all) {

@@ -23,11 +23,12 @@ interface Simulation {
   readonly connections?: number;
   readonly next?: (now: number) => Buffer | null | undefined;
   readonly replaces?: boolean;
+  readonly dueAt?: () => number;
 }
 
 async function driven(
   plan: Partial<DrivePlan>,
-  { workMs, connections = 64, next = () => REQUEST, replaces = true }: Simulation,
+  { workMs, connections = 64, next = () => REQUEST, replaces = true, dueAt }: Simulation,
 ): Promise<Driven> {
   const loop: SimulatedLoop = simulatedLoop();
   const server = simulatedServer(loop, workMs);
@@ -48,6 +49,7 @@ async function driven(
     },
     lost: (_sent, cause) => void lost.push(cause),
     ...(replaces && { replace: async () => server.open() }),
+    ...(dueAt && { dueAt }),
   };
   const whole = { seconds: 2, rate: 100, patienceMs: 10_000, ...plan };
   const { sendingLimit } = await loop.run(drive(whole, traffic, loop));
@@ -184,3 +186,24 @@ function randomFrom(seed: number): () => number {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
 }
+
+test('requests with times of their own are sent when they are due', async () => {
+  const times = [10, 400, 400, 900];
+  const sentAt: number[] = [];
+  const { answered, latencies } = await driven(
+    { rate: null },
+    {
+      workMs: () => 2,
+      dueAt: () => times[sentAt.length] ?? Number.POSITIVE_INFINITY,
+      next(now) {
+        sentAt.push(now);
+        return REQUEST;
+      },
+    },
+  );
+  assert.equal(answered, times.length);
+  for (const [index, at] of sentAt.entries()) {
+    assert.ok(Math.abs(at - (times[index] ?? 0)) <= 1, `${at} ms`);
+  }
+  assert.ok(latencies.at('max') < 5);
+});

@@ -1,7 +1,8 @@
 /**
  * Sends requests over connections. Closed loop: each connection sends its next request when its last one is answered.
  * Open loop: requests are due at a fixed rate, whether or not earlier ones are answered, and their waiting counts from
- * when they were due, so that a stalled server cannot hide it (no coordinated omission).
+ * when they were due, so that a stalled server cannot hide it (no coordinated omission). Instead of a rate, each request may
+ * have a time of its own.
  */
 import { systemRuntime } from '../../src/base/runtime.ts';
 import type { Connection } from './connection.ts';
