@@ -413,6 +413,25 @@ suite('in a browser', () => {
     assert.equal(await visit.page.locator('#revocation-feeds tbody tr').count(), 1);
   });
 
+  test('the command about a finding can be copied, and breaks between options only', async () => {
+    const na = await small();
+    await using visit = await (await browser()).visit(`${na.url}/dashboard`, { width: NARROW });
+    const { page } = visit;
+    const commands = page.locator('#warnings li > code');
+    assert.ok((await commands.count()) > 0);
+    for (const command of await commands.all()) {
+      const text = await command.innerText();
+      assert.match(text, /^mesh-na /);
+      assert.equal(await command.getByRole('button').getAttribute('aria-label'), `Copy ${text}`);
+    }
+    const wrapping = "getComputedStyle(document.querySelector('#warnings code')).whiteSpace";
+    assert.equal(await page.evaluate(wrapping), 'nowrap');
+    await page.goto(`${na.url}/trust?from=alpha&to=beta`);
+    await page.locator('.posture code').waitFor();
+    assert.equal(await page.locator('.posture code button').count(), 0, 'a reason is no command');
+    assert.deepEqual(visit.problems, []);
+  });
+
   test('sovereigns of the drawing can be reached by keyboard, and link to their treaties', async () => {
     const na = await small();
     await using visit = await (await browser()).visit(`${na.url}/connectome`);

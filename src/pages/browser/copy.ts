@@ -2,7 +2,7 @@
 
 const SAID_FOR_MS = 3000;
 
-const IN_LINE = '.id:not(.number), .posture code';
+const IN_LINE = '.id:not(.number), .posture :is(li, .empty) > code';
 
 /** Gives each id, key and command about a finding a button. */
 export function addIdButtons(root: ParentNode): void {
