@@ -6,10 +6,11 @@ import { type ChildServer, NO_LIMITS, startChildServer } from './support/child-s
 import { MINUTE, REAL_TIME, SECOND } from './support/clock.ts';
 import { networkFolder } from './support/folders.ts';
 import { startHostileAuthority } from './support/hostile-authority.ts';
-import { isActive, placeOf, testInstances, until } from './support/instances.ts';
+import { isActive, placeOf, testInstances } from './support/instances.ts';
 import { startCluster } from './support/postgresql.ts';
 import { get } from './support/requests.ts';
 import { attest, issued, post, recognize, revokeAttestation, sovereign } from './support/trust.ts';
+import { until } from './support/until.ts';
 
 const cluster = await startCluster();
 after(() => cluster[Symbol.asyncDispose]());

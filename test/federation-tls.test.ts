@@ -7,10 +7,10 @@ import { type ChildServer, NO_LIMITS, startChildServer } from './support/child-s
 import { REAL_TIME } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
 import { networkFolder, scratchFolder } from './support/folders.ts';
-import { until } from './support/instances.ts';
 import { get } from './support/requests.ts';
 import { issueTlsPair, makeIssuer } from './support/tls-files.ts';
 import { issued, recognize } from './support/trust.ts';
+import { until } from './support/until.ts';
 
 const NEEDS_CA =
   'the connection failed (UNABLE_TO_VERIFY_LEAF_SIGNATURE): its certificate is of a CA that is unknown here, unless NODE_EXTRA_CA_CERTS names it';

@@ -45,18 +45,24 @@ export function addCallCommands(program: Command): void {
   }
 }
 
-/** Pages and streams are no JSON, and nodes have commands of their own, which keep their key and certificate. */
-function isCallable({ access, answer }: Operation): boolean {
-  return access !== 'node' && access !== 'internal' && !('contentType' in answer);
+/**
+ * Pages and streams are no JSON, a WebSocket is no request, and nodes have commands of their own, which keep their key
+ * and certificate.
+ */
+function isCallable({ access, answer, refusals }: Operation): boolean {
+  const isUpgrade = refusals?.includes('upgrade_required') === true;
+  return access !== 'node' && access !== 'internal' && !('contentType' in answer) && !isUpgrade;
 }
 
 function callCommand(call: Command, name: OperationName, operation: Operation): void {
-  const { access, path, body, summary } = operation;
+  const { access, body, summary } = operation;
   const options = membersOf(operation).map((member) => [member, optionIn(member)] as const);
-  const inPath = options.filter(([member]) => path.includes(`{${member.name}}`));
+  const needed = options.filter(
+    ([{ name: member, isRequired }]) => isRequired && body?.properties?.[member] === undefined,
+  );
   const example = [
     `mesh-na call ${name}`,
-    ...inPath.map(([member, { long }]) => `${long} ${member.name.toUpperCase()}`),
+    ...needed.map(([member, { long }]) => `${long} ${member.name.toUpperCase()}`),
     ...(body?.required === undefined ? [] : ['--body request.json']),
   ].join(' ');
   define(call, name, {

@@ -149,7 +149,11 @@ function explanationText(explanation: TrustExplanation, options: TableOptions): 
 
 function untilText({ trusted_until, path_until }: TrustExplanation): string[] {
   if (trusted_until === null) return [];
-  return ['', `Trusted until: ${trusted_until}. This path valid until: ${path_until}.`];
+  return [
+    '',
+    `Trusted until: ${trusted_until}. This path valid until: ${path_until}.`,
+    'A treaty counts until one second before it expires.',
+  ];
 }
 
 function termsText({ terms }: TrustExplanation, options: TableOptions): Line[] {
