@@ -54,7 +54,7 @@ export async function measure(plan: RunPlan): Promise<RunReport | null> {
     { threads: plan.signingThreads, rate },
     (cause) => failure.abort(cause),
   );
-  const counts = countsOf(patienceMs);
+  const counts = countsOf(plan);
   try {
     await signing.ready;
     const service = readings(target, site);
@@ -103,12 +103,10 @@ export async function measure(plan: RunPlan): Promise<RunReport | null> {
     failure.signal.throwIfAborted();
     if (plan.stopped.aborted) return null;
     return counts.report({
-      plan,
       startedAt,
       signingLimit: signing.limit(),
       sendingLimit: effort.sendingLimit,
       service: use,
-      mix: mixText(mix),
     });
   } finally {
     const renewals = counts.renewals();
@@ -150,15 +148,13 @@ interface Answer {
 }
 
 interface Facts {
-  readonly plan: RunPlan;
   readonly startedAt: string;
-  readonly mix: string;
   readonly signingLimit: number;
   readonly sendingLimit: number | null;
   readonly service: RunReport['service'];
 }
 
-function countsOf(patienceMs: number) {
+function countsOf(plan: RunPlan) {
   const all = newLatencies();
   const late = newLatencies();
   const kinds = new Map<string, Latencies>();
@@ -200,7 +196,7 @@ function countsOf(patienceMs: number) {
       counts.due += 1;
       late.record(lateMs);
       addError(cause);
-      all.record(Math.max(now - dueAt, cause === 'timeout' ? patienceMs : 0));
+      all.record(Math.max(now - dueAt, cause === 'timeout' ? plan.patienceMs : 0));
     },
     renewed(request: SignedRequest | undefined, body: Buffer): void {
       const certId = textIn(body, 'cert_id');
@@ -209,7 +205,6 @@ function countsOf(patienceMs: number) {
     },
     renewals: () => [...renewals.values()],
     report(facts: Facts): RunReport {
-      const { plan } = facts;
       const reached = counts.inTime / plan.seconds;
       const limits = { signing_limit: facts.signingLimit, sending_limit: facts.sendingLimit };
       const lateP99 = late.at('p99');
@@ -220,7 +215,7 @@ function countsOf(patienceMs: number) {
         started_at: facts.startedAt,
         url: plan.url,
         network_name: plan.fleet.network.network_name,
-        mix: facts.mix,
+        mix: mixText(plan.mix),
         nodes: plan.fleet.nodes.length,
         connections: plan.connections,
         bulletins: plan.bulletins,
