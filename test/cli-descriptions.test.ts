@@ -146,7 +146,12 @@ test('a node is shown, named, revoked and asked about by its name', async () => 
   const revoke = ['node', 'revoke', 'db-8'];
   assert.match((await run(...revoke, '--dry-run')).stdout, /would be revoked: 1\./);
   const revoked = await run(...revoke, '--reason', 'superseded');
-  assert.match(revoked.stdout, /^Revoked certificates of the key \S+: 1\.\n/);
+  assert.match(revoked.stdout, /^Revoked certificates of db-8, whose key is \S+: 1\.\n/);
+  const after = await run('node', 'show', 'db-8');
+  assert.match(after.stdout, /\nname {10}db-8\n(?:.+\n)*status {8}revoked\n/, 'it is not unknown');
+  const [{ cert_id }] = (await answer('node', 'show', other)).certificates;
+  const byCertificate = await run('node', 'show', cert_id.slice(0, 8));
+  assert.equal(byCertificate.stdout, after.stdout);
   const types = (log: { event_type?: string; entry?: { event_type: string } }[]) =>
     log.map(({ event_type, entry }) => event_type ?? entry?.event_type);
   const happened = [

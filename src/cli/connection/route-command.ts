@@ -219,10 +219,28 @@ export function resolveId(options: Reach, kind: Kind, given: string): Promise<st
   const ids = idsWith(filter === undefined ? {} : { [filter]: given });
   if (name !== 'listCertificates' || !isNodeName(given)) return onlyId(given, kind, ids);
   // An older authority may ignore filters, and what is found may be revoked.
-  const isNamed = ({ name, status }: Partial<CertificateRow>) =>
-    name === given && status !== undefined && isInUse(status);
-  return onlyId(given, kind, ids, idsWith({ name: given, status: 'in_use' }, isNamed));
+  const isNamed = (row: Partial<CertificateRow>) => row.name === given;
+  const isUsed = (row: Partial<CertificateRow>) =>
+    isNamed(row) && row.status !== undefined && isInUse(row.status);
+  async function* named() {
+    let count = 0;
+    for await (const id of idsWith({ name: given, status: 'in_use' }, isUsed)) {
+      count += 1;
+      yield id;
+    }
+    if (kind === 'certificate') return;
+    // Nothing that a revoked node has is in use, and it is what one asks about.
+    if (count === 0) yield* idsWith({ name: given }, isNamed);
+    const isOwned = ({ cert_id }: Partial<CertificateRow>) => cert_id?.startsWith(given) === true;
+    if (CERTIFICATE_PREFIX.test(given)) {
+      yield* idsWith({ cert_id: given }, isOwned);
+    }
+  }
+  return onlyId(given, kind, ids, named());
 }
+
+/** A node is also named by the beginning of the id of its certificate. */
+const CERTIFICATE_PREFIX = /^[0-9a-f]{8}[0-9a-f-]*$/;
 
 export function askedFor(name: OperationName): Asked<readonly Option[]> {
   return isOperatorRoute(API[name]) ? OPERATOR : ANYONE;

@@ -213,10 +213,11 @@ export async function revokeNamed(
     const rows = await endedBy(client, target, options.reason);
     return printDryRun(REVOKED, rows, options);
   }
-  await revokeOne(client, target, options, nameIn(given ?? ''));
+  const isKey = 'node_public_key' in target && target.node_public_key.startsWith(key ?? '');
+  await revokeOne(client, target, options, isKey ? '' : nameIn(given ?? key ?? ''));
 }
 
-/** The name by which the user meant a certificate; nothing for its id. */
+/** The name by which the user meant a certificate or node; nothing for an id or a key. */
 function nameIn(given: string): string {
   return /^[0-9a-f-]{8,}$/.test(given) ? '' : ` of ${given}`;
 }
@@ -235,7 +236,7 @@ async function revokeOne(
   printResult(options, asJson(revoked), [
     isOne
       ? `Certificate ${target.cert_id}${named} is revoked.`
-      : `Revoked certificates of the key ${target.node_public_key}: ${ids.length}.`,
+      : `Revoked certificates${named === '' ? ' of the key' : `${named}, whose key is`} ${target.node_public_key}: ${ids.length}.`,
     ...(isOne && ids.length > 0 ? [`Revoked certificates of the same key: ${ids.length}.`] : []),
     listSentence(revoked),
     ...(live !== undefined
