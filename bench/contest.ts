@@ -15,7 +15,7 @@ export interface Settings {
   readonly readers: number;
   /** The length of a run that watches memory. */
   readonly minutes: number;
-  /** The folder of a large network; without it, a new one is made. */
+  /** The folder of a large network; without it, the bench makes one. */
   readonly dataDir?: string;
   /** Threads of the authority that serve HTTP. */
   readonly threads: number;

@@ -234,6 +234,7 @@ test('last contacts of a large network are accessible in bins of any kind', asyn
     await page.goto(new URL('./contacts', page.url()).href);
     assert.ok((await page.locator('.bars a').count()) > 100);
     await assertSound(visit);
+    await page.unrouteAll({ behavior: 'wait' });
   }
 });
 
@@ -371,7 +372,7 @@ test('a page says when it is no longer live, and since when, and goes on by itse
   await using again = await startTestAuthority({ dataDir: na.dataDir, flags });
   await isNow('live');
   await joinedNode(again, { name: 'after-1' });
-  await page.getByText('after-1').waitFor();
+  await page.getByText('invited after-1').waitFor();
 });
 
 test('what a page fetches by itself does not keep the console running', async () => {

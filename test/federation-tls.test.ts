@@ -13,7 +13,7 @@ import { issued, recognize } from './support/trust.ts';
 import { until } from './support/until.ts';
 
 const NEEDS_CA =
-  'the connection failed (UNABLE_TO_VERIFY_LEAF_SIGNATURE): its certificate is of a CA that is unknown here, unless NODE_EXTRA_CA_CERTS names it';
+  'the connection failed (UNABLE_TO_VERIFY_LEAF_SIGNATURE): its certificate is of a CA that is unknown here; NODE_EXTRA_CA_CERTS can name it';
 
 test('a partner whose certificate is of its own CA is fetched with that CA, and without it the finding says so', async () => {
   await using scratch = scratchFolder();

@@ -88,7 +88,7 @@ export function outcomePage(change: Change, context: Context): ShellParts {
     title: TITLES[state],
     lede: `${plan.sentence}${progress}${left}`,
     path: pathIn(back),
-    body: html`${state === 'failed' ? failure(change, context) : ''}${touched(change)}${answer(change)}${entries(change)}${section('same', 'The same on the command line', command(change, context))}${ending(change)}`,
+    body: html`${state === 'failed' ? failure(change, context) : ''}${touched(change)}${answer(change)}${ending(change)}${entries(change)}${section('same', 'The same on the command line', command(change, context))}`,
   };
 }
 

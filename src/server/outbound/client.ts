@@ -153,7 +153,7 @@ function problemOf(cause: Error): string {
   if (cause instanceof PrivateAddress) return cause.message;
   const { code = cause.name } = cause as NodeJS.ErrnoException;
   const cure = UNKNOWN_CA.has(code)
-    ? ': its certificate is of a CA that is unknown here, unless NODE_EXTRA_CA_CERTS names it'
+    ? ': its certificate is of a CA that is unknown here; NODE_EXTRA_CA_CERTS can name it'
     : '';
   return `the connection failed (${code})${cure}`;
 }
