@@ -1,9 +1,17 @@
 /** Every page of a network with long names, and of its console, on screens of different widths. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { commandReference } from '../src/cli/command-reference.ts';
+import { buildProgram } from '../src/cli/program.ts';
 import { PAGES } from '../src/console/registry.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
-import { NARROW, startBrowser, type TestBrowser, type Visit } from './support/browser.ts';
+import {
+  assertSound,
+  NARROW,
+  startBrowser,
+  type TestBrowser,
+  type Visit,
+} from './support/browser.ts';
 import { startTestConsole } from './support/console.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { type PageAddress, pageAddresses } from './support/page-addresses.ts';
@@ -19,7 +27,7 @@ let addresses: readonly PageAddress[];
 
 before(async () => {
   const { folder: dataDir } = makeNetworkFolder(networkNameOf(LONG_NAMES));
-  na = await startTestAuthority({ dataDir });
+  na = await startTestAuthority({ dataDir, commands: commandReference(buildProgram()) });
   browser = await startBrowser();
   addresses = pageAddresses(await fillNetwork(na, LONG_NAMES));
 });
@@ -37,6 +45,13 @@ test('no page scrolls sideways, states and times are in view, and labels take on
   }
   assert.deepEqual(flaws, []);
 });
+
+for (const path of ['/api-reference', '/cli-reference']) {
+  test(`${path} has no errors, outside requests or accessibility violations`, async () => {
+    await using visit = await browser.visit(na.url + path);
+    await assertSound(visit);
+  });
+}
 
 test('neither does a page of the console, while a succession is staged', async () => {
   await stage(na, await succession(na, { activatesIn: DAY }));

@@ -38,7 +38,7 @@ export function entriesTable(id: string, caption: string, rows: readonly Happeni
     columns: [
       { head: 'Entry', cell: numbersOf, kind: 'number', isHead: true },
       { head: 'Time', cell: ([{ entry }]) => exactTime(entry.created_at) },
-      { head: 'What happened', kind: 'wide', cell: happeningCell },
+      { head: 'Event', kind: 'wide', cell: happeningCell },
     ],
   });
 }

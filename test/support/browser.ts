@@ -2,6 +2,7 @@
  * Pages in a real browser: Debian's Chromium, driven by playwright-core. One browser serves a test file. Every visit
  * begins with its theme and width, and with nothing stored.
  */
+import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import {
@@ -52,6 +53,21 @@ export interface TestBrowser {
   /** Opens a page and waits until it is loaded. */
   visit(url: string, options?: VisitOptions): Promise<Visit>;
   close(): Promise<void>;
+}
+
+/** Checks that nothing goes wrong on the page, at either width and in either theme. */
+export async function assertSound(visit: Visit): Promise<void> {
+  const { page } = visit;
+  for (const [width, colorScheme] of [
+    [NARROW, 'light'],
+    [WIDE, 'dark'],
+  ] as const) {
+    await page.setViewportSize({ width, height: 900 });
+    await page.emulateMedia({ colorScheme });
+    assert.deepEqual(await visit.violations(), [], page.url());
+    assert.equal(await visit.overflow(), 0, `${page.url()} at ${width}`);
+  }
+  assert.deepEqual(visit.problems, []);
 }
 
 export async function startBrowser(): Promise<TestBrowser> {
