@@ -152,7 +152,14 @@ const NEWEST = {
     'tls',
     'uploads',
   ],
-  start: ['first-use', 'init', 'late-start-failures.deep', 'refused-programs', 'serve', 'start.deep'],
+  start: [
+    'first-use',
+    'init',
+    'late-start-failures.deep',
+    'refused-programs',
+    'serve',
+    'start.deep',
+  ],
   signals: ['signals.deep', 'stopping', 'watchdog.deep'],
   packages: ['native-parts.deep', 'packages', 'runtime'],
 };
