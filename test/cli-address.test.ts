@@ -2,16 +2,17 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { withoutSettings } from './support/isolation.ts';
 import { ownPort } from './support/own-port.ts';
 import { PROGRAM } from './support/project.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'mesh-na-address-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
 const environment = { ...withoutSettings(process.env), XDG_CONFIG_HOME: join(folder, 'config') };
 
 function started(args: readonly string[], variables: NodeJS.ProcessEnv = {}) {
@@ -32,7 +33,6 @@ async function done(...args: string[]): Promise<string> {
 }
 
 test('a service on another port is found by the commands that follow, in its folder and in that of a node', async (t) => {
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
   const port = String(await ownPort());
   const server = started(['serve', '--create', '--json'], { PORT: port });
   const ended = once(server, 'close');
@@ -55,4 +55,16 @@ test('a service on another port is found by the commands that follow, in its fol
     new RegExp(`^mesh-na: No answer .*:${port} `),
     'of the node',
   );
+});
+
+test('a service whose address can be neither saved nor removed stops as any other', async (t) => {
+  const dataDir = join(folder, 'other');
+  await done('init', '--data-dir', dataDir);
+  mkdirSync(join(dataDir, 'address'));
+  const server = started(['serve', '--json', '--data-dir', dataDir], { PORT: '0' });
+  const ended = once(server, 'close');
+  t.after(() => server.kill('SIGKILL'));
+  await once(server.stdout, 'data');
+  server.kill('SIGTERM');
+  assert.deepEqual(await ended, [0, null]);
 });

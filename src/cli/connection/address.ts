@@ -16,17 +16,21 @@ function addressPath(folder: string): string {
   return join(folder, 'address');
 }
 
-/** Nothing depends on it but convenience: a folder that is absent or read-only has none. */
 export function saveAddress(folder: string, url: string): void {
-  try {
-    replaceFile(addressPath(folder), `${url}\n`);
-  } catch {
-    // Commands then need --url.
-  }
+  ifPossible(() => replaceFile(addressPath(folder), `${url}\n`));
 }
 
 export function removeAddress(folder: string): void {
-  rmSync(addressPath(folder), { force: true });
+  ifPossible(() => rmSync(addressPath(folder), { force: true }));
+}
+
+/** Nothing depends on it but convenience, so a folder that cannot be written needs none: commands then need --url. */
+function ifPossible(change: () => void): void {
+  try {
+    change();
+  } catch {
+    // A start or a stop goes on.
+  }
 }
 
 /** Sets the address of a command for which neither an option nor a variable gives one. */
