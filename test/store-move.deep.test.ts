@@ -2,26 +2,24 @@
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, suite, type TestContext, test } from 'node:test';
+import { after, before, suite, test } from 'node:test';
 import { verifySignature } from '../src/base/crypto/ed25519.ts';
 import { systemRuntime } from '../src/base/runtime.ts';
 import { placeOf } from '../src/cli/state/move.ts';
-import { checkMove, moveState, type Place } from '../src/maintenance/move/move.ts';
+import { checkMove, moveState } from '../src/maintenance/move/move.ts';
 import { openLmdbSource, readAuditEntries } from '../src/store/lmdb/source.ts';
 import { openLmdbStore } from '../src/store/lmdb/store.ts';
 import { openPostgresqlStore } from '../src/store/postgresql/store.ts';
 import type { Store } from '../src/store/store.ts';
-import type { HeldState, StateReceiver } from '../src/store/stream/ports.ts';
-import { startTestAuthority } from './support/authority.ts';
 import { type ChildServer, runProgram, startChildServer } from './support/child-server.ts';
 import { networkFolder } from './support/folders.ts';
-import { emptyFolder, enough, judge, keysOf, runMove, startWorkload } from './support/moves.ts';
+import { holding, type Places, receiving, stoppedStates } from './support/moved-states.ts';
+import { enough, judge, keysOf, runMove, startWorkload } from './support/moves.ts';
 import { startCluster, type TestCluster } from './support/postgresql.ts';
 import { migratedDatabase, storeOptions } from './support/postgresql-store.ts';
 import {
   get,
   invite,
-  joinedNode,
   newKey,
   operate,
   operatorRequest,
@@ -32,11 +30,6 @@ import {
 } from './support/requests.ts';
 import { openTerminal, programLine } from './support/terminal.ts';
 import { LMDB_ONLY } from './support/test-stores.ts';
-
-interface Places {
-  readonly from: Place;
-  readonly to: Place;
-}
 
 interface Death {
   readonly when: string;
@@ -100,51 +93,15 @@ function dying(): Promise<never> {
   return Promise.reject(new Error('It dies here'));
 }
 
-function receiving(
-  place: Place,
-  changed: (receiver: StateReceiver) => Partial<StateReceiver>,
-): Place {
-  return {
-    ...place,
-    async receive() {
-      const receiver = await place.receive();
-      return { ...receiver, ...changed(receiver) };
-    },
-  };
-}
-
-function holding(place: Place, changed: (held: HeldState) => Partial<HeldState>): Place {
-  return {
-    ...place,
-    async hold() {
-      const held = await place.hold();
-      return { ...held, ...changed(held) };
-    },
-  };
-}
-
 suite('a move', { concurrency: false, ...LMDB_ONLY }, () => {
   let cluster: TestCluster;
-  /** A folder with the state of a stopped authority. */
-  let stopped: Awaited<ReturnType<typeof networkFolder>>;
-
+  const stateFolder = stoppedStates();
   before(async () => {
     cluster = await startCluster();
-    stopped = await networkFolder('alpha');
-    await using na = await startTestAuthority({ dataDir: stopped.path });
-    await joinedNode(na);
   });
   after(async () => {
-    await stopped[Symbol.asyncDispose]();
     await cluster[Symbol.asyncDispose]();
   });
-
-  /** A separate folder for each test. */
-  function stateFolder(t: TestContext): string {
-    const path = emptyFolder(t);
-    cpSync(stopped.path, path, { recursive: true });
-    return path;
-  }
 
   test('copies everything there and back once a person, or --yes, has agreed and nobody serves, and leaves one state that can be served', async (t) => {
     await using folder = await networkFolder('alpha');

@@ -1,47 +1,32 @@
 /** A state that is moved or restored counts as there only once the standby of its database has it. */
 import assert from 'node:assert/strict';
-import { cpSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, suite, type TestContext, test } from 'node:test';
+import { after, before, suite, test } from 'node:test';
 import { verifySignature } from '../src/base/crypto/ed25519.ts';
 import { systemRuntime } from '../src/base/runtime.ts';
 import { placeOf } from '../src/cli/state/move.ts';
-import { moveState, type Place } from '../src/maintenance/move/move.ts';
+import { moveState } from '../src/maintenance/move/move.ts';
 import { openLmdbStore } from '../src/store/lmdb/store.ts';
 import { metaValue } from '../src/store/meta-rows.ts';
 import { openPostgresqlStore } from '../src/store/postgresql/store.ts';
-import type { HeldState, StateReceiver } from '../src/store/stream/ports.ts';
-import { startTestAuthority } from './support/authority.ts';
 import { NO_LIMITS, runProgram } from './support/child-server.ts';
-import { networkFolder } from './support/folders.ts';
+import { holding, type Places, receiving, stoppedStates } from './support/moved-states.ts';
 import { emptyFolder, keysOf } from './support/moves.ts';
 import { startCluster, type TestCluster } from './support/postgresql.ts';
 import { migratedDatabase, storeOptions } from './support/postgresql-store.ts';
-import { joinedNode } from './support/requests.ts';
 import { absentStandby } from './support/standby-waits.ts';
 import { LMDB_ONLY } from './support/test-stores.ts';
 
 suite('a state', { concurrency: false, ...LMDB_ONLY }, () => {
   let cluster: TestCluster;
-  /** A folder with the state of a stopped authority. */
-  let stopped: Awaited<ReturnType<typeof networkFolder>>;
+  const stateFolder = stoppedStates();
   before(async () => {
     cluster = await startCluster();
-    stopped = await networkFolder('alpha');
-    await using na = await startTestAuthority({ dataDir: stopped.path });
-    await joinedNode(na);
   });
   after(async () => {
-    await stopped[Symbol.asyncDispose]();
     await cluster[Symbol.asyncDispose]();
   });
-
-  /** A separate folder for each test. */
-  function stateFolder(t: TestContext): string {
-    const path = emptyFolder(t);
-    cpSync(stopped.path, path, { recursive: true });
-    return path;
-  }
 
   test('that is restored without the standby is reported as a failure, and can be restored again', async (t) => {
     const folder = stateFolder(t);
@@ -131,11 +116,6 @@ suite('a state', { concurrency: false, ...LMDB_ONLY }, () => {
   }
 });
 
-interface Places {
-  readonly from: Place;
-  readonly to: Place;
-}
-
 /** Makes the standby go away before the work, which then stops waiting for it. */
 type Failing = <Given extends readonly unknown[]>(
   work: (...given: Given) => Promise<void>,
@@ -148,29 +128,6 @@ const ORDER = {
   runtime: systemRuntime,
   onStep: () => undefined,
 };
-
-function receiving(
-  place: Place,
-  changed: (receiver: StateReceiver) => Partial<StateReceiver>,
-): Place {
-  return {
-    ...place,
-    async receive() {
-      const receiver = await place.receive();
-      return { ...receiver, ...changed(receiver) };
-    },
-  };
-}
-
-function holding(place: Place, changed: (held: HeldState) => Partial<HeldState>): Place {
-  return {
-    ...place,
-    async hold() {
-      const held = await place.hold();
-      return { ...held, ...changed(held) };
-    },
-  };
-}
 
 /** Whether the old place says that its state continues elsewhere, whether or not the standby has that. */
 async function isMoved({ from }: Places): Promise<boolean> {
