@@ -10,7 +10,7 @@ import {
   isInUse,
 } from '../protocol/rows/certificate.ts';
 import { descriptionTest } from '../protocol/rows/description-filter.ts';
-import { labelTexts } from '../protocol/rows/node-description.ts';
+import { isNodeName, labelTexts } from '../protocol/rows/node-description.ts';
 import { isInHealth } from '../protocol/rows/node-health.ts';
 import { pagesOf } from './list-pages.ts';
 import type { Sent } from './operations.ts';
@@ -29,6 +29,16 @@ export function certificatePages(
     (page) => client.listCertificates({ ...filters, ...page }),
     ({ certificates }) => certificates.filter(isWanted),
   );
+}
+
+/** The ids of the certificates of nodes with this name, and their keys: most entries of the audit log have only these. */
+export async function idsOfNode(client: Client, name: string): Promise<string[]> {
+  const ids: string[] = [];
+  if (!isNodeName(name)) return ids;
+  for await (const rows of certificatePages(client, { name })) {
+    for (const { cert_id, node_public_key } of rows) ids.push(cert_id, node_public_key);
+  }
+  return ids;
 }
 
 /**

@@ -6,7 +6,7 @@ import { CLOCK_TOLERANCE_MS } from '../client/offline.ts';
 import { byRequest } from '../protocol/audit-sentence.ts';
 import type { PageAction, Plan } from './action.ts';
 import type { Context } from './context.ts';
-import { type Happening, happenings, type NamedEvent, named } from './entries.ts';
+import { type Happening, type NamedEvent, named, newestFirst } from './entries.ts';
 
 export interface Change {
   readonly id: string;
@@ -154,5 +154,5 @@ async function entriesAfter(
     if (actor === keyId && plan.audited.some((name) => name === type)) found.push(event);
     if (read === MOST_ENTRIES_READ) break;
   }
-  return happenings(context, byRequest(found).slice(0, MOST_ENTRIES).flat());
+  return newestFirst(context, byRequest(found).slice(0, MOST_ENTRIES));
 }

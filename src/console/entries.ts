@@ -20,13 +20,13 @@ export interface NamedEvent extends NamedEntry<LoggedEvent['entry'] & AuditSaid>
 /** Entries that are one sentence, in the order of the log. */
 export type Happening = readonly [NamedEvent, ...NamedEvent[]];
 
-/** What happened, the newest first. */
-export async function happenings(
+/** The same with the names that nodes have now, the newest first. */
+export async function newestFirst(
   { client }: Context,
-  events: readonly NamedEvent[],
+  log: readonly Happening[],
 ): Promise<Happening[]> {
-  await nodeNames(client)(events);
-  return byRequest(events).reverse();
+  await nodeNames(client)(log.flat());
+  return log.toReversed();
 }
 
 export function entriesTable(id: string, caption: string, rows: readonly Happening[]): Html {
@@ -95,7 +95,7 @@ export async function recentEntriesOf(
     const text = detailsText(event.entry);
     if (ids.some((id) => text.includes(`"${id}"`))) found.push(event);
   }
-  return happenings(context, found.slice(-MOST_FOUND));
+  return newestFirst(context, byRequest(found.slice(-MOST_FOUND)));
 }
 
 /** When each operator last changed something, among the last of the log. */
@@ -111,8 +111,7 @@ export async function lastActs(context: Context): Promise<ReadonlyMap<string, st
 export async function lastChanges(context: Context, most: number): Promise<Happening[]> {
   const found: NamedEvent[] = [];
   for await (const event of changesOf(context)) found.push(event);
-  const last = byRequest(found).slice(-most);
-  return happenings(context, last.flat());
+  return newestFirst(context, byRequest(found).slice(-most));
 }
 
 const REFUSED = /_(rejected|failed|denied)$/;

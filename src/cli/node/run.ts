@@ -116,8 +116,12 @@ function report(event: AgentEvent): void {
     rejected = `The ${event.what} from the authority is rejected: ${event.problem}`;
     printNotice(rejected);
   } else if (event.type === 'failed') {
-    const again = `rying again in ${Math.ceil(event.retryInMs / 1000)} s`;
-    printNotice(event.problem === rejected ? `T${again}` : `${event.problem}; t${again}`);
+    const seconds = Math.ceil(event.retryInMs / 1000);
+    printNotice(
+      event.problem === rejected
+        ? `Trying again in ${seconds} s`
+        : `${event.problem}; trying again in ${seconds} s`,
+    );
     rejected = '';
   } else if (event.type === 'recovered') {
     printNotice('The authority answers again');

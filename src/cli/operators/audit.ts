@@ -8,6 +8,7 @@ import type { Command } from 'commander';
 import { verifyAuditChain } from '../../authority/audit/audit.ts';
 import { messageOf } from '../../base/error-message.ts';
 import { jsonText } from '../../base/json/write.ts';
+import type { AuditSaid } from '../../protocol/audit-sentence.ts';
 import { createEntryNames } from '../../protocol/entry-names.ts';
 import type { StoreAddress } from '../../store/postgresql/address.ts';
 import { type AuditEntry, GENESIS_HASH } from '../../store/store.ts';
@@ -27,7 +28,7 @@ import {
 } from '../kernel/output.ts';
 import { counted } from '../kernel/terminal.ts';
 import { databaseOf, onState, PLACE, type StatePlace, storeOption } from '../state/place.ts';
-import { type Entry, entryLines, groupsOf, type Shown } from './entry-lines.ts';
+import { entryLines, groupsOf, type Shown } from './entry-lines.ts';
 import { EVENT_FILTERS, entriesOf, eventTest, keyNamed } from './events.ts';
 
 type AuditOptions = OutputOptions & StatePlace;
@@ -186,7 +187,7 @@ async function keysOfNode({ subject, ...place }: ShowOptions): Promise<string[]>
   return keys;
 }
 
-async function shownLog(options: OperatorOptions & StatePlace): Promise<AsyncIterable<Entry>> {
+async function shownLog(options: OperatorOptions & StatePlace): Promise<AsyncIterable<AuditSaid>> {
   if (options.usedProfile === undefined) return (await openLog(options)).entries;
   return counted('Audit entries read:', entriesOf(operatorClient(options)));
 }

@@ -18,14 +18,6 @@ import {
 } from '../kernel/output.ts';
 import type { TableOptions } from '../kernel/table.ts';
 
-/** The members that commands read of an entry, wherever it comes from. */
-export interface Entry {
-  readonly created_at: string;
-  readonly event_type: string;
-  readonly actor_key_id?: string;
-  readonly details: JsonObject;
-}
-
 export const DETAILS = option('--details', 'also show the details of each entry');
 
 export interface EntryOptions extends TableOptions {
@@ -33,7 +25,7 @@ export interface EntryOptions extends TableOptions {
 }
 
 /** An entry with what stands before it, such as its index. */
-export interface Shown extends NamedEntry<Entry> {
+export interface Shown extends NamedEntry {
   readonly before?: string;
 }
 

@@ -4,23 +4,22 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { inWords } from '../../base/duration.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.ts';
 import { parseRequestTimestamp } from '../../base/timestamp.ts';
-import { certificatePages } from '../../client/certificate-search.ts';
+import { idsOfNode } from '../../client/certificate-search.ts';
 import { EventChainError, type LoggedEvent } from '../../client/event-chain.ts';
 import { nodeNames } from '../../client/node-names.ts';
 import type { OperatorClient } from '../../client/operator-client.ts';
+import type { AuditSaid } from '../../protocol/audit-sentence.ts';
 import { createEntryNames } from '../../protocol/entry-names.ts';
 import { AUDIT_EVENTS, type AuditEvent } from '../../protocol/rows/audit-event.ts';
-import { isNodeName } from '../../protocol/rows/node-description.ts';
 import { OPERATOR, type OperatorOptions, operatorClient } from '../connection/operator.ts';
 import { publicClient } from '../connection/server.ts';
 import { define, type OptionsIn, option, WIDE } from '../kernel/command.ts';
 import { EXIT, failure } from '../kernel/errors.ts';
 import { isNamedBy } from '../kernel/ids.ts';
-import { rowsOf } from '../kernel/list.ts';
 import { timeAgo } from '../kernel/options.ts';
 import { asJson, printNotice, printResult, printText } from '../kernel/output.ts';
 import { stopSignal } from '../service/stop-request.ts';
-import { DETAILS, type Entry, entryLines, groupsOf, type Shown } from './entry-lines.ts';
+import { DETAILS, entryLines, groupsOf, type Shown } from './entry-lines.ts';
 
 export const EVENT_FILTERS = [
   WIDE,
@@ -84,7 +83,7 @@ async function showEvents(options: EventsOptions): Promise<void> {
   const { follow = false, json = false } = options;
   const signal = stopSignal();
   const client = operatorClient(options);
-  const isWanted = eventTest(options, await keysOfNode(client, options.subject));
+  const isWanted = eventTest(options, await idsOfNode(client, options.subject ?? ''));
   const after = await firstIndex(options);
   const events = client.events({
     follow,
@@ -111,7 +110,7 @@ async function showEvents(options: EventsOptions): Promise<void> {
 /** The entries that are wanted; `ask` adds the names that were said before the first one. */
 async function* shownOf(
   events: AsyncIterable<LoggedEvent>,
-  isWanted: (entry: Entry) => boolean,
+  isWanted: (entry: AuditSaid) => boolean,
   ask: ReturnType<typeof nodeNames> | null,
 ): AsyncGenerator<Shown, void> {
   const named = createEntryNames();
@@ -123,7 +122,7 @@ async function* shownOf(
   }
 }
 
-function entryOf({ entry }: LoggedEvent): Entry {
+export function entryOf({ entry }: LoggedEvent): AuditSaid {
   return { ...entry, details: asJson(entry.details) };
 }
 
@@ -139,17 +138,10 @@ async function* verified<T>(events: AsyncIterable<T>): AsyncGenerator<T, void> {
 /** The whole log of an authority, as its operators read it. */
 export async function* entriesOf(
   client: OperatorClient,
-): AsyncGenerator<Entry & { readonly hash: string }, void> {
+): AsyncGenerator<AuditSaid & { readonly hash: string }, void> {
   for await (const event of verified(client.events({ follow: false, after: 0 }))) {
     yield { ...entryOf(event), hash: event.hash };
   }
-}
-
-/** The keys of the nodes with this name. */
-async function keysOfNode(client: OperatorClient, name: string | undefined): Promise<string[]> {
-  if (name === undefined || !isNodeName(name)) return [];
-  const rows = await rowsOf('Certificates', certificatePages(client, { name }));
-  return rows.flatMap(({ cert_id, node_public_key }) => [node_public_key, cert_id]);
 }
 
 /** With `--follow`, start with new events. */
@@ -172,7 +164,7 @@ type EventFilter = OptionsIn<typeof EVENT_FILTERS>;
 export function eventTest(
   { actor, type, subject, since, until }: EventFilter,
   keys: Iterable<string> = [],
-): (entry: Entry) => boolean {
+): (entry: AuditSaid) => boolean {
   const isSubject = subject === undefined ? null : subjectTest(subject, new Set(keys));
   return (entry) => {
     const isAbout = isSubject?.(entry.details) ?? true;
@@ -202,7 +194,7 @@ function subjectTest(subject: string, ids: Set<string>): (details: JsonObject) =
 }
 
 /** The key of a node that the entry gives this name. */
-export function keyNamed({ details }: Entry, name: string | undefined): readonly string[] {
+export function keyNamed({ details }: AuditSaid, name: string | undefined): readonly string[] {
   const { name: given, node_public_key: key } = details;
   return given === name && typeof key === 'string' ? [key] : [];
 }

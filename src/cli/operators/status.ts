@@ -17,6 +17,7 @@ import { EXIT, failure } from '../kernel/errors.ts';
 import { asJson, painted, printable, printResult, type Style, wrapped } from '../kernel/output.ts';
 import type { TableOptions } from '../kernel/table.ts';
 import { entryLines, type Shown } from './entry-lines.ts';
+import { entryOf } from './events.ts';
 
 const CHANGES = 5;
 /** Among this many entries of the log, the newest changes are looked for. */
@@ -61,6 +62,7 @@ async function runStatus(options: OperatorOptions & TableOptions): Promise<void>
     backup_verified_at: verified ? new Date(verified * 1000).toISOString() : null,
     ends: lapsing,
     changes: changes
+      .flat()
       .slice(-CHANGES)
       .reverse()
       .map(({ entry }) => asJson(entry)),
@@ -82,12 +84,10 @@ async function runStatus(options: OperatorOptions & TableOptions): Promise<void>
     ...prose('nodes     ', nodesText(fleet)),
     ...prose('backup    ', backupText(verified)),
     ...prose('ends      ', endsText(lapsing)),
-    ...byRequest(changes)
-      .reverse()
-      .flatMap(([first, ...others], index) => {
-        const before = index === 0 ? 'changes   ' : '          ';
-        return entryLines([{ ...first, before }, ...others], options);
-      }),
+    ...changes.toReversed().flatMap(([first, ...others], index) => {
+      const before = index === 0 ? 'changes   ' : '          ';
+      return entryLines([{ ...first, before }, ...others], options);
+    }),
   ]);
   if (posture.status === 'action') throw failure(EXIT.refused, 'action_needed', '');
 }
@@ -134,17 +134,17 @@ function ago(instant: number): string {
   return fromNow(instant - systemRuntime.now());
 }
 
-/** The newest changes that operators made, in the order of the log. */
-async function lastChanges(reader: PublicClient, operator: OperatorClient): Promise<Shown[]> {
+/** The newest changes that operators made, in the order of the log, with those together that are one sentence. */
+async function lastChanges(reader: PublicClient, operator: OperatorClient) {
   const { log_size } = await reader.readBulletin();
   const after = Math.max(0, log_size - ENTRIES_READ);
   const named = createEntryNames();
   const changes: Shown[] = [];
-  for await (const { entry } of operator.events({ follow: false, after })) {
-    const change = named({ ...entry, details: asJson(entry.details) });
-    if (entry.actor_key_id !== undefined) changes.push(change);
+  for await (const event of operator.events({ follow: false, after })) {
+    const change = named(entryOf(event));
+    if (change.entry.actor_key_id !== undefined) changes.push(change);
   }
-  const shown = byRequest(changes).slice(-CHANGES).flat();
-  await nodeNames(operator)(shown);
-  return shown;
+  const last = byRequest(changes).slice(-CHANGES);
+  await nodeNames(operator)(last.flat());
+  return last;
 }

@@ -1,21 +1,23 @@
 /** *Audit*: what happened, who did it, and whether the log is intact. */
+
+import { idsOfNode } from '../../client/certificate-search.ts';
 import type { LoggedEvent } from '../../client/event-chain.ts';
 import { shownCount } from '../../pages/ui/counts.ts';
 import { choiceField, textField } from '../../pages/ui/fields.ts';
 import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
 import { emptyState, facts } from '../../pages/ui/parts.ts';
 import { idValue } from '../../pages/ui/values.ts';
+import { byRequest } from '../../protocol/audit-sentence.ts';
 import { AUDIT_EVENTS } from '../../protocol/rows/audit-event.ts';
-import { isNodeName } from '../../protocol/rows/node-description.ts';
 import type { Context } from '../context.ts';
 import {
   detailsText,
   entriesIn,
   entriesTable,
   type Happening,
-  happenings,
   type LogReach,
   type NamedEvent,
+  newestFirst,
   reachOf,
 } from '../entries.ts';
 import { textIn } from '../fields.ts';
@@ -106,7 +108,7 @@ interface FoundEntries extends LogReach {
 async function entriesFor(context: Context, query: AuditQuery): Promise<FoundEntries> {
   const [reach, ids] = await Promise.all([
     reachOf(context, query.upTo ?? undefined),
-    idsOfNode(context, query.subject),
+    idsOfNode(context.client, query.subject),
   ]);
   const { after } = reach;
   let { last } = reach;
@@ -118,15 +120,8 @@ async function entriesFor(context: Context, query: AuditQuery): Promise<FoundEnt
     if (passes(event, query, ids)) entries.push(event);
   }
   const newest = entries.slice(-MOST_SHOWN);
-  const shown = await happenings(context, newest);
+  const shown = await newestFirst(context, byRequest(newest));
   return { shown, shownEntries: newest.length, found: entries.length, after, last };
-}
-
-/** A revocation names only a certificate: the ids and keys of the nodes with this name. */
-async function idsOfNode({ client }: Context, name: string): Promise<readonly string[]> {
-  if (!isNodeName(name)) return [];
-  const { certificates } = await client.listCertificates({ name });
-  return certificates.flatMap(({ cert_id, node_public_key: key }) => [cert_id, key]);
 }
 
 function passes(
