@@ -14,6 +14,7 @@ import { merkleRoot } from '../../src/protocol/records/capability-tree.ts';
 import type { ConsensusProof } from '../../src/protocol/records/consensus-proof.ts';
 import { signRecord, signSingly, soleSigner } from '../../src/protocol/records/signed-record.ts';
 import type { ValidatorVote } from '../../src/protocol/records/validator-vote.ts';
+import { anyText } from './any-text.ts';
 import { newKey } from './requests.ts';
 
 export const NOW = Date.UTC(2026, 0, 15, 12);
@@ -31,7 +32,7 @@ export const VALIDATOR_MAP = new Map(
 );
 
 export const text = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 10 }),
+  anyText({ maxLength: 10 }),
   fc.string({ unit: 'grapheme-ascii', maxLength: 10 }),
   fc.constantFrom('', 'read', '\ue000', '\u{1f600}', '__proto__', '\u007f\u2028"\\'),
   // These are datetimes only in a datetime member; anywhere else, they are text.

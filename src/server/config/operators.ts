@@ -4,12 +4,9 @@
  * [service-operator-authentication-1].
  */
 
+import { signerFromSeed } from '../../base/crypto/ed25519.ts';
 import { parseKeyText } from '../../base/keys/key-file.ts';
-import {
-  publicKeyOf as derivedFrom,
-  readPublicKey,
-  saysPrivate,
-} from '../../base/keys/public-key.ts';
+import { readPublicKey, saysPrivate } from '../../base/keys/public-key.ts';
 import type { Tier } from '../../protocol/contract/claims.ts';
 import type { ConfigFile } from './config-file.ts';
 import type { Setting } from './options.ts';
@@ -46,7 +43,8 @@ export function loadOperators(
   }
   const known = new Set([...otherKeys, ...keys.values()]);
   return [...keys].map(([keyId, publicKey]) => {
-    if (known.has(derivedFrom(Buffer.from(publicKey, 'base64')))) throw privateKeyOf(keyId);
+    const half = signerFromSeed(Buffer.from(publicKey, 'base64')).publicKey;
+    if (known.has(half)) throw privateKeyOf(keyId);
     const tier = tiers.get(keyId);
     if (tier === undefined) {
       throw new Error(`Operator key ${keyId} has no tier; set it to standard or privileged`);
