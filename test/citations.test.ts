@@ -9,7 +9,7 @@ import { PROJECT_PATH } from './support/project.ts';
 const EXEMPT = ['test/citations.test.ts', 'test/kubernetes.deep.test.ts', 'test/run.ts'];
 
 const texts = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md']
-  .concat('docs', 'src', 'machines', 'test', 'bench', 'reference', 'release')
+  .concat('docs', 'src', 'machines', 'test', 'bench', 'tools')
   .flatMap(filesAt)
   .filter((file) => /\.(?:ts|js|md)$/.test(file) && !EXEMPT.includes(file))
   .map((file) => ({ file, text: readFileSync(join(PROJECT_PATH, file), 'utf8') }));

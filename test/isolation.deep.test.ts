@@ -23,7 +23,7 @@ const KINDS = [
 ] as const;
 
 /** What the tests are compiled from, in addition to the sources. */
-const TESTED = ['bench', 'reference', 'release', 'test'];
+const TESTED = ['bench', 'test', 'tools'];
 
 /** What `npm start`, a node and an operator leave behind. */
 function litter(): void {

@@ -5,9 +5,9 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { packagesOf } from '../release/fetched.ts';
 import { buildProgram } from '../src/cli/program.ts';
 import { OPTIONS, type OptionEntry } from '../src/server/config/options.ts';
+import { packagesOf } from '../tools/release/fetched.ts';
 import { PROJECT_PATH } from './support/project.ts';
 
 const modules = packagesOf(PROJECT_PATH, 'test/kubernetes');

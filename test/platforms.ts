@@ -6,7 +6,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
-import { debianRoot, imageNode } from '../release/fetched.ts';
+import { debianRoot, imageNode } from '../tools/release/fetched.ts';
 import { runtimes } from './support/client-package.ts';
 import { unpackRoot } from './support/debian-root.ts';
 import { PROJECT_PATH } from './support/project.ts';

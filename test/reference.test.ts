@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { PAGES } from '../reference/pages.ts';
+import { PAGES } from '../tools/reference/pages.ts';
 import { PROJECT, PROJECT_PATH } from './support/project.ts';
 
 for (const [name, page] of Object.entries(PAGES)) {

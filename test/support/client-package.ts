@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { packagesOf } from '../../release/fetched.ts';
+import { packagesOf } from '../../tools/release/fetched.ts';
 import { PROJECT_PATH } from './project.ts';
 import { releaseFolder } from './released.ts';
 

@@ -16,8 +16,8 @@ const RELEASED_FROM = [
   'LICENSE',
   'docs',
   'machines',
-  'release',
   'src',
+  'tools',
 ];
 
 /** The folder of the release, which `run.ts` makes once for all files of its run. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { PAGES } from './pages.ts';
 
-const root = fileURLToPath(new URL('../', import.meta.url));
+const root = fileURLToPath(new URL('../..', import.meta.url));
 
 for (const [name, page] of Object.entries(PAGES)) {
   writeFileSync(join(root, 'docs', name), page(root));

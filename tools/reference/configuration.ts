@@ -1,6 +1,6 @@
 /** `docs/configuration.md`: every setting of `mesh-na serve`; and the schema of the configuration file. */
-import { configFileSchema } from '../src/server/config/config-file.ts';
-import { GROUPS, type OptionEntry } from '../src/server/config/options.ts';
+import { configFileSchema } from '../../src/server/config/config-file.ts';
+import { GROUPS, type OptionEntry } from '../../src/server/config/options.ts';
 import { code, escaped, page, sentence, table } from './markdown.ts';
 
 const INTRODUCTION = `Settings of \`mesh-na serve\`. None is needed to begin with: \`mesh-na init\` writes keys, a genesis block and

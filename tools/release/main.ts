@@ -10,7 +10,7 @@ import { debianRoot, imageNode } from './fetched.ts';
 import { imageOf } from './image.ts';
 import { readManifest, stagePackage } from './package.ts';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
+const root = fileURLToPath(new URL('../..', import.meta.url));
 const folder = join(root, 'dist/release');
 const staged = join(root, 'dist/staged');
 const seconds = sourceDate(root);

