@@ -1,6 +1,7 @@
 /**
  * Consensus: votes and assembled proofs [service-consensus-verification-rules], [trust-2-9] to [trust-2-11],
- * [trust-3-4], [trust-3-5], [trust-4-6], [trust-4-7], [trust-5-8], [trust-5-9].
+ * [trust-3-4], [trust-3-5], [trust-4-6], [trust-4-7], [trust-5-8], [trust-5-9]. `trust-commands.test.ts` has what all
+ * commands share.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -10,7 +11,9 @@ import { canonicalJson } from '../src/base/json/write.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { MINUTE, SECOND } from './support/clock.ts';
 import {
+  assembly,
   COUNCIL,
+  justification,
   keysOf,
   namesOf,
   reasonOf,
@@ -23,147 +26,40 @@ import {
   voteOf,
   votesOf,
 } from './support/consensus.ts';
-import type { Fault } from './support/faults.ts';
-import { valuesExcept } from './support/hostile.ts';
-import { newKey, operate, outcome } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
-import { checkFaults, checkTable, inEach } from './support/tables.ts';
-import { audited, startUnlimited, UUID } from './support/trust.ts';
-import {
-  answersTo,
-  created,
-  eachOf,
-  inner,
-  MISSING,
-  mutationsOf,
-  ourselves,
-  outcomeWithCause,
-  type Party,
-  singlySigned,
-  singlyVerifies,
-  without,
-} from './support/trust-protocol.ts';
-
-const shared = sharedAuthority();
+import { operate } from './support/requests.ts';
+import { checkTable } from './support/tables.ts';
+import { startUnlimited, UUID } from './support/trust.ts';
+import { outcomeOf, outcomesOf, recordOf } from './support/trust-commands.ts';
+import { created, inner, type Party, singlySigned, without } from './support/trust-protocol.ts';
+import { NOW, us } from './support/verifications.ts';
 
 const VOTE = '/admin/consensus/vote';
 const ASSEMBLE = '/admin/consensus/proof';
 
 const HEX = /^[0-9a-f]{64}$/;
 
-function justification(now: number, changes: JsonObject = {}): JsonObject {
-  const at = formatInstant(now);
-  const record = {
-    proof_id: 'justification',
-    decision_id: 'decision',
-    trace: {
-      trace_id: 'trace',
-      decision_id: 'decision',
-      agreement_id: 'agreement',
-      operator_sovereign_id: 'beta',
-      traced_at: at,
-      entries: [
-        {
-          gate_name: 'capability_check',
-          gate_type: 'CapabilityGate',
-          evaluated_at: at,
-          inputs: { requested_capability: 'read' },
-          result: true,
-          reason: 'agreed',
-          metadata: {},
-        },
-      ],
-      short_circuited_at: null,
-      final_authorized: true,
-    },
-    proof_issued_at: at,
-    issuer_sovereign_id: 'beta',
-    ...changes,
-  };
-  return singlySigned(record, newKey());
-}
-
 // Vote
 
-test('a vote has every member, is signed by us as validator, and is audited', async () => {
-  const na = await shared();
-  const now = na.clock.now();
-  const justification_proof = justification(now);
-  const expected = (vote: boolean, reason: string | null) => ({
-    proof_id: 'justification',
-    decision_id: 'decision',
-    validator_sovereign_id: 'alpha',
-    vote,
-    reason,
-    voted_at: formatInstant(now),
-  });
-  const votes: JsonObject[] = [];
-  for (const [body, made] of [
-    [{ vote: true, reason: 'fits' }, expected(true, 'fits')],
-    [{ vote: false, reason: '' }, expected(false, '')],
-    [{ vote: true, reason: null }, expected(true, null)],
-    [{ vote: false }, expected(false, null)],
-  ] as const) {
-    const request = { justification_proof, ...body };
-    const vote = await created(operate(na, VOTE, request, { operator: na.standard }));
-    const { vote_id, context_digest, signature, ...rest } = vote;
-    assert.match(String(vote_id), UUID);
+test('a vote says what was said, and has a digest of its own', () => {
+  const digests = new Set<JsonValue | undefined>();
+  const given = [
+    { vote: true, reason: 'fits' },
+    { vote: false, reason: '' },
+    { vote: true, reason: null },
+    { vote: false },
+  ];
+  for (const body of given) {
+    const record = recordOf('castVote', { justification_proof: justification(NOW), ...body });
+    const { vote, reason, context_digest } = record;
+    assert.deepEqual({ vote, reason }, { reason: null, ...body });
     assert.match(String(context_digest), HEX);
-    assert.deepEqual(rest, made);
-    assert.equal((signature as JsonObject).key_id, 'alpha');
-    assert.equal(singlyVerifies(vote, na.audience), true);
-    votes.push(vote);
+    digests.add(context_digest);
   }
-  assert.equal(new Set(votes.map(({ context_digest }) => context_digest)).size, votes.length);
-  assert.deepEqual(
-    audited(na, 'validator_vote_cast').slice(-votes.length),
-    votes.map(({ vote_id, vote }) => ({
-      vote_id,
-      proof_id: 'justification',
-      decision_id: 'decision',
-      vote,
-    })),
-  );
-});
-
-/** In the order of [trust-5-8]. */
-const VOTE_FAULTS: readonly Fault<JsonObject>[] = [
-  ['400 missing_vote_fields missing_justification_proof', { justification_proof: {} }],
-  ['400 missing_vote_fields invalid_vote', { vote: 1 }],
-  ['400 invalid_justification invalid_justification', { justification_proof: { proof_id: 'p' } }],
-  ['422 vote_failed invalid_reason', { reason: 7 }],
-];
-
-test('of several faults of a vote the earliest is reported', async () => {
-  const na = await shared();
-  const before = audited(na, 'validator_vote_cast').length;
-  const body = { justification_proof: justification(na.clock.now()), vote: true, reason: 'r' };
-  const ask = answersTo(na, VOTE, body);
-  await checkFaults(VOTE_FAULTS, ask);
-  await checkTable(
-    {
-      '400 missing_vote_fields missing_justification_proof': inEach('justification_proof', MISSING),
-      '400 missing_vote_fields invalid_vote': inEach('vote', [
-        ...valuesExcept('true', 'false'),
-        ['"true"', 'true'],
-      ]),
-      '422 vote_failed invalid_reason': inEach(
-        'reason',
-        valuesExcept('null', 'a string', 'an empty string'),
-      ),
-    },
-    ask,
-  );
-  for (const member of ['justification_proof', 'vote']) {
-    const answer = await operate(na, VOTE, without(body, member));
-    assert.equal(outcome(answer), '400 missing_vote_fields', member);
-  }
-  assert.equal(audited(na, 'validator_vote_cast').length, before);
+  assert.equal(digests.size, given.length);
 });
 
 test('valid subjects of a vote', async () => {
-  const na = await shared();
-  const full = justification(na.clock.now());
+  const full = justification(NOW);
   const trace = inner(full, 'trace');
   const [entry = {}] = trace.entries as readonly JsonObject[];
   const tracing = (changes: JsonObject) => ({ trace: { ...trace, ...changes } });
@@ -180,7 +76,7 @@ test('valid subjects of a vote', async () => {
         'with any inputs': entering({ inputs: { a: [new JsonFloat(1)] } }),
         'with members nobody knows': { extra: 1 },
       },
-      '400 invalid_justification': {
+      '400 invalid_justification invalid_justification': {
         'whose signature is text': { signature: 'sig' },
         'without trace': { trace: null },
         'whose id is a number': { proof_id: 1 },
@@ -191,73 +87,39 @@ test('valid subjects of a vote', async () => {
         'whose inputs are a list': entering({ inputs: [] }),
       },
     },
-    async (changes) => {
-      const subject: JsonObject = { ...full, ...changes };
-      const answer = await operate(na, VOTE, { justification_proof: subject, vote: true });
-      if (answer.status === 201) {
-        const { proof_id, decision_id } = answer.body;
-        assert.deepEqual([proof_id, decision_id], [subject.proof_id, subject.decision_id]);
-      }
-      return outcome(answer);
-    },
+    (changes) =>
+      outcomeOf('castVote', { justification_proof: { ...full, ...changes }, vote: true }),
   );
+  const subject = (proof: JsonObject) => {
+    const { proof_id, decision_id } = recordOf('castVote', {
+      justification_proof: proof,
+      vote: true,
+    });
+    return [proof_id, decision_id];
+  };
+  assert.deepEqual(subject({ ...full, decision_id: 'another' }), ['justification', 'another']);
   // Without an id, each vote gets one of its own.
-  const body = { justification_proof: without(full, 'proof_id'), vote: true };
-  const [one, two] = [
-    await created(operate(na, VOTE, body)),
-    await created(operate(na, VOTE, body)),
-  ];
-  assert.match(String(one.proof_id), UUID);
-  assert.notEqual(one.proof_id, two.proof_id);
+  const [[one], [other]] = [subject(without(full, 'proof_id')), subject(without(full, 'proof_id'))];
+  assert.match(String(one), UUID);
+  assert.notEqual(one, other);
 });
 
 // Assembly
 
-function assembly(now: number): Record<string, JsonValue> {
-  return {
-    justification_proof: justification(now),
-    votes: votesOf(now),
-    required_threshold: 2,
-    validator_sovereign_ids: namesOf(COUNCIL),
-  };
-}
-
-test('a proof has every member, carries the votes as given, is signed by us, and is audited', async () => {
-  const na = await shared();
-  const now = na.clock.now();
-  const [first = {}, second = {}, third = {}] = votesOf(now);
+test('a proof carries all votes as they were given, but for members nobody knows', () => {
+  const [first = {}, second = {}, third = {}] = votesOf(NOW);
   const votes = [
-    voteOf(stranger, now, { vote: false, reason: 'against' }),
+    voteOf(stranger, NOW, { vote: false, reason: 'against' }),
     first,
     { ...third, signature: null },
-    voteOf(v1, now, { after: 240 }),
-    { ...second, unknown: 'dropped' },
-    voteOf(stranger, now, { proof_id: 'another' }),
+    voteOf(v1, NOW, { after: 240 }),
+    second,
+    voteOf(stranger, NOW, { proof_id: 'another' }),
   ];
-  const body = { ...assembly(now), votes };
-  const proof = await created(operate(na, ASSEMBLE, body, { operator: na.standard }));
-  const { consensus_id, cascade_assessment_digest, signature } = proof;
-  assert.match(String(consensus_id), UUID);
-  assert.match(String(cascade_assessment_digest), HEX);
-  assert.deepEqual(proof, {
-    consensus_id,
-    proof_id: 'justification',
-    decision_id: 'decision',
-    required_threshold: 2,
-    validator_sovereign_ids: namesOf(COUNCIL),
-    votes: [votes[0], first, votes[2], votes[3], second, votes[5]],
-    reached_at: formatInstant(now),
-    expires_at: formatInstant(now + 300 * SECOND),
-    cascade_assessment_digest,
-    signature: { key_id: na.audience, sig: (signature as JsonObject).sig },
-  });
-  assert.equal(singlyVerifies(proof, na.audience), true);
-  assert.deepEqual(audited(na, 'consensus_proof_assembled').at(-1), {
-    consensus_id,
-    proof_id: 'justification',
-    vote_count: 6,
-    required_threshold: 2,
-  });
+  const sent = votes.with(4, { ...second, unknown: 'dropped' });
+  const proof = recordOf('assembleConsensus', { ...assembly(NOW), votes: sent });
+  assert.deepEqual(proof.votes, votes);
+  assert.match(String(proof.cascade_assessment_digest), HEX);
 });
 
 test('the cascade assessment is logged in full, and the proof carries its digest', async () => {
@@ -299,61 +161,8 @@ test('the cascade assessment is logged in full, and the proof carries its digest
   assert.equal(sha256(canonicalJson(assessment)), proof.cascade_assessment_digest);
 });
 
-/** In the order of [trust-5-9] and [trust-4-7]. */
-const ASSEMBLY_FAULTS: readonly Fault<JsonObject>[] = [
-  ['400 missing_proof_fields missing_justification_proof', { justification_proof: null }],
-  ['400 missing_proof_fields invalid_votes', { votes: {} }],
-  ['400 missing_proof_fields invalid_validator_sovereign_ids', { validator_sovereign_ids: 'v' }],
-  ['400 missing_proof_fields invalid_required_threshold', { required_threshold: '2' }],
-  ['400 missing_proof_fields invalid_justification', { justification_proof: { proof_id: 'p' } }],
-  ['400 missing_proof_fields invalid_vote', { votes: [{ vote_id: 'v' }] }],
-  ['422 proof_assembly_failed invalid_validator_sovereign_ids', { validator_sovereign_ids: [7] }],
-  [
-    '422 proof_assembly_failed justification_not_signed_here',
-    { justification_proof: justification(0, { issuer_sovereign_id: 'alpha' }) },
-  ],
-  ['422 proof_assembly_failed threshold_out_of_range', { required_threshold: 0 }],
-  ['422 proof_assembly_failed threshold_not_met', { votes: [] }],
-];
-
-test('of several faults of an assembly the earliest is reported', async () => {
-  const na = await shared();
-  const before = audited(na, 'consensus_proof_assembled').length;
-  const body = assembly(na.clock.now());
-  const ask = answersTo(na, ASSEMBLE, body);
-  await checkFaults(ASSEMBLY_FAULTS, ask);
-  const noList = valuesExcept('a list', 'an empty list');
-  const members = ['votes', 'validator_sovereign_ids', 'required_threshold'];
-  await checkTable(
-    {
-      '400 missing_proof_fields missing_justification_proof': inEach(
-        'justification_proof',
-        MISSING,
-      ),
-      '400 missing_proof_fields invalid_votes': inEach('votes', noList),
-      '400 missing_proof_fields invalid_validator_sovereign_ids': inEach(
-        'validator_sovereign_ids',
-        noList,
-      ),
-      '400 missing_proof_fields invalid_required_threshold': inEach('required_threshold', [
-        ...valuesExcept('the integer 7'),
-        ['"2"', '2'],
-        ['2 to the 53', 2n ** 53n],
-        ['1e300', new JsonFloat(1e300)],
-      ]),
-    },
-    ask,
-  );
-  for (const member of ['justification_proof', ...members]) {
-    const answer = await operate(na, ASSEMBLE, without(body, member));
-    assert.equal(outcome(answer), '400 missing_proof_fields', member);
-  }
-  assert.equal(audited(na, 'consensus_proof_assembled').length, before);
-});
-
-test('votes that can form a proof', async () => {
-  const na = await shared();
-  const now = na.clock.now();
+test('votes that can form a proof', () => {
+  const now = NOW;
   const [first = {}, second = {}, third = {}] = votesOf(now);
   const digest = sha256('shared');
   const bearing = (voter: Party, context_digest: string | null, after = 0) =>
@@ -369,7 +178,7 @@ test('votes that can form a proof', async () => {
     ...changes,
   });
   const named = (...validator_sovereign_ids: readonly JsonValue[]) => ({ validator_sovereign_ids });
-  await checkTable(
+  return checkTable<JsonObject>(
     {
       201: {
         'all for it': needing(3),
@@ -444,28 +253,29 @@ test('votes that can form a proof', async () => {
         'a name that is null': named('val-1', 'val-2', null),
       },
     },
-    answersTo(na, ASSEMBLE, assembly(now)),
+    outcomesOf('assembleConsensus', assembly(NOW)),
   );
 });
 
-test('a proof over a justification in our own name needs our signature on it', async () => {
-  const na = await shared();
-  const now = na.clock.now();
-  const ours = justification(now, { issuer_sovereign_id: 'alpha' });
-  const signed = singlySigned(ours, ourselves(na).key);
-  const refused = '422 proof_assembly_failed justification_not_signed_here';
-  for (const [name, proof, expected] of [
-    ['signed by us', signed, '201'],
-    ['signed by us, with another label', singlySigned(ours, ourselves(na).key, 'x'), '201'],
-    ['signed by somebody else', ours, refused],
-    ['unsigned', { ...ours, signature: null }, refused],
-    ['signed by an operator', singlySigned(ours, na.privileged.key), refused],
-    ['changed after we signed it', { ...signed, proof_issued_at: formatInstant(0) }, refused],
-    ['of somebody else, unsigned', { ...justification(now), signature: null }, '201'],
-  ] as [string, JsonObject, string][]) {
-    const body = { ...assembly(now), justification_proof: proof };
-    assert.equal(outcomeWithCause(await operate(na, ASSEMBLE, body)), expected, name);
-  }
+test('a proof over a justification in our own name needs our signature on it', () => {
+  const ours = justification(NOW, { issuer_sovereign_id: 'alpha' });
+  const signed = singlySigned(ours, us.key);
+  const of = (justification_proof: JsonObject) => ({ justification_proof });
+  return checkTable<JsonObject>(
+    {
+      201: {
+        'signed by us': of(signed),
+        'signed by us, with another label': of(singlySigned(ours, us.key, 'x')),
+        'of somebody else, unsigned': of({ ...justification(NOW), signature: null }),
+      },
+      '422 proof_assembly_failed justification_not_signed_here': {
+        'signed by somebody else': of(ours),
+        unsigned: of({ ...ours, signature: null }),
+        'changed after we signed it': of({ ...signed, proof_issued_at: formatInstant(0) }),
+      },
+    },
+    outcomesOf('assembleConsensus', assembly(NOW)),
+  );
 });
 
 test('from vote to verdict over HTTP: our vote, two others, our proof', async () => {
@@ -493,20 +303,4 @@ test('from vote to verdict over HTTP: our vote, two others, our proof', async ()
   assert.equal(await reasonOf(na, { proof, validator_public_keys }), 'expired');
   const keys = without(validator_public_keys, 'alpha');
   assert.equal(await reasonOf(na, { proof, validator_public_keys: keys }), 'unknown_validator_key');
-});
-
-test('no altered member of an operator request causes an internal error', async () => {
-  const na = await shared();
-  const now = na.clock.now();
-  const vote = { justification_proof: justification(now), vote: true, reason: 'r' };
-  for (const [path, body, refused] of [
-    [VOTE, vote, ['400 missing_vote_fields', '400 invalid_justification', '422 vote_failed']],
-    [ASSEMBLE, assembly(now), ['400 missing_proof_fields', '422 proof_assembly_failed']],
-  ] as [string, JsonObject, string[]][]) {
-    const outcomes = new Set(['201', ...refused]);
-    await eachOf(mutationsOf(body), async ({ name, record }) => {
-      const answer = await operate(na, path, record);
-      assert.ok(outcomes.has(outcome(answer)), `${path} ${name}: ${outcome(answer)}`);
-    });
-  }
 });

@@ -6,7 +6,7 @@ import { formatInstant } from '../../src/base/timestamp.ts';
 import { verifyConsensus } from '../../src/protocol/api/verifications.ts';
 import type { TestAuthority } from './authority.ts';
 import { MINUTE, SECOND } from './clock.ts';
-import { outcome } from './requests.ts';
+import { newKey, outcome } from './requests.ts';
 import { checkTable, type Table } from './tables.ts';
 import { freshId, parsed, post, sovereign } from './trust.ts';
 import { inner, type Party, singlySigned } from './trust-protocol.ts';
@@ -59,6 +59,49 @@ export function namesOf(parties: readonly Party[]): string[] {
 
 export function keysOf(parties: readonly Party[]): JsonObject {
   return Object.fromEntries(parties.map(({ name, key }) => [name, key.publicKey]));
+}
+
+/** The justification of a decision of `beta`, signed by somebody. */
+export function justification(now: number, changes: JsonObject = {}): JsonObject {
+  const at = formatInstant(now);
+  const record = {
+    proof_id: 'justification',
+    decision_id: 'decision',
+    trace: {
+      trace_id: 'trace',
+      decision_id: 'decision',
+      agreement_id: 'agreement',
+      operator_sovereign_id: 'beta',
+      traced_at: at,
+      entries: [
+        {
+          gate_name: 'capability_check',
+          gate_type: 'CapabilityGate',
+          evaluated_at: at,
+          inputs: { requested_capability: 'read' },
+          result: true,
+          reason: 'agreed',
+          metadata: {},
+        },
+      ],
+      short_circuited_at: null,
+      final_authorized: true,
+    },
+    proof_issued_at: at,
+    issuer_sovereign_id: 'beta',
+    ...changes,
+  };
+  return singlySigned(record, newKey());
+}
+
+/** A request to assemble the votes of the council, of which two are needed. */
+export function assembly(now: number): Record<string, JsonValue> {
+  return {
+    justification_proof: justification(now),
+    votes: votesOf(now),
+    required_threshold: 2,
+    validator_sovereign_ids: namesOf(COUNCIL),
+  };
 }
 
 /** A proof that requires two of three votes, reached a minute ago and valid for four more minutes. */

@@ -1,5 +1,5 @@
 /** Intents and policies of data usage, built independently of the program. */
-import type { JsonObject } from '../../src/base/json/value.ts';
+import type { JsonObject, JsonValue } from '../../src/base/json/value.ts';
 import { formatInstant } from '../../src/base/timestamp.ts';
 import { HOUR, MINUTE } from './clock.ts';
 import { freshId } from './trust.ts';
@@ -10,6 +10,27 @@ export const SOURCE = {
   source_type: 'proprietary',
   owner_sovereign_id: 'beta',
   classification_tags: ['internal', 'internal'],
+};
+
+/** A request for a policy. */
+export function policyTerms(now: number): Record<string, JsonValue> {
+  return {
+    licensee_sovereign_id: 'beta',
+    allowed_source_ids: ['s-1', 's-2', 's-1'],
+    allowed_access_types: ['read', 'derive'],
+    max_volume_bytes_per_session: 1000,
+    prohibited_classification_tags: ['secret'],
+    valid_from: formatInstant(now),
+    valid_until: formatInstant(now + HOUR),
+  };
+}
+
+/** A request for an intent. */
+export const ACCESS: Readonly<Record<string, JsonValue>> = {
+  sources: [SOURCE, { ...SOURCE, source_id: 's-2', source_type: 'database' }, SOURCE],
+  access_types: ['read', 'delete', 'read'],
+  decision_id: 'decision',
+  estimated_volume_bytes: 5000,
 };
 
 /** An intent that the policy of `policyBy` allows. */

@@ -63,10 +63,15 @@ export async function resultOf(
     if ('authorized' in verdict) assert.equal(verdict.authorized, reason === 'authorized');
     return reason;
   } catch (cause) {
-    if (!(cause instanceof Refusal)) throw cause;
-    const { status, code } = REFUSALS[cause.refusal];
-    return [status, code, cause.details.cause].filter((part) => part !== undefined).join(' ');
+    return refusalText(cause);
   }
+}
+
+/** A refusal with its cause, such as `400 invalid_proof too_many_keys`. */
+export function refusalText(thrown: unknown): string {
+  if (!(thrown instanceof Refusal)) throw thrown;
+  const { status, code } = REFUSALS[thrown.refusal];
+  return [status, code, thrown.details.cause].filter((part) => part !== undefined).join(' ');
 }
 
 /** Checks cases that are bodies, or parts of one that `rest` completes. */
