@@ -269,62 +269,66 @@ suite('refusals change nothing', () => {
     ...changes,
   });
 
-  for (const [name, cause, chainOf, rest, terms] of [
-    ['another network', 'wrong_network', (_, other) => other.chain(PLANNED)],
-    ['a missing statement', 'gap', (beta) => beta.chain(PLANNED, STOLEN).slice(1)],
-    [
-      'an altered statement',
-      'wrong_proof',
-      (beta) => [
-        altered(beta.chain(PLANNED)[0], {
-          succession_id: '00000000-0000-4000-8000-00000000ffff',
-        }),
+  test('a chain that does not lead on from the treaty', async () => {
+    const na = await shared();
+    for (const [name, cause, chainOf, rest, terms] of [
+      ['another network', 'wrong_network', (_, other) => other.chain(PLANNED)],
+      ['a missing statement', 'gap', (beta) => beta.chain(PLANNED, STOLEN).slice(1)],
+      [
+        'an altered statement',
+        'wrong_proof',
+        (beta) => [
+          altered(beta.chain(PLANNED)[0], {
+            succession_id: '00000000-0000-4000-8000-00000000ffff',
+          }),
+        ],
       ],
-    ],
-    [
-      'a missing signature of the root key',
-      'not_signed_by_root',
-      (beta) => [altered(beta.chain(PLANNED)[0], { signatures: [] })],
-    ],
-    ['something else', 'malformed', () => [7]],
-    ['the same statement twice', 'gap', (beta) => [...beta.chain(PLANNED), ...beta.chain(PLANNED)]],
-    ['too many statements', 'too_long', () => Array.from({ length: 257 }, () => 0)],
-    [
-      'keys that the treaty does not name',
-      'unknown_key',
-      (beta) => beta.chain(PLANNED),
-      {},
-      { subject_public_keys: [fake.publicKey] },
-    ],
-    [
-      'keys that the treaty does not name, under the right root key',
-      'unknown_key',
-      (beta) => beta.chain(PLANNED),
-      { root_public_key: ROOT.publicKey },
-      { subject_public_keys: [fake.publicKey] },
-    ],
-    [
-      'another root key than in the request',
-      'wrong_root_key',
-      (beta) => beta.chain(PLANNED),
-      { root_public_key: fake.publicKey },
-    ],
-    [
-      'a request with another root key than the treaty',
-      'wrong_root_key',
-      (beta) => beta.chain(PLANNED),
-      { root_public_key: ROOT.publicKey },
-      { metadata: { root_public_key: fake.publicKey } },
-    ],
-  ] as readonly (readonly [
-    string,
-    string,
-    (beta: Partner, other: Partner) => unknown[],
-    JsonObject?,
-    JsonObject?,
-  ])[]) {
-    test(`a chain with ${name}: ${cause}`, async () => {
-      const na = await shared();
+      [
+        'a missing signature of the root key',
+        'not_signed_by_root',
+        (beta) => [altered(beta.chain(PLANNED)[0], { signatures: [] })],
+      ],
+      ['something else', 'malformed', () => [7]],
+      [
+        'the same statement twice',
+        'gap',
+        (beta) => [...beta.chain(PLANNED), ...beta.chain(PLANNED)],
+      ],
+      ['too many statements', 'too_long', () => Array.from({ length: 257 }, () => 0)],
+      [
+        'keys that the treaty does not name',
+        'unknown_key',
+        (beta) => beta.chain(PLANNED),
+        {},
+        { subject_public_keys: [fake.publicKey] },
+      ],
+      [
+        'keys that the treaty does not name, under the right root key',
+        'unknown_key',
+        (beta) => beta.chain(PLANNED),
+        { root_public_key: ROOT.publicKey },
+        { subject_public_keys: [fake.publicKey] },
+      ],
+      [
+        'another root key than in the request',
+        'wrong_root_key',
+        (beta) => beta.chain(PLANNED),
+        { root_public_key: fake.publicKey },
+      ],
+      [
+        'a request with another root key than the treaty',
+        'wrong_root_key',
+        (beta) => beta.chain(PLANNED),
+        { root_public_key: ROOT.publicKey },
+        { metadata: { root_public_key: fake.publicKey } },
+      ],
+    ] as readonly (readonly [
+      string,
+      string,
+      (beta: Partner, other: Partner) => unknown[],
+      JsonObject?,
+      JsonObject?,
+    ])[]) {
       const beta = partnerOf(na);
       const treaty = await recognized(na, beta, terms);
       const chain = chainOf(beta, partnerOf(na));
@@ -333,12 +337,12 @@ suite('refusals change nothing', () => {
       const answer = await follow(na, treaty, chain, rest);
       assert.equal(outcome(answer), '422 chain_rejected');
       const { details } = answer.body.error;
-      assert.equal(details.cause, cause);
+      assert.equal(details.cause, cause, name);
       assert.match(details.problem, /^[A-Z][^\n]*; [^\n]*\.$/, 'what is wrong, and what to do');
       assert.equal((await get(na, '/recognition-treaties')).text, before);
       assert.equal(auditEvents(na).length, events);
-    });
-  }
+    }
+  });
 
   test('a chain that is shorter than, or differs from, what was followed', async () => {
     const na = await shared();
@@ -415,20 +419,6 @@ suite('refusals change nothing', () => {
     const answer = await follow(strict, treaty, beta.chain(PLANNED));
     assert.equal(outcome(answer), '400 wrong_issuer');
     assert.deepEqual(answer.body.error.details, { expected: 'alpha' });
-  });
-
-  test('an operator of the standard tier, and a stranger', async () => {
-    const na = await shared();
-    const beta = partnerOf(na);
-    const treaty = await recognized(na, beta);
-    const path = followPath(treaty.treaty_id);
-    const body = { authority_keys: { successions: beta.chain(PLANNED) as unknown as JsonValue } };
-    const standard = await operate(na, path, body, { operator: na.standard });
-    assert.equal(outcome(standard), '403 insufficient_operator_tier');
-    const stranger = { keyId: na.privileged.keyId, key: newKey() };
-    const unknown = await operate(na, path, body, { operator: stranger });
-    assert.equal(outcome(unknown), '401 admin_auth_failed');
-    assert.equal((await rowOf(na, treaty)).status, 'active');
   });
 });
 
