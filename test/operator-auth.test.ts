@@ -1,5 +1,6 @@
+/** Operator signatures: their versions, what each binds, the keys and tiers behind them, and the roster. */
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parseJson } from '../src/base/json/parse.ts';
@@ -16,11 +17,9 @@ import type { SignedRequest } from '../src/edge/auth/signed-request.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE, SECOND } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';
-import { respelled, timestampSpellings, WRONG_TIMESTAMPS } from './support/hostile.ts';
 import { PROJECT } from './support/project.ts';
 import {
   auditEvents,
-  freshNonce,
   get,
   heartbeat,
   joinedNode,
@@ -69,92 +68,73 @@ interface Vector {
   };
 }
 
-for (const vector of readVectors()) {
-  const { id, input, expected } = vector;
-  const { signature_b64: second, legacy_signature_b64: first } = expected;
-  const bindsNothing = input.method !== 'GET' && Object.keys(input.body).length === 0;
-
-  test(`vector ${id}: version 2 signs the text that other implementations sign, and binds all of the request`, () => {
+test('vectors: version 2 signs the text that other implementations sign, and binds all of the request', () => {
+  for (const vector of readVectors()) {
+    const { id, input, expected } = vector;
+    const second = expected.signature_b64;
     const body = canonicalJson(input.body);
     const text = operatorPayload(headersOf(vector, ''), requestOf(vector), body, input.audience);
-    assert.equal(text, expected.payload);
-    for (const acceptV1 of [true, false])
-      assert.equal(judge(vector, second, {}, acceptV1), 'valid');
-    for (const change of [
-      { method: 'DELETE' },
-      { path: `${input.path}/` },
-      { query: { ...input.query, extra: [''] } },
-      { body: { ...input.body, extra: null } },
-    ]) {
-      assert.equal(judge(vector, second, change), 'invalid_signature');
+    assert.equal(text, expected.payload, id);
+    for (const acceptV1 of [true, false]) {
+      assert.equal(judge(vector, second, {}, acceptV1), 'valid', id);
     }
-  });
+    for (const change of changesOf(vector)) {
+      assert.equal(judge(vector, second, change), 'invalid_signature', id);
+    }
+  }
+});
 
-  test(`vector ${id}: version 1 covers only the body, and counts where it is accepted`, () => {
-    assert.equal(judge(vector, first, {}), bindsNothing ? 'v1_unbound' : 'valid');
+test('vectors: version 1 covers only the body, and counts where it is accepted', () => {
+  for (const vector of readVectors()) {
+    const first = vector.expected.legacy_signature_b64;
     assert.equal(judge(vector, first, {}, false), 'invalid_signature');
-    for (const change of [
-      { method: 'DELETE' },
-      { path: `${input.path}/` },
-      { query: { ...input.query, extra: [''] } },
-    ]) {
+    for (const change of [{}, ...changesOf(vector)]) {
       const { method, body } = { ...requestOf(vector), ...change };
       const isBound = method === 'GET' || Object.keys(body).length > 0;
-      assert.equal(judge(vector, first, change), isBound ? 'valid' : 'v1_unbound');
+      const expected = isBound ? 'valid' : 'v1_unbound';
+      const isCovered = !('body' in change);
+      assert.equal(judge(vector, first, change), isCovered ? expected : 'invalid_signature');
     }
-    const body = { ...input.body, extra: null };
-    assert.equal(judge(vector, first, { body }), 'invalid_signature');
-  });
-}
-
-for (const [setting, version, expected] of [
-  ['accept', 2, '200'],
-  ['accept', 1, '200'],
-  ['refuse', 2, '200'],
-  ['refuse', 1, FAILED],
-] as const) {
-  test(`MESH_ADMIN_SIGNATURE_V1=${setting}: a version ${version} signature gives ${expected}`, async () => {
-    await using na = await startTestAuthority({
-      environment: { MESH_ADMIN_SIGNATURE_V1: setting },
-    });
-    assert.equal(outcome(await operate(na, '/admin/invite', TERMS, { version })), expected);
-    assert.equal(outcome(await operate(na, '/nodes', {}, { version, method: 'GET' })), expected);
-    if (expected !== '200') assert.deepEqual(failureReasons(na), twice('invalid_signature'));
-  });
-}
-
-test('a network created by init refuses version 1, until the environment accepts it', async () => {
-  await using na = await startTestAuthority();
-  const refused = await operate(na, '/admin/invite', TERMS, { version: 1 });
-  assert.equal(outcome(refused), FAILED);
-  await na.stop();
-  await using accepting = await startTestAuthority({
-    dataDir: na.dataDir,
-    clock: na.clock,
-    environment: ACCEPT_V1,
-  });
-  assert.equal(outcome(await operate(accepting, '/admin/invite', TERMS, { version: 1 })), '200');
+  }
 });
 
-test('a network whose configuration says nothing about version 1 refuses it, until the environment accepts it', async () => {
-  const { folder } = makeNetworkFolder();
-  const path = join(folder, 'mesh-na.json');
-  const { admin_signature_v1, ...older } = JSON.parse(readFileSync(path, 'utf8'));
-  assert.equal(admin_signature_v1, 'refuse');
-  writeFileSync(path, JSON.stringify(older));
-  await using na = await startTestAuthority({ dataDir: folder });
-  const refused = await operate(na, '/admin/invite', TERMS, { version: 1 });
-  assert.equal(outcome(refused), FAILED);
-  assert.equal(outcome(await operate(na, '/admin/invite', TERMS)), '200');
-  await na.stop();
-  const { clock } = na;
-  await using accepting = await startTestAuthority({
-    dataDir: folder,
-    clock,
-    environment: ACCEPT_V1,
+for (const configured of ['refuse', undefined]) {
+  test(`version 1 is refused where the configuration says ${configured ?? 'nothing'}, until the environment accepts it`, async () => {
+    const { folder } = makeNetworkFolder();
+    const path = join(folder, 'mesh-na.json');
+    const { admin_signature_v1, ...older } = JSON.parse(readFileSync(path, 'utf8'));
+    assert.equal(admin_signature_v1, 'refuse', 'as init writes it');
+    if (configured === undefined) writeFileSync(path, JSON.stringify(older));
+    for (const [environment, expected] of [
+      [{}, FAILED],
+      [{ MESH_ADMIN_SIGNATURE_V1: 'refuse' }, FAILED],
+      [ACCEPT_V1, '200'],
+    ] as const) {
+      await using na = await startTestAuthority({ dataDir: folder, environment });
+      assert.equal(outcome(await operate(na, '/admin/invite', TERMS)), '200');
+      for (const [path, method] of [
+        ['/admin/invite', 'POST'],
+        ['/nodes', 'GET'],
+      ] as const) {
+        const answer = await operate(na, path, TERMS, { version: 1, method });
+        assert.equal(outcome(answer), expected);
+      }
+      const isRefused = expected === FAILED;
+      assert.deepEqual(failureReasons(na), isRefused ? twice('invalid_signature') : []);
+      assert.deepEqual(
+        auditEvents(na).filter(({ type }) => type === 'operator_signature_v1'),
+        (isRefused ? [] : ['/admin/invite', '/nodes']).map((scope) => ({
+          type: 'operator_signature_v1',
+          details: { key_id: 'ops-privileged', scope },
+        })),
+      );
+      const { text } = await get(na, '/metrics');
+      const uses = /^mesh_na_operator_signature_v1_total (\d+)$/m.exec(text)?.[1];
+      assert.equal(uses, isRefused ? '0' : '2');
+    }
+    rmSync(folder, { recursive: true, force: true });
   });
-  assert.equal(outcome(await operate(accepting, '/admin/invite', TERMS, { version: 1 })), '200');
-});
+}
 
 test('a version 1 signature captured from a GET is not a valid command', async () => {
   const na = await accepting();
@@ -169,121 +149,80 @@ test('a version 1 signature captured from a GET is not a valid command', async (
   assert.equal(outcome(await sendSigned(na, captured)), '200');
 });
 
-test('each use of a version 1 signature is logged and counted', async () => {
-  await using na = await startTestAuthority({ environment: ACCEPT_V1 });
-  await operate(na, '/admin/invite', TERMS, { version: 1 });
-  await operate(na, '/nodes', {}, { version: 1, method: 'GET' });
-  await operate(na, '/admin/invite', TERMS, { version: 2 });
-  assert.deepEqual(
-    auditEvents(na).filter(({ type }) => type === 'operator_signature_v1'),
-    ['/admin/invite', '/nodes'].map((scope) => ({
-      type: 'operator_signature_v1',
-      details: { key_id: 'ops-privileged', scope },
-    })),
-  );
-  const { text } = await send(na, 'GET', '/metrics');
-  assert.match(text, /^mesh_na_operator_signature_v1_total 2$/m);
-});
-
-/** Each fault of a request by its name, with the reason that is audited. */
-const FAULTS: readonly (readonly [string, string, OperatorCall | (() => OperatorCall)])[] = [
-  ...HEADERS.map((name) => [`without ${name}`, 'missing_headers', without(name)] as const),
-  ['with none of the headers', 'missing_headers', { alter: dropAll }],
-  ...HEADERS.map(
-    (name) => [`with a ${name} of 257 characters`, 'oversized_headers', filled(name, 257)] as const,
-  ),
-  ['under a key id nobody has', 'unknown_key', replaced('X-Admin-Key-Id', 'nobody')],
-  ['under a key id of 256 characters', 'unknown_key', filled('X-Admin-Key-Id', 256)],
-  ['under a key id in another case', 'unknown_key', replaced('X-Admin-Key-Id', 'OPS-PRIVILEGED')],
-  ['under the key id __proto__', 'unknown_key', replaced('X-Admin-Key-Id', '__proto__')],
-  ...WRONG_TIMESTAMPS.map(
-    (timestamp) => [`signed at ${timestamp}`, 'invalid_timestamp', { timestamp }] as const,
-  ),
-  ['signed in the year 2000', 'stale_timestamp', { timestamp: '2000-01-01T00:00:00Z' }],
-  ['with the signature of another key', 'invalid_signature', signedByAnother],
-  ['with a signature that is no base64', 'invalid_signature', replaced(HEADERS[3], '!!')],
-  ['with a signature of 63 bytes', 'invalid_signature', replaced(HEADERS[3], zeros(63))],
-  ['with a signature of 64 zero bytes', 'invalid_signature', replaced(HEADERS[3], zeros(64))],
-  ['with its signature in a second spelling', 'invalid_signature', { alter: respellSignature }],
-  ['with another nonce than it signed', 'invalid_signature', replaced('X-Admin-Nonce', 'other')],
-];
-
-test('an operator request with a fault is 401, and audited with its reason', async () => {
+test('of the faults of headers and keys the first is audited', async () => {
   const na = await shared();
-  for (const [fault, reason, call] of FAULTS) {
-    const given = typeof call === 'function' ? call() : call;
-    const request = operatorRequest(na, '/admin/invite', {}, given);
-    const before = auditEvents(na).length;
-    const answer = await sendSigned(na, request);
-    assert.equal(outcome(answer), FAILED, fault);
-    assert.deepEqual(answer.body.error.details, {});
-    const details = {
-      key_id: (request.init.headers['X-Admin-Key-Id'] ?? '').slice(0, 256),
-      scope: '/admin/invite',
-      remote_addr: '127.0.0.1',
-      reason,
-    };
-    const events = auditEvents(na).slice(before);
-    assert.deepEqual(events, [{ type: 'admin_auth_failed', details }], fault);
+  const stale = formatInstant(na.clock.now() - TOLERANCE - 1);
+  const bad = { 'X-Admin-Signature': zeros(64) };
+  const oversized = { 'X-Admin-Signature': 'x'.repeat(257) };
+  const none = Object.fromEntries(HEADERS.map((name) => [name, undefined]));
+  const nonceless = { 'X-Admin-Nonce': undefined };
+  for (const [faults, reason, call] of [
+    ['none of the headers', 'missing_headers', put(none)],
+    ['no key id', 'missing_headers', put(keyId(undefined))],
+    ['an empty key id', 'missing_headers', put(keyId(''))],
+    ...HEADERS.map((name) => {
+      const long = put({ [name]: 'x'.repeat(257) });
+      return [`a ${name} of 257 characters`, 'oversized_headers', long] as const;
+    }),
+    ['a key id nobody has', 'unknown_key', put(keyId('nobody'))],
+    ['a key id of 256 characters', 'unknown_key', put(keyId('x'.repeat(256)))],
+    ['a key id in another case', 'unknown_key', put(keyId('OPS-PRIVILEGED'))],
+    ['the key id __proto__', 'unknown_key', put(keyId('__proto__'))],
+    ['missing and oversized headers', 'missing_headers', put({ ...oversized, ...nonceless })],
+    ['a missing header, an unknown key', 'missing_headers', put({ ...keyId('x'), ...nonceless })],
+    ['oversized, an unknown key', 'oversized_headers', put({ ...oversized, ...keyId('x') })],
+    ['an unknown key, no timestamp', 'unknown_key', { ...put(keyId('x')), timestamp: 'never' }],
+    ['an unknown key, stale', 'unknown_key', { ...put(keyId('x')), timestamp: stale }],
+    ['an unknown key, wrongly signed', 'unknown_key', put({ ...keyId('x'), ...bad })],
+  ] as [string, string, OperatorCall][]) {
+    const request = operatorRequest(na, '/admin/invite', {}, call);
+    await assertFailed(na, sendSigned(na, request), reason, faults);
+    const shown = auditEvents(na).at(-1)?.details.key_id;
+    assert.equal(shown, (request.init.headers['X-Admin-Key-Id'] ?? '').slice(0, 256));
   }
+  // A wrong signature comes before the tier, and the tier before the body.
+  const { standard: operator } = na;
+  const wrong = operate(na, '/admin/revoke', {}, { operator, ...put(bad) });
+  await assertFailed(na, wrong, 'invalid_signature');
+  const untiered = await operate(na, '/admin/revoke', {}, { operator });
+  assert.equal(outcome(untiered), '403 insufficient_operator_tier');
 });
 
-test('an empty header counts as missing', async () => {
-  const na = await shared();
-  for (const name of HEADERS) {
-    const { init } = operatorRequest(na, '/admin/invite', {}, replaced(name, ''));
-    const sent = { headers: init.headers, pieces: ['{}'] };
-    await assertFailed(na, sendRaw(na, 'POST', '/admin/invite', sent), 'missing_headers');
-  }
-});
-
-test('a nonce of 256 characters is accepted', async () => {
-  const na = await shared();
-  const answer = await operate(na, '/admin/invite', {}, { nonce: 'n'.repeat(256) });
-  assert.equal(outcome(answer), '200');
-});
-
-test('an unknown and a revoked key get the same answer, and differ only in the audit log', async () => {
+test('a revoked key gets the answer of an unknown one, which only the audit log distinguishes from it', async () => {
   await using na = await startTestAuthority();
-  const revoke = '/admin/operator-keys/ops-standard/revoke';
-  await operate(na, revoke, { reason: 'key_compromise' });
-  const headers = { 'X-Request-ID': 'same-id' };
-  const answers = [];
+  await operate(na, '/admin/operator-keys/ops-standard/revoke', { reason: 'key_compromise' });
+  const stale = formatInstant(na.clock.now() - TOLERANCE - 1);
+  for (const [faults, reason, call] of [
+    ['a missing header', 'missing_headers', put({ 'X-Admin-Nonce': undefined })],
+    ['no timestamp', 'revoked_key', { timestamp: 'never' }],
+    ['stale', 'revoked_key', { timestamp: stale }],
+    ['wrongly signed', 'revoked_key', put({ 'X-Admin-Signature': zeros(64) })],
+  ] as [string, string, OperatorCall][]) {
+    const answer = operate(na, '/admin/invite', {}, { operator: na.standard, ...call });
+    await assertFailed(na, answer, reason, faults);
+  }
+  const nonces = await na.stop().then(() => storedNonces(na));
+  await using again = await na.restart();
   for (const keyId of ['nobody', 'ops-standard']) {
     const operator = { keyId, key: na.standard.key };
-    const { method, path, init } = operatorRequest(na, '/admin/invite', {}, { operator });
-    const both = { ...init.headers, ...headers };
-    answers.push(await send(na, method, path, { ...init, headers: both }));
+    const { method, path, init } = operatorRequest(again, '/admin/invite', {}, { operator });
+    const headers = { ...init.headers, 'X-Request-ID': 'same-id' };
+    for (const answer of [
+      await send(again, method, path, { ...init, headers }),
+      await send(again, method, path, { ...init, headers }),
+    ]) {
+      assert.equal(answer.status, 401);
+      assert.deepEqual(answer.body.error, {
+        code: 'admin_auth_failed',
+        message: 'Unknown admin key',
+        details: {},
+        request_id: 'same-id',
+      });
+    }
   }
-  for (const { status, body } of answers) {
-    assert.equal(status, 401);
-    assert.deepEqual(body.error, {
-      code: 'admin_auth_failed',
-      message: 'Unknown admin key',
-      details: {},
-      request_id: 'same-id',
-    });
-  }
-  assert.deepEqual(failureReasons(na), ['unknown_key', 'revoked_key']);
-});
-
-test('a request may be 300 s old or ahead, and no more', async () => {
-  const na = await shared();
-  const sendAged = (age: number) =>
-    operate(na, '/admin/invite', {}, { timestamp: formatInstant(na.clock.now() - age) });
-  for (const age of [TOLERANCE, -TOLERANCE]) assert.equal(outcome(await sendAged(age)), '200');
-  for (const beyond of [1, 0.001]) {
-    await assertFailed(na, sendAged(TOLERANCE + beyond), 'stale_timestamp');
-    await assertFailed(na, sendAged(-TOLERANCE - beyond), 'stale_timestamp');
-  }
-});
-
-test('a timestamp is read in every spelling, and signed as it was sent', async () => {
-  const na = await shared();
-  for (const [spelling, timestamp] of timestampSpellings(na.clock.now())) {
-    const answer = await operate(na, '/admin/invite', {}, { timestamp });
-    assert.equal(outcome(answer), '200', spelling);
-  }
+  assert.deepEqual(failureReasons(again), [...twice('unknown_key'), ...twice('revoked_key')]);
+  await again.stop();
+  assert.deepEqual(await storedNonces(again), nonces, 'no nonce is spent');
 });
 
 test('MESH_CLOCK_TOLERANCE_SECONDS sets how old or far ahead a request may be', async () => {
@@ -294,77 +233,6 @@ test('MESH_CLOCK_TOLERANCE_SECONDS sets how old or far ahead a request may be', 
     operate(na, '/admin/invite', {}, { timestamp: formatInstant(na.clock.now() - milliseconds) });
   assert.equal(outcome(await aged(10 * SECOND)), '200');
   assert.equal(outcome(await aged(10 * SECOND + 1)), FAILED);
-});
-
-test('the checks come in order: of several faults the first is audited', async () => {
-  await using na = await startTestAuthority();
-  const spent = freshNonce();
-  assert.equal(outcome(await operate(na, '/admin/invite', {}, { nonce: spent })), '200');
-  const stale = formatInstant(na.clock.now() - TOLERANCE - 1);
-  const bad = { 'X-Admin-Signature': zeros(64) };
-  const oversized = { 'X-Admin-Signature': 'x'.repeat(257) };
-
-  for (const [faults, reason, call] of [
-    ['missing and oversized headers', 'missing_headers', put({ ...oversized, ...drop(2) })],
-    ['a missing header, an unknown key', 'missing_headers', put({ ...unknown(), ...drop(2) })],
-    ['oversized, an unknown key', 'oversized_headers', put({ ...oversized, ...unknown() })],
-    ['an unknown key, no timestamp', 'unknown_key', { ...put(unknown()), timestamp: 'never' }],
-    ['an unknown key, stale', 'unknown_key', { ...put(unknown()), timestamp: stale }],
-    ['an unknown key, wrongly signed', 'unknown_key', put({ ...unknown(), ...bad })],
-    ['no timestamp, replayed', 'invalid_timestamp', { timestamp: 'never', nonce: spent }],
-    ['no timestamp, wrongly signed', 'invalid_timestamp', { ...put(bad), timestamp: 'never' }],
-    ['stale, replayed', 'stale_timestamp', { timestamp: stale, nonce: spent }],
-    ['stale, wrongly signed', 'stale_timestamp', { ...put(bad), timestamp: stale }],
-    ['replayed, wrongly signed', 'nonce_replay', { ...put(bad), nonce: spent }],
-  ] as [string, string, OperatorCall][]) {
-    await assertFailed(na, operate(na, '/admin/invite', {}, call), reason, faults);
-  }
-  // A wrong signature comes before the tier, and the tier before the body.
-  const { standard: operator } = na;
-  const wrong = operate(na, '/admin/revoke', {}, { operator, ...put(bad) });
-  await assertFailed(na, wrong, 'invalid_signature');
-  const untiered = await operate(na, '/admin/revoke', {}, { operator });
-  assert.equal(outcome(untiered), '403 insufficient_operator_tier');
-
-  await operate(na, '/admin/operator-keys/ops-standard/revoke');
-  for (const [faults, reason, call] of [
-    ['a missing header', 'missing_headers', put(drop(2))],
-    ['no timestamp', 'revoked_key', { timestamp: 'never' }],
-    ['stale', 'revoked_key', { timestamp: stale }],
-    ['wrongly signed', 'revoked_key', put(bad)],
-  ] as [string, string, OperatorCall][]) {
-    const answer = operate(na, '/admin/invite', {}, { operator, ...call });
-    await assertFailed(na, answer, reason, faults);
-  }
-});
-
-test('a body that cannot be read is refused before any header is read', async () => {
-  await using na = await startTestAuthority({ environment: { MESH_MAX_REQUEST_BYTES: '2048' } });
-  for (const [body, expected] of [
-    ['{', '400 invalid_json'],
-    ['[]', '400 invalid_json_object'],
-    ['"text"', '400 invalid_json_object'],
-    ['null', '400 invalid_json_object'],
-    [' '.repeat(3000), '413 request_entity_too_large'],
-  ] as const) {
-    assert.equal(outcome(await send(na, 'POST', '/admin/invite', { body })), expected);
-  }
-  assert.deepEqual(auditEvents(na), []);
-});
-
-test('missing fields are 400 only after authentication', async () => {
-  const na = await shared();
-  const unsigned = await send(na, 'POST', '/admin/revoke', { body: '{}' });
-  assert.equal(outcome(unsigned), FAILED);
-  assert.equal(outcome(await operate(na, '/admin/revoke')), '400 missing_cert_id');
-});
-
-test('a failed signature does not spend the nonce', async () => {
-  const na = await shared();
-  const nonce = freshNonce();
-  const wrong = { ...signedByAnother(), nonce };
-  assert.equal(outcome(await operate(na, '/admin/invite', {}, wrong)), FAILED);
-  assert.equal(outcome(await operate(na, '/admin/invite', {}, { nonce })), '200');
 });
 
 test('malformed JSON does not spend the nonce', async () => {
@@ -402,66 +270,12 @@ test('an authenticated request spends its nonce whatever the answer, and its sec
   }
 });
 
-test('the nonce of a revoked key is not spent', async () => {
-  await using na = await startTestAuthority();
-  await operate(na, '/admin/operator-keys/ops-standard/revoke');
-  await na.stop();
-  const before = await storedNonces(na);
-  await using again = await na.restart();
-  const request = operatorRequest(again, '/admin/invite', {}, { operator: na.standard });
-  await sendSigned(again, request);
-  await sendSigned(again, request);
-  assert.deepEqual(failureReasons(again), twice('revoked_key'));
-  await again.stop();
-  assert.deepEqual(await storedNonces(again), before);
-});
-
-test('two operators may use the same nonce', async () => {
-  const na = await shared();
-  for (const operator of [na.standard, na.privileged]) {
-    const answer = await operate(na, '/admin/invite', {}, { operator, nonce: 'shared' });
-    assert.equal(outcome(answer), '200');
-  }
-});
-
-test('of 20 concurrent copies of one signed request exactly one is accepted', async () => {
-  await using na = await startTestAuthority();
-  const request = operatorRequest(na, '/admin/invite');
-  const answers = await Promise.all(Array.from({ length: 20 }, () => sendSigned(na, request)));
-  assert.equal(answers.filter(({ status }) => status === 200).length, 1);
-  assert.deepEqual(new Set(failureReasons(na)), new Set(['nonce_replay']));
-});
-
 test('a version 1 request captured on one route is refused on every other', async () => {
   const na = await accepting();
   const { init } = operatorRequest(na, '/admin/invite', { cert_id: 'c' }, { version: 1 });
   assert.equal(outcome(await send(na, 'POST', '/admin/invite', init)), '200');
   await assertFailed(na, send(na, 'POST', '/admin/revoke', init), 'nonce_replay');
 });
-
-test('a replay is refused after a restart', async () => {
-  await using na = await startTestAuthority();
-  const request = operatorRequest(na, '/admin/invite');
-  assert.equal(outcome(await sendSigned(na, request)), '200');
-  await using again = await na.restart();
-  assert.equal(outcome(await sendSigned(again, request)), FAILED);
-  assert.deepEqual(failureReasons(again), ['nonce_replay']);
-});
-
-for (const restarts of [false, true]) {
-  const kind = restarts ? ' and a restart' : '';
-  test(`a request signed 300 s ahead cannot be replayed 600 s later, after a flush${kind}`, async () => {
-    await using na = await startTestAuthority();
-    const timestamp = formatInstant(na.clock.now() + TOLERANCE);
-    const request = operatorRequest(na, '/admin/invite', {}, { timestamp });
-    assert.equal(outcome(await sendSigned(na, request)), '200');
-    na.clock.advance(2 * TOLERANCE);
-    await na.flush();
-    await using later = restarts ? await na.restart() : na;
-    assert.equal(outcome(await sendSigned(later, request)), FAILED);
-    assert.deepEqual(failureReasons(later), ['nonce_replay']);
-  });
-}
 
 test('a version 2 signature binds path and query', async () => {
   const na = await shared();
@@ -555,26 +369,13 @@ test('a standard key on a privileged route is 403, and both tiers are audited', 
   });
 });
 
-test('a key of any tier satisfies the standard routes', async () => {
-  const na = await shared();
-  for (const operator of [na.standard, na.privileged]) {
-    assert.equal(outcome(await operate(na, '/admin/invite', {}, { operator })), '200');
-    assert.equal(outcome(await operate(na, '/nodes', {}, { operator, method: 'GET' })), '200');
-  }
-});
-
-test('GET /nodes without operator headers returns only the count', async () => {
-  await using na = await startTestAuthority();
-  await joinedNode(na);
-  assert.deepEqual((await get(na, '/nodes')).body, { count: 1 });
-});
-
-test('GET /nodes with operator headers returns the roster', async () => {
+test('GET /nodes with operator headers returns the roster, and without any only the count', async () => {
   await using na = await startTestAuthority();
   const node = await joinedNode(na, { roles: ['role:anchor'], max_validity_hours: 2 });
   const joinedAt = na.clock.now();
   na.clock.advance(SECOND);
   await heartbeat(na, node);
+  assert.deepEqual((await get(na, '/nodes')).body, { count: 1 });
   const { body } = await operate(na, '/nodes', {}, { operator: na.standard, method: 'GET' });
   assert.deepEqual(body, {
     count: 1,
@@ -591,40 +392,23 @@ test('GET /nodes with operator headers returns the roster', async () => {
   });
 });
 
-test('GET /nodes with any operator header, or with wrong ones, is 401, never the public form', async () => {
+test('GET /nodes with any operator header is 401, never the public form', async () => {
   const na = await shared();
   for (const name of HEADERS) {
     for (const value of ['x', '']) {
       const alone = sendRaw(na, 'GET', '/nodes', { headers: { [name]: value } });
-      await assertFailed(na, alone, 'missing_headers', name);
+      const answer = await assertFailed(na, alone, 'missing_headers', name);
+      assert.equal(answer.body.count, undefined);
     }
   }
-  for (const [reason, call] of [
-    ['unknown_key', replaced('X-Admin-Key-Id', 'nobody')],
-    ['stale_timestamp', { timestamp: '2000-01-01T00:00:00Z' }],
-    ['invalid_signature', signedByAnother()],
-  ] as const) {
-    const answer = await assertFailed(
-      na,
-      operate(na, '/nodes', {}, { ...call, method: 'GET' }),
-      reason,
-    );
-    assert.equal(answer.body.count, undefined);
-  }
-});
-
-test('GET /nodes refuses a replayed roster request', async () => {
-  const na = await shared();
-  const request = operatorRequest(na, '/nodes', {}, { method: 'GET' });
-  assert.equal(outcome(await sendSigned(na, request)), '200');
-  await assertFailed(na, sendSigned(na, request), 'nonce_replay');
 });
 
 test('operator headers on a public route are ignored', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
+  const before = auditEvents(na).length;
   const answer = await send(na, 'GET', '/genesis', { headers: { 'X-Admin-Key-Id': 'nobody' } });
   assert.equal(outcome(answer), '200');
-  assert.deepEqual(auditEvents(na), []);
+  assert.equal(auditEvents(na).length, before);
 });
 
 function failureReasons(na: TestAuthority): unknown[] {
@@ -662,36 +446,8 @@ function put(changes: Readonly<Record<string, string | undefined>>): OperatorCal
   };
 }
 
-function without(name: string): OperatorCall {
-  return put({ [name]: undefined });
-}
-
-function replaced(name = '', value = ''): OperatorCall {
-  return put({ [name]: value });
-}
-
-function filled(name: string, length: number): OperatorCall {
-  return replaced(name, 'x'.repeat(length));
-}
-
-function drop(index: number): Record<string, undefined> {
-  return { [HEADERS[index] ?? '']: undefined };
-}
-
-function unknown(): Record<string, string> {
-  return { 'X-Admin-Key-Id': 'nobody' };
-}
-
-function dropAll(headers: Record<string, string>): void {
-  for (const name of HEADERS) delete headers[name];
-}
-
-function respellSignature(headers: Record<string, string>): void {
-  headers['X-Admin-Signature'] = respelled(headers['X-Admin-Signature'] ?? '');
-}
-
-function signedByAnother(): OperatorCall {
-  return { operator: { keyId: 'ops-privileged', key: newKey() } };
+function keyId(id: string | undefined): Readonly<Record<string, string | undefined>> {
+  return { 'X-Admin-Key-Id': id };
 }
 
 function zeros(bytes: number): string {
@@ -719,6 +475,16 @@ function headersOf({ input }: Vector, signature: string): OperatorHeaders {
 function requestOf({ input }: Vector): SignedRequest {
   const { method, path, query, body } = input;
   return { method, path, query, body };
+}
+
+/** Each changes one of the parts of the request. */
+function changesOf({ input }: Vector): readonly Partial<SignedRequest>[] {
+  return [
+    { method: 'DELETE' },
+    { path: `${input.path}/` },
+    { query: { ...input.query, extra: [''] } },
+    { body: { ...input.body, extra: null } },
+  ];
 }
 
 function judge(

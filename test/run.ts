@@ -71,6 +71,7 @@ const THREADED = {
     'key-compromise',
     'operator-auth',
     'operator-keys',
+    'proofs',
     'replay',
     'succession',
     'wrong-clocks',

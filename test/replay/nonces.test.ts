@@ -152,3 +152,16 @@ test('a window is dropped only when everything that it would refuse is refused f
   windows.forgetIdle(103 + 50 + MINUTE);
   assert.equal(windows.count(), 0);
 });
+
+test('500 heartbeats within the tolerance are all accepted, and none of them twice', () => {
+  const windows = createNonceWindows(5 * MINUTE, () => 0);
+  const beats = Array.from({ length: 500 }, (_, index) => ({
+    nonce: `n-${index}`,
+    at: 100 * (index + 1),
+  }));
+  for (const { nonce, at } of beats) {
+    assert.equal(windows.check('a', nonce, at), 'fresh');
+    windows.claim('a', nonce, at, at);
+  }
+  for (const { nonce, at } of beats) assert.notEqual(windows.check('a', nonce, at), 'fresh');
+});

@@ -7,10 +7,11 @@ import type { Signer } from '../../src/base/crypto/primitives.ts';
 import type { JsonObject } from '../../src/base/json/value.ts';
 import { jsonText } from '../../src/base/json/write.ts';
 import { formatInstant } from '../../src/base/timestamp.ts';
+import { NODE_PROOF_HEADER, type NodeRequest } from '../../src/client/sign-node.ts';
 import type { OperatorRequest } from '../../src/client/sign-operator.ts';
 import type { TestAuthority, TestOperator } from './authority.ts';
 import { exchange } from './exchange.ts';
-import { operatorHeaders, signNodeBody } from './signing.ts';
+import { nodeProofHeader, operatorHeaders, signNodeBody } from './signing.ts';
 
 /** An answer as tests read it. Bodies are plain JSON: tests about numbers read `text`. */
 export interface Received {
@@ -217,6 +218,41 @@ export function signedByNode(
   };
   call.alter?.(signed);
   return { method: 'POST', path, init: { headers: {}, body: jsonText(signed as JsonObject) } };
+}
+
+/** A request whose proof is in the header; `change` replaces parts of the signed text. */
+export async function provenByNode(
+  na: TestAuthority,
+  path: string,
+  key: Signer,
+  body: JsonObject,
+  { signedBy = key, alter = (header: string) => header, ...change }: HeaderCall = {},
+): Promise<SignedRequest> {
+  const bodyText = jsonText({ node_public_key: key.publicKey, ...body });
+  const request = {
+    method: 'POST',
+    path,
+    query: {},
+    audience: na.audience,
+    bodyText,
+    timestamp: formatInstant(na.clock.now()),
+    nonce: freshNonce(),
+    ...change,
+  };
+  // The proof names the key of the node, even if another signs it.
+  const signer = { publicKey: key.publicKey, sign: signedBy.sign };
+  const header = alter(await nodeProofHeader(request, signer));
+  return {
+    method: 'POST',
+    path,
+    init: { headers: { [NODE_PROOF_HEADER]: header }, body: bodyText },
+  };
+}
+
+interface HeaderCall extends Partial<NodeRequest> {
+  readonly signedBy?: Signer;
+  /** Changes the header. */
+  readonly alter?: (header: string) => string;
 }
 
 export async function invite(na: TestAuthority, terms: JsonObject = {}): Promise<string> {
