@@ -49,6 +49,7 @@ function expectedBound(path: string): number {
 test('every route that takes a body has a limit, and the limit is documented', async () => {
   const na = await shared();
   const { body: listed } = await get(na, '/swagger.json');
+  const inPieces = new Set<number>();
   for (const route of ROUTES.filter(({ method }) => method !== 'GET')) {
     const { method, path } = route;
     const bound = maxBodyBytes(route);
@@ -65,10 +66,12 @@ test('every route that takes a body has a limit, and the limit is documented', a
     assert.notEqual(fits.status, 413, outcome(fits));
     const tooLarge = await send(na, method, target, { body: blanks(bound + 1) });
     assert.equal(outcome(tooLarge), '413 request_entity_too_large');
+    if (inPieces.has(bound)) continue;
+    inPieces.add(bound);
     const headers = { 'Transfer-Encoding': 'chunked' };
     const pieces = [' '.repeat(bound - 1), '{}'];
-    const inPieces = await sendRaw(na, method, target, { headers, pieces });
-    assert.equal(outcome(inPieces), '413 request_entity_too_large');
+    const chunked = await sendRaw(na, method, target, { headers, pieces });
+    assert.equal(outcome(chunked), '413 request_entity_too_large');
   }
 });
 
@@ -113,9 +116,9 @@ test('what is kept of a request does not keep its body in memory', async () => {
     );
   }
 
-  const { body } = await operate(na, '/admin/invite', { count: 250 });
+  const { body } = await operate(na, '/admin/invite', { count: 130 });
   const tokens = body.tokens.map((token: { token_id: string }) => token.token_id) as string[];
-  for (const token of tokens.splice(0, 50)) await askAsNode(token);
+  for (const token of tokens.splice(0, 30)) await askAsNode(token);
   const before = heap();
   for (const token of tokens) await askAsNode(token);
   const bytes = (heap() - before) / tokens.length;
@@ -181,18 +184,21 @@ test('with headers that fail, syntax is checked first, but a large body is not p
   }
 });
 
+const ROUNDS = 5;
+
 test('2 MiB without a valid key cost less than parsing them', async () => {
   await using na = await startTestAuthority({ flags: { threads: '1' } });
   const names = Array.from({ length: 200_000 }, (_, index) => `"${index.toString(36)}":0`);
   const body = `{${names.join(',')}}`;
   const before = process.cpuUsage();
-  for (let round = 0; round < 10; round += 1) {
+  for (let round = 0; round < ROUNDS; round += 1) {
     const answer = await send(na, 'POST', '/admin/policy', { body });
     assert.equal(outcome(answer), '401 admin_auth_failed');
   }
   const { user, system } = process.cpuUsage(before);
   // Parsing and copying each body would take some 500 ms; sending and receiving it takes some 10 ms.
-  assert.ok((user + system) / 1000 / 10 < 150, `${(user + system) / 10_000} ms each`);
+  const each = (user + system) / 1000 / ROUNDS;
+  assert.ok(each < 150, `${each} ms each`);
 });
 
 /** A body that is large, but cheap to create in a test, sent in the name of a known key. */

@@ -3,9 +3,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { rawConnection } from './support/raw-http.ts';
+import { sharedAuthority } from './support/shared-authority.ts';
+
+const shared = sharedAuthority();
+const behindProxy = sharedAuthority({ environment: { MESH_PROXY_HOPS: '1' } });
 
 test('a connection continues after HEAD, 60 times of 60', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   using connection = await rawConnection(na.url);
   for (let round = 0; round < 60; round += 1) {
     const id = `head-${round}`;
@@ -22,19 +26,19 @@ test('a connection continues after HEAD, 60 times of 60', async () => {
   assert.match(await connection.until('"status"'), /"status"/);
 });
 
-for (const [path, status] of [
-  ['/nowhere', 404],
-  ['/join', 405],
-] as const) {
-  test(`a connection continues after HEAD ${path}, which is ${status}`, async () => {
-    await using na = await startTestAuthority();
+test('a connection continues after a HEAD that is refused', async () => {
+  const na = await shared();
+  for (const [path, status] of [
+    ['/nowhere', 404],
+    ['/join', 405],
+  ] as const) {
     using connection = await rawConnection(na.url);
     connection.write(`HEAD ${path} HTTP/1.1\r\nHost: na\r\n\r\n`);
     assert.match(await connection.until('\r\n\r\n'), new RegExp(`^HTTP/1\\.1 ${status} `));
     connection.write('GET /healthz HTTP/1.1\r\nHost: na\r\n\r\n');
     assert.match(await connection.until('"status"'), /"status"/);
-  });
-}
+  }
+});
 
 for (const [name, lines, body] of [
   ['a Transfer-Encoding that only begins like chunked', ['Transfer-Encoding: chunkedx'], chunks()],
@@ -44,23 +48,22 @@ for (const [name, lines, body] of [
   ['two Transfer-Encoding lines', ['Transfer-Encoding: chunked', 'Transfer-Encoding: x'], chunks()],
   ['both lengths', ['Transfer-Encoding: chunked', 'Content-Length: 3'], chunks()],
 ] as const) {
-  for (const start of ['POST /join', 'GET /healthz', 'POST /nowhere', 'HEAD /genesis']) {
-    test(`${start} with ${name} is refused behind a proxy, and its connection ends`, async () => {
-      await using na = await startTestAuthority({ environment: { MESH_PROXY_HOPS: '1' } });
+  test(`a request with ${name} is refused behind a proxy, and its connection ends`, async () => {
+    const na = await behindProxy();
+    for (const start of ['POST /join', 'GET /healthz', 'POST /nowhere', 'HEAD /genesis']) {
       using connection = await rawConnection(na.url);
-      connection.write(
-        `${[`${start} HTTP/1.1`, 'Host: na', ...lines].join('\r\n')}\r\n\r\n${body}`,
-      );
+      const head = [`${start} HTTP/1.1`, 'Host: na', ...lines].join('\r\n');
+      connection.write(`${head}\r\n\r\n${body}`);
       const received = await connection.closed();
-      assert.match(received, /^HTTP\/1\.1 400 /);
+      assert.match(received, /^HTTP\/1\.1 400 /, start);
       assert.equal(received.match(/HTTP\/1\.1 /g)?.length, 1, received);
       assert.equal(received.match(/^Connection: close\r$/gm)?.length, 1, received);
-    });
-  }
+    }
+  });
 }
 
 test('what follows a refused HEAD on its connection is not answered', async () => {
-  await using na = await startTestAuthority({ environment: { MESH_PROXY_HOPS: '1' } });
+  const na = await behindProxy();
   using connection = await rawConnection(na.url);
   const lengths = 'Content-Length: 0\r\nContent-Length: 36';
   connection.write(`HEAD /genesis HTTP/1.1\r\nHost: na\r\n${lengths}\r\n\r\n`);
@@ -71,7 +74,7 @@ test('what follows a refused HEAD on its connection is not answered', async () =
 });
 
 test('a client without a proxy cannot send transfer codings other than chunked either', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   using connection = await rawConnection(na.url);
   connection.write(
     `POST /join HTTP/1.1\r\nHost: na\r\nTransfer-Encoding: chunkedx\r\n\r\n${chunks()}`,
@@ -84,8 +87,12 @@ function chunks(): string {
   return '3\r\nabc\r\n0\r\n\r\n';
 }
 
+let upgrades = 0;
+
 /** Requests an upgrade and returns the answer. */
 async function upgraded(na: TestAuthority, topic: string, lines: readonly string[]) {
+  upgrades += 1;
+  const id = `live-${upgrades}`;
   const connection = await rawConnection(na.url);
   const head = [
     `GET /live?topic=${topic} HTTP/1.1`,
@@ -93,33 +100,33 @@ async function upgraded(na: TestAuthority, topic: string, lines: readonly string
     'Connection: Upgrade',
     'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
     'Sec-WebSocket-Version: 13',
-    'X-Request-ID: live-1',
+    `X-Request-ID: ${id}`,
     ...lines,
   ];
   connection.write(`${head.join('\r\n')}\r\n\r\n`);
   const received = await connection.until('\r\n\r\n');
   await na.settle();
-  const logged = na.logLines.find((line) => line.includes('request_id=live-1')) ?? '';
+  const logged = na.logLines.find((line) => line.includes(`request_id=${id} `)) ?? '';
   connection.socket.destroy();
-  return { received, status: Number(received.slice(9, 12)), logged };
+  return { id, received, status: Number(received.slice(9, 12)), logged };
 }
 
-for (const [topic, lines, status, code] of [
-  ['secrets', ['Host: na'], 400, 'bad_request'],
-  ['dashboard', ['Host: na', 'Origin: http://evil.example'], 403, 'foreign_origin'],
-] as const) {
-  test(`a refused upgrade is answered with ${status} and an envelope, and logged`, async () => {
-    await using na = await startTestAuthority();
-    const { received, logged, ...answer } = await upgraded(na, topic, lines);
+test('a refused upgrade is answered with an envelope, and logged', async () => {
+  const na = await shared();
+  for (const [topic, lines, status, code] of [
+    ['secrets', ['Host: na'], 400, 'bad_request'],
+    ['dashboard', ['Host: na', 'Origin: http://evil.example'], 403, 'foreign_origin'],
+  ] as const) {
+    const { id, received, logged, ...answer } = await upgraded(na, topic, lines);
     assert.equal(answer.status, status);
-    assert.match(received, /X-Request-ID: live-1\r\n/);
-    assert.match(received, new RegExp(`"code":"${code}".*"request_id":"live-1"`));
+    assert.match(received, new RegExp(`X-Request-ID: ${id}\r\n`));
+    assert.match(received, new RegExp(`"code":"${code}".*"request_id":"${id}"`));
     assert.match(logged, new RegExp(` GET /live ${status} `));
-  });
-}
+  }
+});
 
 test('an upgrade is logged', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   const { status, logged } = await upgraded(na, 'dashboard', ['Host: na', 'Origin: http://na']);
   assert.equal(status, 101);
   assert.match(logged, / GET \/live 101 /);
@@ -162,7 +169,7 @@ for (const [name, environment, lines, expected] of [
 }
 
 test('/live without an upgrade is answered with 426', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   using connection = await rawConnection(na.url);
   connection.write('GET /live?topic=dashboard HTTP/1.1\r\nHost: na\r\n\r\n');
   const received = await connection.until('"upgrade_required"');

@@ -7,7 +7,6 @@ import { parseQuery } from '../src/edge/request/query.ts';
 import { sourceAddress } from '../src/edge/request/request-head.ts';
 import { decodePath, matchedPath } from '../src/edge/request/router.ts';
 import { publishedDocument } from '../src/protocol/contract/documents.ts';
-import { startTestAuthority } from './support/authority.ts';
 import { cpuOf } from './support/cpu.ts';
 import { rawConnection } from './support/raw-http.ts';
 import {
@@ -18,29 +17,25 @@ import {
   sendRaw,
   sendSigned,
 } from './support/requests.ts';
+import { sharedAuthority } from './support/shared-authority.ts';
 
-function plain(text: string): { [name: string]: readonly string[] } {
-  return { ...parseQuery(text) };
-}
+const shared = sharedAuthority();
 
-for (const [text, expected] of [
-  ['a=1', { a: ['1'] }],
-  ['a=1&a=2&b=', { a: ['1', '2'], b: [''] }],
-  ['a', { a: [''] }],
-  ['a&&b', { a: [''], b: [''] }],
-  ['=1', { '': ['1'] }],
-  ['a=b=c', { a: ['b=c'] }],
-  ['a+b=c+d', { 'a b': ['c d'] }],
-  ['a%2Bb=%26', { 'a+b': ['&'] }],
-  ['%C3%BC=%E2%9C%93', { ü: ['✓'] }],
-  ['a=%zz&b=%', { a: ['%zz'], b: ['%'] }],
-] as const) {
-  test(`the query ${text} is read as ${JSON.stringify(expected)}`, () => {
-    assert.deepEqual(plain(text), expected);
-  });
-}
-
-test('names that every object has are parameters like any other', () => {
+test('a query is read by names, each with its values', () => {
+  for (const [text, expected] of [
+    ['a=1', { a: ['1'] }],
+    ['a=1&a=2&b=', { a: ['1', '2'], b: [''] }],
+    ['a', { a: [''] }],
+    ['a&&b', { a: [''], b: [''] }],
+    ['=1', { '': ['1'] }],
+    ['a=b=c', { a: ['b=c'] }],
+    ['a+b=c+d', { 'a b': ['c d'] }],
+    ['a%2Bb=%26', { 'a+b': ['&'] }],
+    ['%C3%BC=%E2%9C%93', { ü: ['✓'] }],
+    ['a=%zz&b=%', { a: ['%zz'], b: ['%'] }],
+  ] as const) {
+    assert.deepEqual({ ...parseQuery(text) }, expected, text);
+  }
   assert.deepEqual(Object.entries(parseQuery('__proto__=a&constructor=b')), [
     ['__proto__', ['a']],
     ['constructor', ['b']],
@@ -75,29 +70,29 @@ test('exactly the unreserved characters of a path are decoded before the route l
   );
 });
 
-for (const [request, expected] of [
-  ['GET /genesis', 200],
-  ['GET /%67enesi%73', 200],
-  ['HEAD /%67enesis', 200],
-  ['get /genesis', 405],
-  ['Get /genesis', 405],
-  ['head /genesis', 405],
-  ['GET /%2Fgenesis', 404],
-  ['GET /%2567enesis', 404],
-  ['GET /agents/%2e%2e/genesis', 404],
-  ['GET /Genesis', 404],
-  ['GET /%67%ff', 400],
-] as const) {
-  test(`${request} is ${expected}`, async () => {
-    await using na = await startTestAuthority();
+test('a path is matched by its unreserved characters, and a method by its exact spelling', async () => {
+  const na = await shared();
+  for (const [request, expected] of [
+    ['GET /genesis', 200],
+    ['GET /%67enesi%73', 200],
+    ['HEAD /%67enesis', 200],
+    ['get /genesis', 405],
+    ['Get /genesis', 405],
+    ['head /genesis', 405],
+    ['GET /%2Fgenesis', 404],
+    ['GET /%2567enesis', 404],
+    ['GET /agents/%2e%2e/genesis', 404],
+    ['GET /Genesis', 404],
+    ['GET /%67%ff', 400],
+  ] as const) {
     using connection = await rawConnection(na.url);
     connection.write(`${request} HTTP/1.1\r\nHost: na\r\nConnection: close\r\n\r\n`);
-    assert.match(await connection.closed(), new RegExp(`^HTTP/1.1 ${expected} `));
-  });
-}
+    assert.match(await connection.closed(), new RegExp(`^HTTP/1.1 ${expected} `), request);
+  }
+});
 
 test('an encoded slash stays within its segment, and the decoded path is signed', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   const signed = operatorRequest(na, '/admin/operator-keys/ops%2Fwest/revoke', {});
   assert.equal(outcome(await sendSigned(na, signed)), '404 unknown_operator_key');
   for (const path of [
@@ -112,7 +107,7 @@ test('an encoded slash stays within its segment, and the decoded path is signed'
 });
 
 test('a query has at most 100 parameters, regardless of their names', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   const query = (count: number) => Array.from({ length: count }, (_, i) => `a=${i}`).join('&');
   assert.equal(outcome(await send(na, 'GET', `/nodes?${query(100)}`)), '200');
   assert.equal(outcome(await send(na, 'GET', `/nodes?${query(101)}`)), '400 bad_request');
@@ -120,37 +115,26 @@ test('a query has at most 100 parameters, regardless of their names', async () =
   assert.equal(outcome(signed), '200');
 });
 
-for (const [header, expected] of [
-  ['', false],
-  ['gzip', true],
-  ['gzip, deflate, br', true],
-  ['GZIP', true],
-  ['br, gzip;q=0.5', true],
-  ['gzip;q=0', false],
-  ['gzip;q=0.0, *', false],
-  ['*', true],
-  ['*;q=0', false],
-  ['identity', false],
-  ['br;q=1.0, *;q=0.1', true],
-  ['gzip;q=nonsense', false],
-  [',,;q=,', false],
-] as const) {
-  test(`Accept-Encoding: ${header} ${expected ? 'accepts' : 'does not accept'} gzip`, () => {
-    assert.equal(acceptsGzip(header), expected);
-  });
-}
-
-test('If-None-Match compares weakly, in lists, and with *', async () => {
-  await using na = await startTestAuthority();
-  const etag = (await sendRaw(na, 'GET', '/crl')).headers.get('etag') ?? '';
-  const statusFor = async (ifNoneMatch: string) =>
-    (await sendRaw(na, 'GET', '/crl', { headers: { 'If-None-Match': ifNoneMatch } })).status;
-  for (const held of [etag, `W/${etag}`, `"a", ${etag}`, `"a" , W/${etag},"b"`, '*']) {
-    assert.equal(await statusFor(held), 304, held);
-  }
-  for (const other of ['"a"', etag.slice(1, -1), `${etag.slice(0, -1)}x"`, 'W/"a", "b"', ',']) {
-    assert.equal(await statusFor(other), 200, other);
-  }
+test('Accept-Encoding accepts gzip by its name or by *, unless its weight is 0', () => {
+  const accepted = [
+    'gzip',
+    'gzip, deflate, br',
+    'GZIP',
+    'br, gzip;q=0.5',
+    '*',
+    'br;q=1.0, *;q=0.1',
+  ];
+  for (const header of accepted) assert.equal(acceptsGzip(header), true, header);
+  const others = [
+    '',
+    'gzip;q=0',
+    'gzip;q=0.0, *',
+    '*;q=0',
+    'identity',
+    'gzip;q=nonsense',
+    ',,;q=,',
+  ];
+  for (const header of others) assert.equal(acceptsGzip(header), false, header);
 });
 
 test('a document is compressed from 1,025 bytes on, and only then varies by encoding', async () => {
@@ -213,7 +197,7 @@ test('the address that a trusted proxy has added to a long X-Forwarded-For is th
 });
 
 test('a long list of validators is not compared, and a target above 4,096 characters is refused', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   const { headers } = await sendRaw(na, 'GET', '/crl');
   const etag = headers.get('etag') ?? '';
   const asked = (held: string) =>

@@ -18,14 +18,13 @@ const source = readFileSync(new URL('test/vectors/own_wire_core.json', PROJECT),
 const { vectors } = JSON.parse(source) as { vectors: { canonical_json: CanonicalVector[] } };
 const canonical = (text: string) => canonicalJson(parseJson(text));
 
-test('the vectors contain canonical texts', () => assert.ok(vectors.canonical_json.length >= 6));
-
-for (const { input, canonical: expected } of vectors.canonical_json) {
-  test(`the canonical text of ${input.slice(0, 60)} is that of the vector`, () => {
+test('the canonical texts are those of the vectors', () => {
+  assert.ok(vectors.canonical_json.length >= 6);
+  for (const { input, canonical: expected } of vectors.canonical_json) {
     assert.equal(canonical(input), expected);
     assert.equal(canonical(expected), expected);
-  });
-}
+  }
+});
 
 for (const [token, expected] of [
   ['1.0', '1.0'],
@@ -174,6 +173,7 @@ for (const [fault, text] of [
   ['a name twice, once escaped', '{"a":1,"\\u0061":2}'],
   ['a name twice in an inner object', '[{"x":{"a":1,"a":1}}]'],
   ['65 nested arrays', nested(65)],
+  ['8000 nested arrays', nested(8000)],
   ['65 levels of objects', `${'{"a":'.repeat(65)}1${'}'.repeat(65)}`],
   ['an escaped lone high surrogate', '"\\ud83d"'],
   ['an escaped lone low surrogate', '"\\ude00"'],

@@ -205,7 +205,7 @@ test('what many readers do after each other leaves turns to everyone else', asyn
   assert.deepEqual(await runTurn(), ['sent', 'a 2', 'sent']);
 });
 
-const AT_ONCE = 2000;
+const AT_ONCE = 800;
 /** Fewer than the number remembered for each node, because they arrive in any order. */
 const BEATS_OF_ONE = 100;
 
