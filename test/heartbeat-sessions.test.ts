@@ -1,7 +1,7 @@
 /** Heartbeat sessions [core-3-4]. */
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
-import { readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import nacl from 'tweetnacl';
@@ -15,9 +15,8 @@ import { createHeartbeatSessions, sessionBoxKeys } from '../src/edge/auth/sessio
 import { SESSION_LABEL, sessionBoxText, sessionText } from '../src/protocol/heartbeat-session.ts';
 import { derivedSecret, networkDigest } from '../src/server/derived-secret.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
-import { startChildServer } from './support/child-server.ts';
 import { HOUR, MINUTE } from './support/clock.ts';
-import { makeNetworkFolder } from './support/folders.ts';
+import { respelled } from './support/hostile.ts';
 import { PROJECT } from './support/project.ts';
 import {
   auditEvents,
@@ -96,7 +95,7 @@ test('the answer with a bulletin has the session after it', async () => {
   assert.deepEqual(Object.keys(answer.body).slice(-2), ['bulletin', 'session']);
 });
 
-test('a heartbeat that does not belong to the session is refused, and changes nothing', async (t) => {
+test('a heartbeat that does not belong to the session is refused, and changes nothing', async () => {
   await using na = await startTestAuthority({
     environment: { MESH_RATE_LIMIT_NODE_FAILURES: '1/60' },
   });
@@ -141,35 +140,23 @@ test('a heartbeat that does not belong to the session is refused, and changes no
     ['for a long id', { body: { ...beatBody(session), cert_id: 'x'.repeat(1000) } }],
   ];
   for (const [fault, call] of cases) {
-    await t.test(fault, async () => {
-      assert.equal(outcome(await beat(na, session, call)), ENDED);
-    });
+    assert.equal(outcome(await beat(na, session, call)), ENDED, fault);
   }
-  await t.test('one that was sent before', async () => {
-    assert.equal(outcome(await beat(na, neighbor, { instant: formatInstant(now) })), ENDED);
-  });
+  assert.equal(outcome(await beat(na, neighbor, { instant: formatInstant(now) })), ENDED, 'again');
 
-  await t.test('none of these is a failed proof of the key', async () => {
-    assert.equal(auditEvents(na).length, audited);
-    assert.deepEqual(await rosterRow(na, session.node), before);
-    assert.equal(outcome(await beat(na, session)), '200');
-    na.clock.advance(1);
-    assert.equal(outcome(await heartbeat(na, session.node)), '200');
-    const { text } = await get(na, '/metrics');
-    const ended = metric(text, 'mesh_na_heartbeat_sessions_total{event="ended"}');
-    assert.equal(ended, cases.length + 1);
-    assert.equal(metric(text, 'mesh_na_heartbeat_sessions_total{event="begun"}'), 2);
-    assert.equal(metric(text, 'mesh_na_heartbeats_total{proof="session"}'), 2);
-    assert.equal(metric(text, 'mesh_na_heartbeats_total{proof="signature"}'), 3);
-  });
+  // None of these is a failed proof of the key.
+  assert.equal(auditEvents(na).length, audited);
+  assert.deepEqual(await rosterRow(na, session.node), before);
+  assert.equal(outcome(await beat(na, session)), '200');
+  na.clock.advance(1);
+  assert.equal(outcome(await heartbeat(na, session.node)), '200');
+  const { text } = await get(na, '/metrics');
+  const ended = metric(text, 'mesh_na_heartbeat_sessions_total{event="ended"}');
+  assert.equal(ended, cases.length + 1);
+  assert.equal(metric(text, 'mesh_na_heartbeat_sessions_total{event="begun"}'), 2);
+  assert.equal(metric(text, 'mesh_na_heartbeats_total{proof="session"}'), 2);
+  assert.equal(metric(text, 'mesh_na_heartbeats_total{proof="signature"}'), 3);
 });
-
-/** The same bytes, spelled with other unused bits at the end. */
-function respelled(base64: string): string {
-  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
-  const last = alphabet[alphabet.indexOf(base64[42] ?? '') ^ 1] ?? '';
-  return `${base64.slice(0, 42)}${last}=`;
-}
 
 test('a heartbeat in a session is refused for its certificate like a signed one', async () => {
   await using na = await startTestAuthority();
@@ -209,22 +196,15 @@ test('only heartbeats accept a session, which alone decides there', async () => 
   assert.equal(outcome(signed), '200');
 });
 
-test('a heartbeat asks for a session with a key', async (t) => {
+test('a heartbeat asks for a session with a key, and gets none for a key of small order', async () => {
   const na = await shared();
   const node = await joinedNode(na);
-  for (const [what, key] of [
-    ['a number', 1],
-    ['a short text', 'AAAA'],
-    ['another spelling', `${'A'.repeat(42)}B=`],
-  ] as const) {
-    await t.test(`not with ${what}`, async () => {
-      assert.equal(outcome(await askForSession(na, node, key)), '422 request_validation_failed');
-    });
+  for (const key of [1, 'AAAA', `${'A'.repeat(42)}B=`]) {
+    const answer = await askForSession(na, node, key);
+    assert.equal(outcome(answer), '422 request_validation_failed', `${key}`);
   }
-  await t.test('and gets none for a key of small order', async () => {
-    const answer = await askForSession(na, node, Buffer.alloc(32).toString('base64'));
-    assert.deepEqual(Object.keys(answer.body), ['ack', 'server_time']);
-  });
+  const answer = await askForSession(na, node, Buffer.alloc(32).toString('base64'));
+  assert.deepEqual(Object.keys(answer.body), ['ack', 'server_time']);
 });
 
 test('sessions can be turned off', async () => {
@@ -250,32 +230,6 @@ test('a session continues after a restart, and nothing that counted counts again
   assert.equal(outcome(await beat(again, session, { instant })), ENDED);
   again.clock.advance(1);
   assert.equal(outcome(await beat(again, session)), '200');
-});
-
-test('a session continues after a kill, and nothing that counted counts again', async () => {
-  const { folder } = makeNetworkFolder();
-  const first = await startChildServer(folder);
-  const session = await openSession(first.na, await joinedNode(first.na));
-  const ofAhead = await openSession(first.na, await joinedNode(first.na));
-  // Each is later than the signed heartbeat that began the session.
-  const now = first.na.clock.now();
-  const beats = [1, 2, 3].map((ms) => formatInstant(now + ms));
-  for (const instant of beats)
-    assert.equal(outcome(await beat(first.na, session, { instant })), '200');
-  const ahead = { instant: formatInstant(first.na.clock.now() + 4 * MINUTE) };
-  assert.equal(outcome(await beat(first.na, ofAhead, ahead)), '200');
-  await first.end('SIGKILL');
-  const again = await startChildServer(folder);
-  try {
-    for (const instant of beats) {
-      assert.equal(outcome(await beat(again.na, session, { instant })), ENDED);
-    }
-    assert.equal(outcome(await beat(again.na, ofAhead, ahead)), ENDED);
-    assert.equal(outcome(await beat(again.na, session)), '200');
-  } finally {
-    await again.end('SIGKILL');
-    rmSync(folder, { recursive: true, force: true });
-  }
 });
 
 test('another authority key ends all sessions', async () => {

@@ -11,7 +11,6 @@ import { NODE_PROOF_HEADER } from '../src/client/sign-node.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import {
   auditEvents,
-  freshNonce,
   get,
   heartbeat,
   invite,
@@ -21,12 +20,12 @@ import {
   operate,
   operatorRequest,
   outcome,
+  provenByNode,
   send,
   sendRaw,
   sendSigned,
   signedByNode,
 } from './support/requests.ts';
-import { nodeProofHeader } from './support/signing.ts';
 
 const REQUEST_KEYS = [
   'duration_ms',
@@ -115,30 +114,30 @@ test('the default is text: one line a request, with all of its details', async (
   );
 });
 
-for (const [index, level] of LOG_LEVELS.entries()) {
-  for (const format of ['text', 'json'] as const) {
-    test(`MESH_LOG_LEVEL ${level} writes ${level} and above as ${format}`, () => {
+test('MESH_LOG_LEVEL is the least level that is written, and requests are INFO', async () => {
+  for (const [index, level] of LOG_LEVELS.entries()) {
+    for (const format of ['text', 'json'] as const) {
       const lines: string[] = [];
       const destination = { write: (line: string) => lines.push(line) };
       const logger = createLogger({ level, format, destination, now: () => 0 });
       for (const other of LOG_LEVELS) logger.write(other, 'test', `at ${other}`);
       assert.deepEqual(lines.map(levelOf), LOG_LEVELS.slice(index));
       for (const line of lines) assert.match(line, /\n$/);
-    });
+    }
   }
-
-  test(`a request is ${index <= 1 ? 'logged' : 'not logged'} at MESH_LOG_LEVEL=${level}`, async () => {
+  for (const [level, isLogged] of [
+    ['INFO', true],
+    ['WARNING', false],
+  ] as const) {
     await using na = await startTestAuthority({ environment: { MESH_LOG_LEVEL: level } });
     await get(na, '/healthz');
-    assert.equal(
-      na.logLines.some((line) => line.includes('GET /healthz')),
-      index <= 1,
-    );
-  });
-}
+    const isThere = na.logLines.some((line) => line.includes('GET /healthz'));
+    assert.equal(isThere, isLogged);
+  }
+});
 
 for (const format of ['text', 'json']) {
-  test(`a path cannot forge or hide a line of the ${format} log`, async (t) => {
+  test(`a path cannot forge or hide a line of the ${format} log`, async () => {
     await using na = await startTestAuthority({ environment: { MESH_LOG_FORMAT: format } });
     for (const path of [
       '/line%0Afeed%0D%0A2026-01-01T00:00:00Z INFO mesh.audit invite_created {}'.replaceAll(
@@ -160,27 +159,24 @@ for (const format of ['text', 'json']) {
       '/secret=%5C',
       '/etc/na.key',
     ]) {
-      await t.test(path, async () => {
-        const before = na.logLines.length;
-        const answer = await sendRaw(na, 'GET', path);
-        assert.equal(outcome(answer), '404 not_found');
-        const written = na.logLines.slice(before);
-        assert.equal(written.length, 1);
-        const [line = ''] = written;
-        assert.equal(line.indexOf('\n'), line.length - 1, 'one line, and its end');
-        const id = answer.headers.get('x-request-id') ?? '';
-        if (format === 'text') {
-          assert.match(line, / INFO mesh\.access GET .* 404 [0-9.]+ms request_id=/s);
-          assert.doesNotMatch(line.slice(0, -1), /[\p{Cc}\p{Zl}\p{Zp}]/u, 'no other line end');
-          assert.ok(line.endsWith(` request_id=${id} remote_addr=127.0.0.1\n`));
-        } else {
-          const parsed = JSON.parse(line);
-          assert.deepEqual(Object.keys(parsed).sort(), REQUEST_KEYS);
-          assert.equal(parsed.status, 404);
-          assert.equal(parsed.remote_addr, '127.0.0.1');
-          assert.equal(parsed.request_id, id);
-        }
-      });
+      const before = na.logLines.length;
+      const answer = await sendRaw(na, 'GET', path);
+      assert.equal(outcome(answer), '404 not_found');
+      const written = na.logLines.slice(before);
+      assert.equal(written.length, 1);
+      const [line = ''] = written;
+      assert.equal(line.indexOf('\n'), line.length - 1, 'one line, and its end');
+      const id = answer.headers.get('x-request-id') ?? '';
+      if (format === 'text') {
+        assert.match(line, / INFO mesh\.access GET .* 404 [0-9.]+ms request_id=/s, path);
+        assert.doesNotMatch(line.slice(0, -1), /[\p{Cc}\p{Zl}\p{Zp}]/u, 'no other line end');
+        assert.ok(line.endsWith(` request_id=${id} remote_addr=127.0.0.1\n`), path);
+      } else {
+        const parsed = JSON.parse(line);
+        assert.deepEqual(Object.keys(parsed).sort(), REQUEST_KEYS, path);
+        const { status, remote_addr, request_id } = parsed;
+        assert.deepEqual([status, remote_addr, request_id], [404, '127.0.0.1', id], path);
+      }
     }
   });
 }
@@ -338,17 +334,17 @@ test('fingerprints of tokens, ids and everything harmless survive', () => {
   );
 });
 
-for (const [name, line, expected] of [
-  ['a key file', 'cannot read /var/lib/mesh/keys/na.key now', 'cannot read [REDACTED] now'],
-  ['a key file in quotes', '{"file":"keys/root.key"}', '{"file":"[REDACTED]"}'],
-  ['a public key file', 'reads keys/na.pub', 'reads keys/na.pub'],
-  ['a word that ends in key', 'the monkey and the key', 'the monkey and the key'],
-  ['an empty value', 'token=', 'token='],
-] as const) {
-  test(`${name} in a line: ${expected}`, () => {
+test('key files are redacted, and words that only look like them are not', () => {
+  for (const [line, expected] of [
+    ['cannot read /var/lib/mesh/keys/na.key now', 'cannot read [REDACTED] now'],
+    ['{"file":"keys/root.key"}', '{"file":"[REDACTED]"}'],
+    ['reads keys/na.pub', 'reads keys/na.pub'],
+    ['the monkey and the key', 'the monkey and the key'],
+    ['token=', 'token='],
+  ] as const) {
     assert.equal(redact(line), expected);
-  });
-}
+  }
+});
 
 test('redaction leaves a JSON line one JSON object', () => {
   fc.assert(
@@ -408,23 +404,10 @@ for (const format of ['text', 'json']) {
 
     const node = { key, certId: certificate.cert_id };
     await heartbeat(na, node);
-    const bodyText = JSON.stringify({ cert_id: node.certId, node_public_key: key.publicKey });
-    const header = await nodeProofHeader(
-      {
-        method: 'POST',
-        path: '/heartbeat',
-        query: {},
-        audience: na.audience,
-        bodyText,
-        timestamp: formatInstant(na.clock.now()),
-        nonce: freshNonce(),
-      },
-      key,
-    );
-    secrets.push(header.split('sig=')[1] ?? '');
-    const headers = { [NODE_PROOF_HEADER]: header };
-    await send(na, 'POST', '/heartbeat', { headers, body: bodyText });
-    await send(na, 'POST', '/renew', { headers, body: bodyText });
+    const proven = await provenByNode(na, '/heartbeat', key, { cert_id: node.certId });
+    secrets.push(proven.init.headers[NODE_PROOF_HEADER]?.split('sig=')[1] ?? '');
+    await sendSigned(na, proven);
+    await sendSigned(na, { ...proven, path: '/renew' });
     const renewal = await nodeRequest(na, '/renew', key, { cert_id: node.certId });
     assert.equal(outcome(renewal), '200');
     secrets.push(renewal.body.signatures[0].sig);

@@ -28,6 +28,7 @@ import {
   signedByNode,
   type TestNode,
 } from './support/requests.ts';
+import { beat, openSession } from './support/sessions.ts';
 import { LMDB_ONLY } from './support/test-stores.ts';
 
 const TOLERANCE = 5 * MINUTE;
@@ -275,25 +276,50 @@ test('no one waits longer than a window after the clock was set back', async () 
   assert.equal(outcome(await operate(na, '/admin/invite')), '200');
 });
 
-test('heartbeats that were signed ahead of time are not accepted again after a kill', async () => {
+test('heartbeats lost in a kill are not accepted again after the next start, nor after a clean stop', async () => {
   const { folder } = makeNetworkFolder();
   const server = await startChildServer(folder);
+  const { clock } = server.na;
   const node = await joinedNode(server.na);
+  // Some were signed ahead of time.
   const beats = [0, 1, 30, 200].map((seconds) => {
-    const timestamp = formatInstant(server.na.clock.now() + seconds * SECOND);
+    const timestamp = formatInstant(clock.now() + seconds * SECOND);
     const body = { cert_id: node.certId, status: 'healthy' };
     return signedByNode(server.na, '/heartbeat', node.key, body, { timestamp });
   });
   for (const beat of beats) assert.equal(outcome(await sendSigned(server.na, beat)), '200');
+
+  // So are heartbeats in sessions, each later than the signed one that began the session.
+  const session = await openSession(server.na, await joinedNode(server.na));
+  const ofAhead = await openSession(server.na, await joinedNode(server.na));
+  const now = clock.now();
+  const inSessions = [
+    ...[1, 2, 3].map((ms) => [session, { instant: formatInstant(now + ms) }] as const),
+    [ofAhead, { instant: formatInstant(now + 4 * MINUTE) }] as const,
+  ];
+  for (const [one, call] of inSessions) {
+    assert.equal(outcome(await beat(server.na, one, call)), '200');
+  }
   await server.end('SIGKILL');
-  const again = await startChildServer(folder);
+
+  const second = await startChildServer(folder);
+  for (const beat of beats) {
+    assert.equal(outcome(await sendSigned(second.na, beat)), '401 node_auth_failed');
+  }
+  for (const [one, call] of inSessions) {
+    assert.equal(outcome(await beat(second.na, one, call)), '401 session_ended');
+  }
+  assert.equal(outcome(await beat(second.na, session)), '200', 'a session goes on');
+  await second.end('SIGTERM');
+
+  const third = await startChildServer(folder);
   try {
     for (const beat of beats) {
-      assert.equal(outcome(await sendSigned(again.na, beat)), '401 node_auth_failed');
+      assert.equal(outcome(await sendSigned(third.na, beat)), '401 node_auth_failed');
     }
-    assert.equal(outcome(await heartbeat(again.na, node)), '200');
+    assert.equal(outcome(await heartbeat(third.na, node)), '200');
   } finally {
-    await again.end('SIGKILL');
+    await third.end('SIGKILL');
     rmSync(folder, { recursive: true, force: true });
   }
 });
@@ -356,25 +382,6 @@ test('no range is stored for a heartbeat that was signed ahead of the clock', as
   assert.equal(outcome(await sendSigned(na, ahead)), '200');
   assert.equal(outcome(await operate(na, '/admin/invite')), '200');
   assert.equal(await storedTimes(na, 'liveness_flush'), ranges);
-});
-
-test('heartbeats lost in a kill are not accepted again after the clean stop that follows', async () => {
-  const { folder } = makeNetworkFolder();
-  const server = await startChildServer(folder);
-  const node = await joinedNode(server.na);
-  const beat = signedBeat(server.na, node);
-  assert.equal(outcome(await sendSigned(server.na, beat)), '200');
-  await server.end('SIGKILL');
-  const second = await startChildServer(folder);
-  await second.end('SIGTERM');
-  const third = await startChildServer(folder);
-  try {
-    assert.equal(outcome(await sendSigned(third.na, beat)), '401 node_auth_failed');
-    assert.equal(outcome(await heartbeat(third.na, node)), '200');
-  } finally {
-    await third.end('SIGKILL');
-    rmSync(folder, { recursive: true, force: true });
-  }
 });
 
 /** How often work of this kind was written to the store. */
