@@ -3,6 +3,7 @@ export interface Random {
   /** In the range [0, 1). */
   next(): number;
   below(limit: number): number;
+  between(least: number, most: number): number;
   one<T>(choices: readonly T[]): T;
 }
 
@@ -19,6 +20,7 @@ export function randomFrom(seed: number): Random {
   return {
     next,
     below,
+    between: (least, most) => least + next() * (most - least),
     one: (choices) => choices[below(choices.length)] as (typeof choices)[number],
   };
 }

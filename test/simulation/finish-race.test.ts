@@ -8,9 +8,9 @@ import {
   createDocumentPublisher,
 } from '../../src/protocol/contract/publications.ts';
 import type { AuthorityKeys } from '../../src/protocol/records/authority-chain.ts';
+import { randomFrom } from '../fuzz/random.ts';
 import { type CallInput, call, type OperatorCallName, open } from './authority-calls.ts';
 import { asOperator } from './instances/asking.ts';
-import { chanceOf } from './instances/chance.ts';
 import { BEGAN, randomness } from './instances/machine-runtime.ts';
 import { SEED } from './instances/seed.ts';
 import { KeyFolder } from './key-folder.ts';
@@ -34,7 +34,7 @@ test('finish counts anew in slices, never at once, if a key takes over during th
     now: () => BEGAN,
     elapsed: () => 0,
     pause: () => Promise.resolve(),
-    ...randomness(chanceOf(1)),
+    ...randomness(randomFrom(1)),
   };
   const authority = await open({
     store: openMemoryStore(disk, 'at_once'),

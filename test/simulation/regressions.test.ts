@@ -23,265 +23,199 @@ test('certificates that are revoked while a renewal is being stored keep their p
   }
 });
 
-for (const [wait, back] of [
-  [12, 4],
-  [18, 12],
-] as const) {
-  test(`a request of ${wait} minutes ago is not accepted again after a clock was set back by ${back}`, async () => {
-    await play({
-      enrolled: 0,
-      steps: [
-        {
-          do: 'attest',
-          ...byOperator,
-          flaw: 'ahead',
-          issuer: 'foreign',
-          subject: 3,
-          isHeld: false,
-        },
-        { do: 'wait', ms: wait * MINUTE },
-        { do: 'restart' },
-        { do: 'setClock', ms: -back * MINUTE },
-        { do: 'failFlush' },
-        { do: 'replay', request: 0, late: 0, isHeld: true },
-      ],
-    });
-  });
-}
+/** A request by the first operator or node, answered before the next step. */
+const held = { isHeld: true } as const;
+const answeredNow = { isHeld: false } as const;
+const heartbeat = { do: 'heartbeat', certificate: 0, ...byNode, ...answeredNow } as const;
+const renew = { do: 'renew', ...byNode, roles: 'same', ...answeredNow } as const;
+const replay = (request: number): Step => ({ do: 'replay', request, late: 0, ...answeredNow });
+const wait = (minutes: number): Step => ({ do: 'wait', ms: minutes * MINUTE });
+const setBack = (minutes: number): Step => ({ do: 'setClock', ms: -minutes * MINUTE });
+const crash = { do: 'crash', persisted: 0, again: false } as const;
+const stage = {
+  do: 'stage',
+  ...byOperator,
+  again: -1,
+  key: 'new',
+  hasKey: true,
+  activatesIn: 0,
+  altered: 'none',
+  ...answeredNow,
+} as const;
+const activate = { do: 'activate', ...byOperator, ...answeredNow } as const;
+const planned = { ...stage, kind: 'planned', overlap: 60 * MINUTE } as const;
 
-test('what a node sent before the clock was set back is not accepted after a clean restart', async () => {
-  await play({
-    enrolled: 3,
-    steps: [
-      {
-        do: 'renew',
-        ...byNode,
-        flaw: 'ahead',
-        late: 30_000,
-        certificate: 0,
-        hours: 100,
-        roles: 'same',
-        isHeld: false,
-      },
-      { do: 'setClock', ms: -MINUTE },
-      { do: 'heartbeat', ...byNode, certificate: 6, isHeld: false },
-      { do: 'heartbeat', ...byNode, node: 2, certificate: 2, isHeld: true },
+const afterSetBack = (minutes: number, back: number): readonly Step[] => [
+  { do: 'attest', ...byOperator, flaw: 'ahead', issuer: 'foreign', subject: 3, ...answeredNow },
+  wait(minutes),
+  { do: 'restart' },
+  setBack(back),
+  { do: 'failFlush' },
+  { do: 'replay', request: 0, late: 0, ...held },
+];
+
+const lostInCrash = (back: number, ...between: readonly Step[]): readonly Step[] => [
+  heartbeat,
+  ...between,
+  heartbeat,
+  setBack(back),
+  crash,
+  wait(3),
+  replay(0),
+  replay(1),
+];
+
+const HISTORIES: readonly (readonly [name: string, enrolled: number, steps: readonly Step[]])[] = [
+  [
+    'a request of 12 minutes ago is not accepted after a clock was set back by 4',
+    0,
+    afterSetBack(12, 4),
+  ],
+  [
+    'a request of 18 minutes ago is not accepted after a clock was set back by 12',
+    0,
+    afterSetBack(18, 12),
+  ],
+  [
+    'what a node sent before the clock was set back is not accepted after a clean restart',
+    3,
+    [
+      { ...renew, flaw: 'ahead', late: 30_000, certificate: 0, hours: 100 },
+      setBack(1),
+      { ...heartbeat, certificate: 6 },
+      { ...heartbeat, node: 2, certificate: 2, ...held },
       { do: 'restart' },
-      { do: 'replay', request: 1, late: 0, isHeld: false },
+      replay(1),
     ],
-  });
-});
-
-test('a heartbeat that a crash lost is not accepted again after the clean stop that follows', async () => {
-  await play({
-    enrolled: 1,
-    steps: [
-      { do: 'heartbeat', certificate: 0, ...byNode, isHeld: false },
-      { do: 'crash', persisted: 0, again: false },
-      { do: 'restart' },
-      { do: 'replay', request: 0, late: 0, isHeld: false },
-    ],
-  });
-});
-
-test('a silent node is not active after a clock was set back and the service restarted', async () => {
-  await play({
-    enrolled: 1,
-    steps: [
-      { do: 'wait', ms: 6 * MINUTE },
-      { do: 'setClock', ms: -12 * MINUTE },
-      { do: 'wait', ms: 6 * MINUTE },
-      { do: 'restart' },
-    ],
-  });
-});
-
-test('a heartbeat that is stored while a clock is set back does not count as later than that', async () => {
-  await play({
-    enrolled: 1,
-    steps: [
-      { do: 'setClock', ms: -4 * MINUTE },
-      { do: 'heartbeat', certificate: 0, ...byNode, flaw: 'ahead', isHeld: true },
-      { do: 'wait', ms: 6 * MINUTE },
+  ],
+  [
+    'a heartbeat that a crash lost is not accepted again after the clean stop that follows',
+    1,
+    [heartbeat, crash, { do: 'restart' }, replay(0)],
+  ],
+  [
+    'a silent node is not active after a clock was set back and the service restarted',
+    1,
+    [wait(6), setBack(12), wait(6), { do: 'restart' }],
+  ],
+  [
+    'a heartbeat that is stored while a clock is set back does not count as later than that',
+    1,
+    [setBack(4), { ...heartbeat, flaw: 'ahead', ...held }, wait(6), { do: 'settle' }],
+  ],
+  [
+    'a join while a clock is set back does not count as later than that',
+    0,
+    [
+      { do: 'invite', ...byOperator, hours: 1, bound: -1, ...answeredNow },
+      setBack(12),
+      { do: 'join', ...byNode, invite: 0, hours: 1, ...held },
+      wait(4),
       { do: 'settle' },
+      wait(6),
     ],
-  });
-});
-
-test('a join while a clock is set back does not count as later than that', async () => {
-  await play({
-    enrolled: 0,
-    steps: [
-      { do: 'invite', ...byOperator, hours: 1, bound: -1, isHeld: false },
-      { do: 'setClock', ms: -12 * MINUTE },
-      { do: 'join', ...byNode, invite: 0, hours: 1, isHeld: true },
-      { do: 'wait', ms: 4 * MINUTE },
-      { do: 'settle' },
-      { do: 'wait', ms: 6 * MINUTE },
-    ],
-  });
-});
-
-test('a contact from before a clock was set back does not follow a later renewal after a crash', async () => {
-  const renew = { do: 'renew', ...byNode, hours: 1, roles: 'same', isHeld: false } as const;
-  await play({
-    enrolled: 1,
-    steps: [
-      { do: 'wait', ms: 16 * MINUTE },
-      { do: 'heartbeat', ...byNode, certificate: 0, isHeld: false },
-      { ...renew, certificate: 0 },
-      { do: 'setClock', ms: -12 * MINUTE },
+  ],
+  [
+    'a contact from before a clock was set back does not follow a later renewal after a crash',
+    1,
+    [
+      wait(16),
+      heartbeat,
+      { ...renew, hours: 1, certificate: 0 },
+      setBack(12),
       { do: 'restart' },
-      { ...renew, certificate: 1 },
-      { do: 'crash', persisted: 0, again: false },
+      { ...renew, hours: 1, certificate: 1 },
+      crash,
     ],
-  });
-});
-
-test('a heartbeat that follows a renewal counts, although the renewal was still being stored', async () => {
-  await play({
-    enrolled: 1,
-    steps: [
-      { do: 'renew', certificate: 0, hours: 2, roles: 'same', ...byNode, isHeld: true },
-      { do: 'heartbeat', certificate: 0, ...byNode, flaw: 'ahead', isHeld: false },
+  ],
+  [
+    'a heartbeat that follows a renewal counts, although the renewal was still being stored',
+    1,
+    [
+      { ...renew, certificate: 0, hours: 2, ...held },
+      { ...heartbeat, flaw: 'ahead' },
     ],
-  });
-});
-
-test('a heartbeat follows a renewal that is being stored, although the clock is set back meanwhile', async () => {
-  await play({
-    enrolled: 1,
-    steps: [
-      { do: 'renew', certificate: 0, hours: 2, roles: 'same', ...byNode, isHeld: true },
-      { do: 'setClock', ms: -MINUTE },
-      { do: 'heartbeat', certificate: 0, ...byNode, isHeld: true },
+  ],
+  [
+    'a heartbeat follows a renewal that is being stored, although the clock is set back meanwhile',
+    1,
+    [
+      { ...renew, certificate: 0, hours: 2, ...held },
+      setBack(1),
+      { ...heartbeat, ...held },
       { do: 'wait', ms: 30_000 },
       { do: 'persist', count: 2 },
     ],
-  });
-});
-
-const CRASHES: readonly (readonly [minutes: number, between: readonly Step[]])[] = [
-  [1, []],
-  [4, [{ do: 'flushLiveness' }]],
-  [7, [{ do: 'wait', ms: 5 * MINUTE }]],
-];
-for (const [minutes, between] of CRASHES) {
-  test(`a heartbeat that a crash lost is not accepted again under a clock that was set back by ${minutes} minutes`, async () => {
-    await play({
-      enrolled: 1,
-      steps: [
-        { do: 'heartbeat', certificate: 0, ...byNode, isHeld: false },
-        ...between,
-        { do: 'heartbeat', certificate: 0, ...byNode, isHeld: false },
-        { do: 'setClock', ms: -minutes * MINUTE },
-        { do: 'crash', persisted: 0, again: false },
-        { do: 'wait', ms: 3 * MINUTE },
-        { do: 'replay', request: 0, late: 0, isHeld: false },
-        { do: 'replay', request: 1, late: 0, isHeld: false },
-      ],
-    });
-  });
-}
-
-test('a policy from before a clock was set back is signed by the key that takes over after that', async () => {
-  await play({
-    enrolled: 0,
-    steps: [
-      { do: 'setClock', ms: -4 * MINUTE },
-      { do: 'publishPolicy', ...byOperator, policy: 1, isHeld: false },
+  ],
+  [
+    'a heartbeat that a crash lost stays refused under a clock set back by 1 minute',
+    1,
+    lostInCrash(1),
+  ],
+  [
+    'a heartbeat that a crash lost after a flush stays refused under a clock set back by 4 minutes',
+    1,
+    lostInCrash(4, { do: 'flushLiveness' }),
+  ],
+  [
+    'a heartbeat that a crash lost 5 minutes later stays refused under a clock set back by 7 minutes',
+    1,
+    lostInCrash(7, wait(5)),
+  ],
+  [
+    'a policy from before a clock was set back is signed by the key that takes over after that',
+    0,
+    [
+      setBack(4),
+      { do: 'publishPolicy', ...byOperator, policy: 1, ...answeredNow },
       { do: 'wait', ms: 30_000 },
-      {
-        do: 'stage',
-        ...byOperator,
-        again: -1,
-        kind: 'compromise',
-        key: 'new',
-        hasKey: true,
-        activatesIn: 0,
-        overlap: 0,
-        altered: 'none',
-        isHeld: false,
-      },
+      { ...stage, kind: 'compromise', overlap: 0 },
       { do: 'keepKeys' },
     ],
-  });
-});
+  ],
+  [
+    'a key that takes over after a clock was set back is the newer one',
+    0,
+    [planned, wait(12), activate, setBack(1), { do: 'restart' }, planned, activate],
+  ],
+];
 
-test('a key that takes over after a clock was set back is the newer one', async () => {
-  const planned = {
-    do: 'stage',
-    ...byOperator,
-    again: -1,
-    kind: 'planned',
-    key: 'new',
-    hasKey: true,
-    activatesIn: 0,
-    overlap: 60 * MINUTE,
-    altered: 'none',
-    isHeld: false,
-  } as const;
-  await play({
-    enrolled: 0,
-    steps: [
-      planned,
-      { do: 'wait', ms: 12 * MINUTE },
-      { do: 'activate', ...byOperator, isHeld: false },
-      { do: 'setClock', ms: -MINUTE },
-      { do: 'restart' },
-      planned,
-      { do: 'activate', ...byOperator, isHeld: false },
-    ],
-  });
-});
+for (const [name, enrolled, steps] of HISTORIES) {
+  test(name, () => play({ enrolled, steps }));
+}
 
-const beat = { do: 'beat', session: 0, flaw: 'none', late: 0, isHeld: false } as const;
 const SET_BACK: readonly (readonly [string, readonly Step[]])[] = [
   ['twice after its clock was set back', [{ do: 'restart' }, { do: 'restart' }]],
   ['after it followed its clock', [{ do: 'wait', ms: 30_000 }, { do: 'restart' }]],
 ];
 for (const [restarted, steps] of SET_BACK) {
-  test(`a heartbeat of a node that is ahead may count again if the service is restarted ${restarted}`, async () => {
-    const heartbeat = { do: 'heartbeat', certificate: 0, ...byNode, isHeld: false } as const;
-    await play({
+  test(`a heartbeat of a node that is ahead may count again if the service is restarted ${restarted}`, () =>
+    play({
       enrolled: 1,
       steps: [
-        { do: 'wait', ms: 10 * MINUTE },
+        wait(10),
         heartbeat,
         { do: 'flushLiveness' },
         { do: 'settle' },
         heartbeat,
         { ...heartbeat, flaw: 'ahead' },
-        { do: 'setClock', ms: -MINUTE },
+        setBack(1),
         ...steps,
-        { do: 'replay', request: 1, late: 0, isHeld: false },
-        { do: 'replay', request: 0, late: 0, isHeld: false },
+        replay(1),
+        replay(0),
       ],
-    });
-  });
+    }));
 }
 
+const beat = { do: 'beat', session: 0, flaw: 'none', late: 0, ...answeredNow } as const;
 const BEATS_BEFORE_A_CRASH: readonly (readonly [string, readonly Step[]])[] = [
   ['by a clock that is ahead', [{ ...beat, instant: 'ahead' }]],
   [
     'after a long silence, before the clock is set back',
-    [
-      { do: 'wait', ms: 20 * MINUTE },
-      { ...beat, instant: 'now', isHeld: true },
-      { do: 'setClock', ms: -MINUTE },
-    ],
+    [wait(20), { ...beat, instant: 'now', ...held }, setBack(1)],
   ],
 ];
 for (const [made, steps] of BEATS_BEFORE_A_CRASH) {
-  test(`a heartbeat in a session that was made ${made} is not accepted again after a crash`, async () => {
-    await play({
-      enrolled: 1,
-      steps: [
-        { do: 'heartbeat', certificate: 0, ...byNode, isHeld: false },
-        ...steps,
-        { do: 'crash', persisted: 0, again: false },
-        { do: 'replay', request: 0, late: 0, isHeld: false },
-      ],
-    });
-  });
+  test(`a heartbeat in a session that was made ${made} is not accepted again after a crash`, () =>
+    play({ enrolled: 1, steps: [heartbeat, ...steps, crash, replay(0)] }));
 }

@@ -140,31 +140,34 @@ const HOUR = 60 * MINUTE;
 
 const small = fc.nat({ max: 7 });
 
-const flaw = fc.oneof(
-  { weight: 14, arbitrary: fc.constant<Flaw>('none') },
-  { weight: 3, arbitrary: fc.constantFrom<Flaw>('ahead', 'old') },
-  { weight: 2, arbitrary: fc.constantFrom<Flaw>('forged', 'stale', 'from_the_future') },
+/** One of the values, by weights. */
+function weighted<Value>(
+  ...choices: readonly (readonly [weight: number, ...values: Value[]])[]
+): fc.Arbitrary<Value> {
+  const drawn = choices.map(([weight, ...values]) => {
+    return { weight, arbitrary: fc.constantFrom(...values) };
+  });
+  return fc.oneof(...drawn);
+}
+
+const flaw = weighted<Flaw>(
+  [14, 'none'],
+  [3, 'ahead', 'old'],
+  [2, 'forged', 'stale', 'from_the_future'],
 );
 
 const byOperator = {
   // 0 and 1 are privileged, 2 is standard, 3 is a stranger.
-  operator: fc.oneof(
-    { weight: 8, arbitrary: fc.constantFrom(0, 1) },
-    { weight: 1, arbitrary: fc.constantFrom(2, 3) },
-  ),
+  operator: weighted([8, 0, 1], [1, 2, 3]),
   flaw,
-  isWellFormed: fc.oneof(
-    { weight: 15, arbitrary: fc.constant(true) },
-    { weight: 1, arbitrary: fc.constant(false) },
-  ),
+  isWellFormed: weighted([15, true], [1, false]),
 };
 
-const late = fc.oneof(
-  { weight: 12, arbitrary: fc.constant(0) },
-  { weight: 1, arbitrary: fc.constantFrom(30 * SECOND, 6 * MINUTE, 12 * MINUTE) },
-);
+const late = weighted([12, 0], [1, 30 * SECOND, 6 * MINUTE, 12 * MINUTE]);
 
 const byNode = { node: fc.nat({ max: 2 }), flaw, late };
+
+const isForged = weighted([9, false], [1, true]);
 
 type Draw<T> = { readonly weight: number; readonly arbitrary: fc.Arbitrary<T> };
 
@@ -177,10 +180,7 @@ function request<Name extends Request['do']>(
     >;
   },
 ): Draw<Step> {
-  const isHeld = fc.oneof(
-    { weight: 3, arbitrary: fc.constant(false) },
-    { weight: 1, arbitrary: fc.constant(true) },
-  );
+  const isHeld = weighted([3, false], [1, true]);
   const drawn = fc.record({ do: fc.constant(name), ...members, isHeld });
   return { weight, arbitrary: drawn as unknown as fc.Arbitrary<Step> };
 }
@@ -199,17 +199,14 @@ const requests: readonly Draw<Step>[] = [
   request('heartbeat', 8, { ...byNode, certificate: small }),
   request('beat', 12, {
     session: small,
-    instant: fc.oneof(
-      { weight: 8, arbitrary: fc.constant('now' as const) },
-      { weight: 3, arbitrary: fc.constantFrom('earlier', 'old', 'ahead') },
-      { weight: 1, arbitrary: fc.constantFrom('stale', 'from_the_future') },
+    instant: weighted<'now' | 'earlier' | 'old' | 'stale' | 'ahead' | 'from_the_future'>(
+      [8, 'now'],
+      [3, 'earlier', 'old', 'ahead'],
+      [1, 'stale', 'from_the_future'],
     ),
-    flaw: fc.oneof(
-      { weight: 8, arbitrary: fc.constant('none' as const) },
-      {
-        weight: 1,
-        arbitrary: fc.constantFrom('certificate', 'node', 'end', 'instant', 'body', 'key'),
-      },
+    flaw: weighted<BeatFlaw>(
+      [8, 'none'],
+      [1, 'certificate', 'node', 'end', 'instant', 'body', 'key'],
     ),
     late,
   }),
@@ -227,7 +224,7 @@ const requests: readonly Draw<Step>[] = [
   request('readCrl', 2, {}),
   request('registerAgent', 4, {
     node: fc.nat({ max: 2 }),
-    isForged: fc.oneof({ weight: 9, arbitrary: fc.constant(false) }, fc.constant(true)),
+    isForged,
     signedAgo: fc.constantFrom(0, 0, MINUTE, 10 * MINUTE),
     seconds: fc.constantFrom(600, 7200),
     capability: fc.nat({ max: 1 }),
@@ -235,7 +232,7 @@ const requests: readonly Draw<Step>[] = [
   request('removeAgent', 2, {
     node: fc.nat({ max: 2 }),
     form: fc.constantFrom('envelope', 'proof'),
-    isForged: fc.oneof({ weight: 9, arbitrary: fc.constant(false) }, fc.constant(true)),
+    isForged,
   }),
   request('attest', 3, {
     ...byOperator,
@@ -252,7 +249,7 @@ const requests: readonly Draw<Step>[] = [
     sequence: fc.nat({ max: 5 }),
     ids: fc.array(small, { maxLength: 3 }),
     keys: fc.constantFrom('given', 'given', 'treaty', 'treaty', 'wrong'),
-    isSigned: fc.oneof({ weight: 9, arbitrary: fc.constant(true) }, fc.constant(false)),
+    isSigned: weighted([9, true], [1, false]),
   }),
   request('nullify', 2, { ...byOperator, proof: fc.nat({ max: 2 }) }),
   request('license', 1, { ...byOperator, policy: fc.nat({ max: 2 }) }),
@@ -270,26 +267,17 @@ const successions: readonly Draw<Step>[] = [
       { weight: 1, arbitrary: fc.nat({ max: 3 }) },
     ),
     kind: fc.constantFrom('planned', 'planned', 'compromise'),
-    key: fc.oneof(
-      { weight: 12, arbitrary: fc.constant('new' as const) },
-      { weight: 1, arbitrary: fc.constantFrom('first', 'root', 'operator', 'node') },
+    key: weighted<'new' | 'first' | 'root' | 'operator' | 'node'>(
+      [12, 'new'],
+      [1, 'first', 'root', 'operator', 'node'],
     ),
-    hasKey: fc.oneof(
-      { weight: 5, arbitrary: fc.constant(true) },
-      { weight: 1, arbitrary: fc.constant(false) },
-    ),
+    hasKey: weighted([5, true], [1, false]),
     activatesIn: fc.constantFrom(0, 0, 0, 0, 4 * MINUTE, 2 * HOUR, 13 * HOUR, -2 * HOUR),
     overlap: fc.constantFrom(0, MINUTE, HOUR, HOUR, 12 * HOUR, 30 * HOUR),
-    altered: fc.oneof(
-      { weight: 14, arbitrary: fc.constant<OfferFlaw>('none') },
-      {
-        weight: 1,
-        arbitrary: fc.constantFrom<OfferFlaw>('number', 'link', 'network', 'root', 'no_root'),
-      },
-      {
-        weight: 1,
-        arbitrary: fc.constantFrom<OfferFlaw>('proof', 'from', 'times', 'no_way_back'),
-      },
+    altered: weighted<OfferFlaw>(
+      [14, 'none'],
+      [1, 'number', 'link', 'network', 'root', 'no_root'],
+      [1, 'proof', 'from', 'times', 'no_way_back'],
     ),
   }),
   request('activate', 3, byOperator),

@@ -1,12 +1,12 @@
 /** Clients of the instances, which check every answer against everything acknowledged before. */
 import type { AuthorityKeyStep } from '../../../src/protocol/answers/operators.ts';
 import type { Answer } from '../../../src/protocol/contract/answers.ts';
+import type { Random } from '../../fuzz/random.ts';
 import type { CallName, CallOf } from '../authority-calls.ts';
 import { signer } from '../requests.ts';
 import { insist, Violation } from '../violation.ts';
 import { type Asking, asOperator, joining } from './asking.ts';
 import { BEATING, Beats } from './beats.ts';
-import type { Chance } from './chance.ts';
 import type { Clockwork } from './clockwork.ts';
 import type { Database, StoredChange } from './database.ts';
 import type { DrawnRequest, DrawnSuccession } from './histories.ts';
@@ -22,7 +22,7 @@ type Sending = Omit<DrawnRequest, 'at' | 'instance'>;
 
 export interface ClientsOptions {
   readonly clockwork: Clockwork;
-  readonly chance: Chance;
+  readonly chance: Random;
   readonly instances: readonly Instance[];
   readonly database: Pick<Database, 'lost' | 'hasLost' | 'disk' | 'changes'>;
   /** Transforms an answer before the client sees it. */

@@ -4,8 +4,8 @@
  */
 import type { Holding } from '../../../src/store/postgresql/lease-table.ts';
 import { GENESIS_HASH, type StatePosition } from '../../../src/store/store.ts';
+import type { Random } from '../../fuzz/random.ts';
 import { copyOfDisk, type MemoryDisk, positionOf, type Write } from '../memory-disk.ts';
-import type { Chance } from './chance.ts';
 import type { Clockwork, Machine } from './clockwork.ts';
 
 /** A commit by an instance. */
@@ -84,7 +84,7 @@ export class Database {
     readonly changes: number;
   }[] = [];
   readonly #clockwork: Clockwork;
-  readonly #chance: Chance;
+  readonly #chance: Random;
   readonly #listeners: { machine: Machine; life: number; notified: () => void }[] = [];
   readonly #unreachable = new Set<Machine>();
   /** Added to each one-way trip. */
@@ -94,7 +94,7 @@ export class Database {
   /** The earliest arrival of what each held-up machine sends. */
   readonly #heldUp = new Map<Machine, number>();
 
-  constructor(clockwork: Clockwork, chance: Chance, disk: MemoryDisk) {
+  constructor(clockwork: Clockwork, chance: Random, disk: MemoryDisk) {
     this.#clockwork = clockwork;
     this.#chance = chance;
     this.disk = disk;

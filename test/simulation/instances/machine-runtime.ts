@@ -1,12 +1,12 @@
 /** Time and randomness of a process. Each machine has its own clocks. */
 import type { Runtime } from '../../../src/base/runtime.ts';
-import type { Chance } from './chance.ts';
+import type { Random } from '../../fuzz/random.ts';
 import type { Machine } from './clockwork.ts';
 
 /** When each history begins. */
 export const BEGAN = Date.UTC(2026, 2, 1);
 
-export function machineRuntime(machine: Machine, chance: Chance): Runtime {
+export function machineRuntime(machine: Machine, chance: Random): Runtime {
   return {
     now: () => BEGAN + Math.floor(machine.clockwork.now) + machine.ahead,
     elapsed: machine.elapsed,
@@ -15,7 +15,7 @@ export function machineRuntime(machine: Machine, chance: Chance): Runtime {
   };
 }
 
-export function randomness(chance: Chance): Pick<Runtime, 'uuid' | 'randomBytes'> {
+export function randomness(chance: Random): Pick<Runtime, 'uuid' | 'randomBytes'> {
   const randomBytes = (length: number) =>
     Buffer.from(Array.from({ length }, () => Math.floor(chance.between(0, 256))));
   return {

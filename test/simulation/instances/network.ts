@@ -5,7 +5,7 @@
 import type { Attempt } from '../../../src/edge/forward/forwarding.ts';
 import type { ForwardTarget } from '../../../src/edge/forward/target.ts';
 import type { ForwardKeys } from '../../../src/server/forward/keys.ts';
-import type { Chance } from './chance.ts';
+import type { Random } from '../../fuzz/random.ts';
 import type { Clockwork, Machine } from './clockwork.ts';
 
 /** Milliseconds that a message takes. */
@@ -32,14 +32,14 @@ interface Flight {
 
 export class Network<Asked> {
   readonly #clockwork: Clockwork;
-  readonly #chance: Chance;
+  readonly #chance: Random;
   readonly #servers = new Map<string, Server<Asked>>();
   readonly #flights = new Set<Flight>();
   /** Links that are cut, as `from to`, with the messages that wait meanwhile. */
   readonly #cuts = new Map<string, (() => void)[]>();
   readonly #arrivals = new Map<string, number>();
 
-  constructor(clockwork: Clockwork, chance: Chance) {
+  constructor(clockwork: Clockwork, chance: Random) {
     this.#clockwork = clockwork;
     this.#chance = chance;
   }

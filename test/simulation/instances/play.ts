@@ -1,8 +1,8 @@
 /** Plays one history to its end. */
 import type { Answer } from '../../../src/protocol/contract/answers.ts';
+import { randomFrom } from '../../fuzz/random.ts';
 import { KeyFolder } from '../key-folder.ts';
 import { copyOfDisk } from '../memory-disk.ts';
-import { chanceOf } from './chance.ts';
 import { createClients } from './clients.ts';
 import { Clockwork, Machine, withTimersOfMachines } from './clockwork.ts';
 import { Database } from './database.ts';
@@ -44,7 +44,7 @@ export function play(history: History, defect: Defect = {}): Promise<void> {
 
 async function playOn(history: History, defect: Defect): Promise<void> {
   const { seed, rates, ahead, faults, requests } = history;
-  const chance = chanceOf(seed);
+  const chance = randomFrom(seed);
   const clockwork = new Clockwork();
   const database = new Database(clockwork, chance, copyOfDisk(SEED.disk));
   defect.database?.(database);

@@ -42,13 +42,13 @@ import { followSessionSecret } from '../../../src/server/session-secrets.ts';
 import { seenList } from '../../../src/server/standby.ts';
 import { acquireLease, type Lease } from '../../../src/store/postgresql/lease.ts';
 import type { StatePosition, Unit } from '../../../src/store/store.ts';
+import type { Random } from '../../fuzz/random.ts';
 import { type OpenAuthority, open } from '../authority-calls.ts';
 import type { KeyFolder } from '../key-folder.ts';
 import { type MemoryDisk, subjectsOn } from '../memory-disk.ts';
 import { FLUSH_INTERVAL } from '../model/contacts.ts';
 import { SESSION_LASTS } from '../session-beats.ts';
 import { insist, Violation } from '../violation.ts';
-import type { Chance } from './chance.ts';
 import type { Machine } from './clockwork.ts';
 import { type Database, furthest, type SeenRow } from './database.ts';
 import type { ProcessDefect } from './defect.ts';
@@ -61,7 +61,7 @@ import { certificatesOn, type Shown } from './shown.ts';
 export interface Surroundings {
   readonly database: Database;
   readonly network: Network<Asked>;
-  readonly chance: Chance;
+  readonly chance: Random;
   /** By machine name. */
   readonly folders: ReadonlyMap<string, KeyFolder>;
   readonly defect: ProcessDefect;

@@ -1,12 +1,12 @@
 /** The initial state of every history: enrolled nodes, and invites. */
 import { createDocumentPublisher } from '../../../src/protocol/contract/publications.ts';
+import { randomFrom } from '../../fuzz/random.ts';
 import { type CallName, type CallOf, call, open } from '../authority-calls.ts';
 import { KeyFolder } from '../key-folder.ts';
 import { emptyDisk } from '../memory-disk.ts';
 import { openMemoryStore } from '../memory-store.ts';
 import { AUTHORITY, signer } from '../requests.ts';
 import { asOperator, INVITE, joining } from './asking.ts';
-import { chanceOf } from './chance.ts';
 import { BEGAN, randomness } from './machine-runtime.ts';
 
 const HOUR = 3_600_000;
@@ -24,7 +24,7 @@ async function seeded() {
       now: () => now,
       elapsed: () => 0,
       pause: () => Promise.resolve(),
-      ...randomness(chanceOf(0)),
+      ...randomness(randomFrom(0)),
     },
     publisher: createDocumentPublisher(),
     fatal(_where, cause) {

@@ -2,9 +2,9 @@
 import type { Signer } from '../../../src/base/crypto/primitives.ts';
 import type { AuthorityKeys } from '../../../src/protocol/records/authority-chain.ts';
 import type { GenesisBlock } from '../../../src/protocol/records/genesis.ts';
+import type { Random } from '../../fuzz/random.ts';
 import { NEXT_KEYS } from '../requests.ts';
 import { madeSuccession } from '../successions.ts';
-import type { Chance } from './chance.ts';
 import type { DrawnSuccession } from './histories.ts';
 import type { Instance } from './instance.ts';
 import { randomness } from './machine-runtime.ts';
@@ -12,10 +12,10 @@ import type { Running } from './process.ts';
 
 export class Operators {
   readonly #instances: readonly Instance[];
-  readonly #chance: Chance;
+  readonly #chance: Random;
   readonly #prepared: Signer[] = [];
 
-  constructor(instances: readonly Instance[], chance: Chance) {
+  constructor(instances: readonly Instance[], chance: Random) {
     this.#instances = instances;
     this.#chance = chance;
   }
