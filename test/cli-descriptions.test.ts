@@ -172,27 +172,35 @@ test('nodes are listed the worst first, with what they said last, and --active w
   // The commands sign with the time of this machine.
   const clock = testClock(Date.now() - 10 * MINUTE);
   await using na = await startTestAuthority({ clock });
-  const nodes = [];
-  for (const name of ['silent-2', 'silent-1', 'well-10', 'well-2', 'unwell']) {
+  const nodes: Awaited<ReturnType<typeof joinedNode>>[] = [];
+  for (const name of ['silent-2', 'silent-1', 'well-10', 'well-2', 'unwell', 'never']) {
     nodes.push(await joinedNode(na, { name }));
     na.clock.advance(SECOND);
   }
+  const report = async (index: number, status: string) => {
+    const { key, certId } = nodes[index] ?? assert.fail();
+    await nodeRequest(na, '/heartbeat', key, { cert_id: certId, status });
+    na.clock.advance(SECOND);
+  };
+  for (const index of [0, 1]) await report(index, 'busy');
   na.clock.advance(10 * MINUTE);
-  for (const [index, node] of nodes.entries()) {
-    const body = { cert_id: node.certId, status: index === 4 ? 'degraded: disk' : 'healthy' };
-    if (index > 1) await nodeRequest(na, '/heartbeat', node.key, body);
-  }
+  for (const index of [2, 3]) await report(index, 'healthy');
+  await report(4, 'degraded: disk');
   const place = ['--data-dir', na.dataDir, '--url', na.url];
   const listed = async (...args: string[]) => {
     const { stdout } = await runCommand(['node', 'list', ...args, ...place, '--json']);
     return (JSON.parse(stdout).nodes as { name: string }[]).map(({ name }) => name);
   };
   const active = ['unwell', 'well-2', 'well-10'];
-  assert.deepEqual(await listed(), ['silent-2', 'silent-1', ...active]);
+  // One that has never reported has not fallen silent, and is not among the counts either.
+  assert.deepEqual(await listed(), ['silent-2', 'silent-1', 'unwell', 'never', ...active.slice(1)]);
   assert.deepEqual(await listed('--active'), active);
   assert.deepEqual(await listed('--limit', '1'), ['silent-2']);
   const { stdout } = await runCommand(['node', 'list', ...place]);
-  assert.match(stdout, / silent-2 .* silent .* joined\n.* unwell .* degraded: disk .*Z\n/s);
+  assert.match(stdout, / silent-2 .* silent .* busy\n.* unwell .* degraded: disk .*Z\n/s);
+  assert.match(stdout, / never .* joined .*Z\n/);
+  const status = await runCommand(['status', ...place]);
+  assert.match(status.stdout, /\nnodes {5}5: healthy 2, unwell 1, silent 2;/);
 });
 
 for (const [args, message] of [

@@ -8,7 +8,7 @@ import type { Runtime } from '../base/runtime.ts';
 import { inRestingSlices } from '../base/slices.ts';
 import { createPauses, createSharedWork } from '../base/work.ts';
 import { instantOf } from '../protocol/records/record.ts';
-import { reportsHealth } from '../protocol/rows/node-health.ts';
+import { NOT_REPORTED, reportsHealth } from '../protocol/rows/node-health.ts';
 import type { NodeCounts, RoleCounts } from '../protocol/rows/posture.ts';
 import { committedChain } from './authority-keys.ts';
 import type { CertificateIndex } from './certificates/certificate-index.ts';
@@ -201,9 +201,6 @@ export function createCensus(options: CensusOptions) {
     followed,
   };
 }
-
-/** Placeholder statuses that are kept until a node sends its first report. */
-const NOT_REPORTED = new Set(['joined', 'renewed']);
 
 /** The node's last report, under this certificate or the previous one; null if the node never reported. */
 function reportOf(

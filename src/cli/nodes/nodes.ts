@@ -5,7 +5,7 @@ import { type CertificateFilters, certificatePages } from '../../client/certific
 import type { OperatorClient } from '../../client/operator-client.ts';
 import { type CertificateRow, isInUse } from '../../protocol/rows/certificate.ts';
 import { isLabel, type NodeLabels } from '../../protocol/rows/node-description.ts';
-import { reportsHealth } from '../../protocol/rows/node-health.ts';
+import { isSilentNode, reportsHealth } from '../../protocol/rows/node-health.ts';
 import { OPERATOR, type OperatorOptions, operatorClient } from '../connection/operator.ts';
 import { resolveId, routeCommand } from '../connection/route-command.ts';
 import { define, type OptionsIn, option, WIDE } from '../kernel/command.ts';
@@ -166,14 +166,14 @@ function byHealth(a: CertificateRow, b: CertificateRow): number {
   return bySilence || COLLATOR.compare(a.name ?? a.cert_id, b.name ?? b.cert_id);
 }
 
-function rankOf({ status, node_status }: CertificateRow): number {
-  if (status === 'silent') return 0;
-  return reportsHealth(node_status) ? 2 : 1;
+function rankOf(row: CertificateRow): number {
+  if (isSilentNode(row)) return 0;
+  return reportsHealth(row.node_status) ? 2 : 1;
 }
 
 /** What a silent node said last is not how it is. */
-function stateOf({ status, node_status }: CertificateRow): string {
-  return status === 'silent' ? status : node_status;
+function stateOf(row: CertificateRow): string {
+  return isSilentNode(row) ? row.status : row.node_status;
 }
 
 const COLUMNS: readonly Column<CertificateRow>[] = [
@@ -184,7 +184,7 @@ const COLUMNS: readonly Column<CertificateRow>[] = [
   column('STATUS', stateOf, 8),
   timeColumn('LAST HEARTBEAT', (row) => row.last_contact, 6),
   timeColumn('EXPIRES', (row) => row.expires_at, 2),
-  column('SAID', (row) => (row.status === 'silent' ? row.node_status : ''), 4),
+  column('SAID', (row) => (isSilentNode(row) ? row.node_status : ''), 4),
 ];
 
 async function showNode(options: OperatorOptions & TableOptions, given: string): Promise<void> {

@@ -7,7 +7,7 @@ import { badge } from '../../pages/ui/parts.ts';
 import type { AgentDescriptor } from '../../protocol/records/agent-descriptor.ts';
 import type { CertificateRow } from '../../protocol/rows/certificate.ts';
 import { labelTexts } from '../../protocol/rows/node-description.ts';
-import { reportsHealth } from '../../protocol/rows/node-health.ts';
+import { isSilentNode, reportsHealth } from '../../protocol/rows/node-health.ts';
 import type { Context } from '../context.ts';
 import { filtersFor, type NodeQuery } from './node-filter.ts';
 
@@ -225,6 +225,7 @@ export function statusBadge({ status }: CertificateRow): Html {
 /** The worst that is known of the node in one word, and what it said last if that was not good. */
 export function worstState(row: CertificateRow): Html {
   const { status, node_status: said } = row;
+  if (status === 'silent' && !isSilentNode(row)) return badge({ tone: 'neutral', word: said });
   if (reportsHealth(said)) return statusBadge(row);
   const isActive = status === 'active';
   const word = isActive ? badge({ tone: 'danger', word: 'unwell' }) : statusBadge(row);

@@ -6,6 +6,14 @@ const WELL = new Set([
   ...['online', 'alive', 'idle', 'busy', 'serving', 'normal', 'joined', 'renewed', 'unknown', ''],
 ]);
 
+/** The statuses of nodes that have not reported yet. */
+export const NOT_REPORTED: ReadonlySet<string> = new Set(['joined', 'renewed']);
+
+/** Whether a node has fallen silent; one that has only joined has never been heard, and no count has it [core-6-5]. */
+export function isSilentNode(row: { readonly status: string; readonly node_status: string }) {
+  return row.status === 'silent' && row.node_status !== 'joined';
+}
+
 /** Whether a node that reports this text is healthy; anything not known to be good counts as bad. */
 export function reportsHealth(status: string): boolean {
   return WELL.has(/^\s*([a-z]*)/i.exec(status)?.[1]?.toLowerCase() ?? '');
