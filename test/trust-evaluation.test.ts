@@ -6,6 +6,7 @@ import { evaluateTrust } from '../src/authority/recognition/trust-evaluation.ts'
 import type { JsonObject } from '../src/base/json/value.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import type { TrustDecision } from '../src/protocol/records/trust-evidence.ts';
+import { ACCEPT, OFFER, offerRequest } from './support/agreements.ts';
 import type { TestAuthority } from './support/authority.ts';
 import { HOUR, SECOND } from './support/clock.ts';
 import { operate, outcome } from './support/requests.ts';
@@ -27,25 +28,39 @@ import {
 } from './support/trust-protocol.ts';
 
 const NOW = Date.UTC(2026, 2, 1, 10);
-const DAY = 24 * HOUR;
-
-/** A treaty: from, to, milliseconds until it expires, and the reason for its revocation. */
-type Given = readonly [from: string, to: string, left?: number, revoked?: string];
-
-/** An imported revocation: issuer and attestation. */
-type Revoked = readonly [issuer: string, attestation: string];
 
 const LONG = 100 * HOUR;
 const SOON = 72 * HOUR;
 
-function judge(
-  treaties: readonly Given[],
-  revocations: readonly Revoked[] = [],
-  source = 'a',
-  target = 'b',
-): TrustDecision {
+/** Milliseconds that are left, by name; a treaty with any other name was revoked for that reason. */
+const LEFT: { readonly [name: string]: number } = {
+  long: LONG,
+  over: -1,
+  'almost-a-second': 999,
+  second: SECOND,
+  hour: HOUR,
+  day: 24 * HOUR,
+  '72h': SOON,
+  'almost-72h-and-a-second': SOON + SECOND - 1,
+  '72h-and-a-second': SOON + SECOND,
+};
+
+/**
+ * The judgment in a graph of words: `a>b` is a treaty from a to b that lasts long, `a>b~hour` one with an hour left,
+ * `a>b~ended` one that was revoked, and `b/1` an attestation that was revoked by an imported feed of b.
+ */
+function judge(graph: string, source = 'a', target = 'b'): TrustDecision {
   const index = createRecognitionIndex();
-  for (const [position, [issuer, subject, left = LONG, revoked]] of treaties.entries()) {
+  for (const [position, word] of graph.split(' ').entries()) {
+    const [, issuer = '', kind, rest = ''] = /^(.)([>/])(.+)$/.exec(word) ?? [];
+    if (kind === '/') {
+      const about = { issuer, feedId: 'f', sequence: '1', revokedAt: NOW - 1 };
+      noteImport(index, about, [[rest, null]]);
+    }
+    if (kind !== '>') continue;
+    const [subject = '', ...ends] = rest.split('~');
+    const [reason = null] = ends.filter((end) => LEFT[end] === undefined);
+    const left = ends.map((end) => LEFT[end]).find((known) => known !== undefined) ?? LONG;
     index.putTreaty(`t-${position}`, {
       json: '{}',
       issuer,
@@ -54,14 +69,10 @@ function judge(
       issuedAt: NOW - HOUR,
       validFrom: formatInstant(NOW - HOUR),
       expiresAt: NOW + left,
-      revokedAt: revoked === undefined ? null : NOW - 1,
-      revocationReason: revoked ?? null,
+      revokedAt: reason === null ? null : NOW - 1,
+      revocationReason: reason,
       followed: [],
     });
-  }
-  for (const [issuer, attestationId] of revocations) {
-    const about = { issuer, feedId: 'f', sequence: '1', revokedAt: NOW - 1 };
-    noteImport(index, about, [[attestationId, null]]);
   }
   index.endLoading();
   return evaluateTrust(index, source, target, NOW);
@@ -74,265 +85,81 @@ function signalsOf({ signals }: { readonly signals: readonly JsonObject[] }): st
 }
 
 const BLOCKED = 'block no_active_treaty_path';
+const REVOKED = 'block direct_treaty_revoked';
 const ALLOWED = 'info active_treaty_path';
 const PRESSURE = 'escalate recognition_under_revocation_pressure';
 const EXPIRING = 'warn treaty_expiring_soon';
 
 test('a judgment names both sides, the time and nothing about roles', () => {
-  assert.deepEqual(without(judge([['a', 'b']]), 'signals'), {
+  const common = {
     source_sovereign_id: 'a',
     target_sovereign_id: 'b',
-    verdict: 'allow',
-    reason: 'active_treaty_path',
     requested_roles: [],
-    trusted: true,
-    hop_count: 1,
     evaluated_at: '2026-03-01T10:00:00Z',
-  });
-  assert.deepEqual(without(judge([]), 'signals'), {
-    source_sovereign_id: 'a',
-    target_sovereign_id: 'b',
-    verdict: 'block',
-    reason: 'no_active_treaty_path',
-    requested_roles: [],
-    trusted: false,
-    hop_count: 0,
-    evaluated_at: '2026-03-01T10:00:00Z',
-  });
+  };
+  for (const [graph, found] of [
+    ['a>b', { verdict: 'allow', reason: 'active_treaty_path', trusted: true, hop_count: 1 }],
+    ['', { verdict: 'block', reason: 'no_active_treaty_path', trusted: false, hop_count: 0 }],
+  ] as const) {
+    const { signals: _, ...decision } = judge(graph);
+    assert.deepEqual(decision, { ...common, ...found });
+  }
 });
 
-function without<T extends object, K extends keyof T>(record: T, member: K): Omit<T, K> {
-  const { [member]: _gone, ...rest } = record;
-  return rest;
-}
-
-for (const [name, treaties, revocations, hops, signals] of [
+const JUDGED: readonly (readonly [name: string, graph: string, hops: number, ...string[]])[] = [
   // No active path
-  ['an empty graph', [], [], 0, [BLOCKED]],
-  ['a treaty the other way', [['b', 'a']], [], 0, [BLOCKED]],
-  [
-    'a path that ends before',
-    [
-      ['a', 'c'],
-      ['d', 'b'],
-    ],
-    [],
-    0,
-    [BLOCKED],
-  ],
-  ['an expired treaty', [['a', 'b', -1]], [], 0, [BLOCKED]],
-  ['a treaty without a whole second left', [['a', 'b', 999]], [], 0, [BLOCKED]],
-  ['a revoked treaty', [['a', 'b', LONG, 'ended']], [], 0, ['block direct_treaty_revoked']],
-  [
-    'a revoked treaty that has expired',
-    [['a', 'b', -1, 'ended']],
-    [],
-    0,
-    ['block direct_treaty_revoked'],
-  ],
-  [
-    'a replaced treaty without its successor',
-    [['a', 'b', LONG, 'replaced_by:x']],
-    [],
-    0,
-    ['block direct_treaty_revoked'],
-  ],
-  [
-    'a revoked treaty and an expired one',
-    [
-      ['a', 'b', -1],
-      ['a', 'b', LONG, 'ended'],
-    ],
-    [],
-    0,
-    ['block direct_treaty_revoked'],
-  ],
-  [
-    'a revoked treaty on the way',
-    [
-      ['a', 'c'],
-      ['c', 'b', LONG, 'ended'],
-    ],
-    [],
-    0,
-    [BLOCKED],
-  ],
-  ['a revoked treaty the other way', [['b', 'a', LONG, 'ended']], [], 0, [BLOCKED]],
-  [
-    'no path, with revocations by both sides',
-    [['b', 'a']],
-    [
-      ['a', '1'],
-      ['b', '1'],
-    ],
-    0,
-    [BLOCKED],
-  ],
+  ['an empty graph', '', 0, BLOCKED],
+  ['a treaty the other way', 'b>a', 0, BLOCKED],
+  ['a path that ends before', 'a>c d>b', 0, BLOCKED],
+  ['an expired treaty', 'a>b~over', 0, BLOCKED],
+  ['a treaty without a whole second left', 'a>b~almost-a-second', 0, BLOCKED],
+  ['a revoked treaty', 'a>b~ended', 0, REVOKED],
+  ['a revoked treaty that has expired', 'a>b~over~ended', 0, REVOKED],
+  ['a replaced treaty without its successor', 'a>b~replaced_by:x', 0, REVOKED],
+  ['a revoked treaty and an expired one', 'a>b~over a>b~ended', 0, REVOKED],
+  ['a revoked treaty on the way', 'a>c c>b~ended', 0, BLOCKED],
+  ['a revoked treaty the other way', 'b>a~ended', 0, BLOCKED],
+  ['no path, with revocations by both sides', 'b>a a/1 b/1', 0, BLOCKED],
   // A path without findings
-  ['a treaty', [['a', 'b']], [], 1, [ALLOWED]],
-  [
-    'two treaties',
-    [
-      ['a', 'b'],
-      ['a', 'b'],
-    ],
-    [],
-    1,
-    [ALLOWED],
-  ],
-  [
-    'a path of two',
-    [
-      ['a', 'c'],
-      ['c', 'b'],
-    ],
-    [],
-    2,
-    [ALLOWED],
-  ],
-  [
-    'a path of four',
-    [
-      ['a', 'c'],
-      ['c', 'd'],
-      ['d', 'e'],
-      ['e', 'b'],
-    ],
-    [],
-    4,
-    [ALLOWED],
-  ],
-  [
-    'a replaced treaty and its successor',
-    [
-      ['a', 'b', LONG, 'replaced_by:t-1'],
-      ['a', 'b'],
-    ],
-    [],
-    1,
-    [ALLOWED],
-  ],
-  [
-    'a revoked treaty and a way round',
-    [
-      ['a', 'b', LONG, 'ended'],
-      ['a', 'c'],
-      ['c', 'b'],
-    ],
-    [],
-    2,
-    [ALLOWED],
-  ],
-  ['a treaty with 72 hours and a second left', [['a', 'b', SOON + SECOND]], [], 1, [ALLOWED]],
-  ['a revocation by a stranger', [['a', 'b']], [['c', '1']], 1, [ALLOWED]],
-  [
-    'a revocation on a longer way',
-    [
-      ['a', 'b'],
-      ['a', 'c'],
-      ['c', 'b'],
-    ],
-    [['c', '1']],
-    1,
-    [ALLOWED],
-  ],
-  [
-    'an expiring treaty on a longer way',
-    [
-      ['a', 'b'],
-      ['a', 'c', HOUR],
-      ['c', 'b'],
-    ],
-    [],
-    1,
-    [ALLOWED],
-  ],
+  ['a treaty', 'a>b', 1, ALLOWED],
+  ['two treaties', 'a>b a>b', 1, ALLOWED],
+  ['a path of two', 'a>c c>b', 2, ALLOWED],
+  ['a path of four', 'a>c c>d d>e e>b', 4, ALLOWED],
+  ['a replaced treaty and its successor', 'a>b~replaced_by:t-1 a>b', 1, ALLOWED],
+  ['a revoked treaty and a way round', 'a>b~ended a>c c>b', 2, ALLOWED],
+  ['a treaty with 72 hours and a second left', 'a>b~72h-and-a-second', 1, ALLOWED],
+  ['a revocation by a stranger', 'a>b c/1', 1, ALLOWED],
+  ['a revocation on a longer way', 'a>b a>c c>b c/1', 1, ALLOWED],
+  ['an expiring treaty on a longer way', 'a>b a>c~hour c>b', 1, ALLOWED],
   // One finding
   [
     'a treaty with less than 72 hours and a second left',
-    [['a', 'b', SOON + SECOND - 1]],
-    [],
+    'a>b~almost-72h-and-a-second',
     1,
-    [EXPIRING],
+    EXPIRING,
   ],
-  ['a treaty with 72 hours left', [['a', 'b', SOON]], [], 1, [EXPIRING]],
-  ['a treaty with a second left', [['a', 'b', SECOND]], [], 1, [EXPIRING]],
-  [
-    'a path with one expiring treaty',
-    [
-      ['a', 'c'],
-      ['c', 'b', HOUR],
-    ],
-    [],
-    2,
-    [EXPIRING],
-  ],
-  ['a revocation by the target', [['a', 'b']], [['b', '1']], 1, [PRESSURE]],
-  ['a revocation by the source', [['a', 'b']], [['a', '1']], 1, [PRESSURE]],
-  [
-    'a revocation in between',
-    [
-      ['a', 'c'],
-      ['c', 'b'],
-    ],
-    [['c', '1']],
-    2,
-    [PRESSURE],
-  ],
+  ['a treaty with 72 hours left', 'a>b~72h', 1, EXPIRING],
+  ['a treaty with a second left', 'a>b~second', 1, EXPIRING],
+  ['a path with one expiring treaty', 'a>c c>b~hour', 2, EXPIRING],
+  ['a revocation by the target', 'a>b b/1', 1, PRESSURE],
+  ['a revocation by the source', 'a>b a/1', 1, PRESSURE],
+  ['a revocation in between', 'a>c c>b c/1', 2, PRESSURE],
   // Several findings: the most severe decides, and all are reported
+  ['two expiring treaties', 'a>c~hour c>b~day', 2, EXPIRING, EXPIRING],
+  ['three revocations', 'a>c c>b b/1 b/2 c/1', 2, PRESSURE, PRESSURE, PRESSURE],
+  ['a revocation and an expiring treaty', 'a>b~hour b/1', 1, PRESSURE, EXPIRING],
   [
-    'two expiring treaties',
-    [
-      ['a', 'c', HOUR],
-      ['c', 'b', DAY],
-    ],
-    [],
-    2,
-    [EXPIRING, EXPIRING],
+    ...(['everything at once', 'a>c~hour c>b~hour a/1 b/1 c/1 d/1', 2] as const),
+    ...[PRESSURE, PRESSURE, PRESSURE, EXPIRING, EXPIRING],
   ],
-  [
-    'three revocations',
-    [
-      ['a', 'c'],
-      ['c', 'b'],
-    ],
-    [
-      ['b', '1'],
-      ['b', '2'],
-      ['c', '1'],
-    ],
-    2,
-    [PRESSURE, PRESSURE, PRESSURE],
-  ],
-  [
-    'a revocation and an expiring treaty',
-    [['a', 'b', HOUR]],
-    [['b', '1']],
-    1,
-    [PRESSURE, EXPIRING],
-  ],
-  [
-    'everything at once',
-    [
-      ['a', 'c', HOUR],
-      ['c', 'b', HOUR],
-    ],
-    [
-      ['a', '1'],
-      ['b', '1'],
-      ['c', '1'],
-      ['d', '1'],
-    ],
-    2,
-    [PRESSURE, PRESSURE, PRESSURE, EXPIRING, EXPIRING],
-  ],
-] as [string, Given[], Revoked[], number, string[]][]) {
-  const [first = ''] = signals;
-  const [severity = '', reason] = first.split(' ');
+];
+
+for (const [name, graph, hops, ...signals] of JUDGED) {
+  const [severity = '', reason] = (signals[0] ?? '').split(' ');
   const verdict = severity === 'info' ? 'allow' : severity;
 
   test(`${name}: ${verdict}, ${reason}`, () => {
-    const decision = judge(treaties, revocations);
+    const decision = judge(graph);
     assert.deepEqual(
       [decision.verdict, decision.reason, decision.trusted, decision.hop_count],
       [verdict, reason, verdict !== 'block', hops],
@@ -342,29 +169,22 @@ for (const [name, treaties, revocations, hops, signals] of [
 }
 
 test('no one is judged by itself, whatever treaties say', () => {
-  for (const treaties of [
-    [],
-    [['a', 'a']],
-    [
-      ['a', 'b'],
-      ['b', 'a'],
-    ],
-  ] as Given[][]) {
-    const decision = judge(treaties, [['a', '1']], 'a', 'a');
+  for (const graph of ['a/1', 'a>a a/1', 'a>b b>a a/1']) {
+    const decision = judge(graph, 'a', 'a');
     assert.deepEqual([decision.verdict, decision.reason], ['block', 'no_active_treaty_path']);
     assert.deepEqual(signalsOf(decision), [BLOCKED]);
   }
 });
 
 test('signals say which treaty and which attestation they are about', () => {
-  const { signals } = judge([['a', 'b', HOUR]], [['b', 'attestation-9']]);
+  const { signals } = judge('a>b~hour b/attestation-9');
   assert.match(signals[0]?.detail ?? '', /attestation-9/);
   assert.match(signals[1]?.detail ?? '', /t-0/);
 });
 
 test('signals of a great many revocations are limited, and the rest is still reported', () => {
-  const revocations = Array.from({ length: 1000 }, (_, n) => ['b', `r-${n}`] as const);
-  const decision = judge([['a', 'b', HOUR]], revocations);
+  const revocations = Array.from({ length: 1000 }, (_, n) => `b/r-${n}`);
+  const decision = judge(['a>b~hour', ...revocations].join(' '));
   assert.deepEqual([decision.verdict, decision.signals.length], ['escalate', 257]);
   assert.equal(signalsOf(decision).at(-1), EXPIRING);
 });
@@ -373,19 +193,14 @@ test('signals of a great many revocations are limited, and the rest is still rep
 
 /** Our evidence about `target`, from an offer to it. */
 async function evidenceAbout(na: TestAuthority, target: string): Promise<JsonObject> {
-  const offer = await created(operate(na, '/admin/agreements/offer', offerRequest(na, target)));
-  return inner(offer, 'offerer_evidence');
+  return inner(await offerTo(na, target), 'offerer_evidence');
 }
 
-function offerRequest(na: TestAuthority, target: string): JsonObject {
+/** An offer to `target` for an hour. */
+function offerTo(na: TestAuthority, target: string): Promise<JsonObject> {
   const now = na.clock.now();
-  return {
-    responder_sovereign_id: target,
-    capabilities: ['read'],
-    valid_from: formatInstant(now),
-    valid_until: formatInstant(now + HOUR),
-    expires_at: formatInstant(now + HOUR),
-  };
+  const terms = { responder_sovereign_id: target, expires_at: formatInstant(now + HOUR) };
+  return created(operate(na, OFFER, offerRequest(now, terms)));
 }
 
 function summaryOf(record: JsonObject): readonly unknown[] {
@@ -449,15 +264,14 @@ test('only a block prevents an offer from being accepted', async () => {
   const { treaty_id } = await recognized(na, beta);
   const feed = beta.feed(na.clock.now(), 1, { revoked_attestation_ids: ['x'] });
   assert.equal((await importFeed(na, feed)).status, 200);
-  const make = () => created(operate(na, '/admin/agreements/offer', offerRequest(na, 'beta')));
-  const escalated = await make();
+  const escalated = await offerTo(na, 'beta');
   assert.equal(inner(escalated, 'offerer_evidence').verdict, 'escalate');
-  await created(operate(na, '/admin/agreements/accept', { offer: escalated }));
+  await created(operate(na, ACCEPT, { offer: escalated }));
   await revokeTreaty(na, treaty_id);
-  const blocked = await make();
-  const refused = await operate(na, '/admin/agreements/accept', { offer: blocked });
+  const blocked = await offerTo(na, 'beta');
+  const refused = await operate(na, ACCEPT, { offer: blocked });
   assert.equal(outcomeWithCause(refused), '422 accept_rejected offerer_evidence_blocks');
-  const late = await operate(na, '/admin/agreements/accept', { offer: escalated });
+  const late = await operate(na, ACCEPT, { offer: escalated });
   assert.equal(outcome(late), '201', 'the evidence inside an offer is of its time');
 });
 
@@ -467,7 +281,7 @@ test('evidence for the other side is judged from there, and signed in our name',
   const { treaty_id } = await recognizedBy(na, 'beta', alpha);
   const offer = offerBetween(alpha, beta, na.clock.now());
   const accept = async () => {
-    const agreement = await created(operate(na, '/admin/agreements/accept', { offer }));
+    const agreement = await created(operate(na, ACCEPT, { offer }));
     return inner(agreement, 'responder_evidence');
   };
   const known = await accept();
@@ -491,6 +305,6 @@ test('evidence about a sovereign of many revocations can be sent and used', asyn
   const evidence = await evidenceAbout(na, 'beta');
   assert.equal(evidence.verdict, 'escalate');
   assert.equal((evidence.signals as unknown[]).length, 256);
-  const offer = await created(operate(na, '/admin/agreements/offer', offerRequest(na, 'beta')));
-  await created(operate(na, '/admin/agreements/accept', { offer }));
+  const offer = await offerTo(na, 'beta');
+  await created(operate(na, ACCEPT, { offer }));
 });
