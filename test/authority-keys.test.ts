@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { SHA256 } from '../src/base/crypto/digest.ts';
 import { signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
-import type { Signer } from '../src/base/crypto/primitives.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { authorityKeysDigest, followChain } from '../src/protocol/records/authority-chain.ts';
 import { isBulletinOf, readBulletin } from '../src/protocol/records/bulletin.ts';
@@ -199,75 +198,62 @@ suite('staging', () => {
     ],
   ];
 
-  for (const [what, cause, draft, changed = (signed: SignedSuccession) => signed] of REFUSED) {
-    test(`a succession ${what} is refused, and changes nothing`, async () => {
-      const na = await shared();
-      const before = (await get(na, '/authority-keys')).text;
-      const signed = await succession(na, {
-        activatesIn: HOUR,
-        to: newKey(),
-        ...(await draft(na)),
-      });
-      const answer = await stage(na, changed(signed));
-      assert.equal(outcome(answer), '422 succession_rejected');
-      assert.equal(answer.body.error.details.cause, cause);
+  test('a succession is refused with the cause, and changes nothing', async () => {
+    const na = await shared();
+    const before = (await get(na, '/authority-keys')).text;
+    for (const [what, cause, draft, changed = (signed: SignedSuccession) => signed] of REFUSED) {
+      const terms = { activatesIn: HOUR, to: newKey(), ...(await draft(na)) };
+      const answer = await stage(na, changed(await succession(na, terms)));
+      assert.equal(outcome(answer), '422 succession_rejected', what);
+      assert.equal(answer.body.error.details.cause, cause, what);
       assert.match(answer.body.error.details.message, /^[A-Z].*\.$/);
-      assert.equal((await get(na, '/authority-keys')).text, before);
-    });
-  }
+      assert.equal((await get(na, '/authority-keys')).text, before, what);
+    }
+  });
 
-  test('only privileged operators can stage, and only a valid succession', async () => {
+  test('only a valid succession can be staged, and only a staged one canceled', async () => {
     const na = await shared();
     const signed = await succession(na, { activatesIn: HOUR, to: newKey() });
-    const [standard, nobody] = [na.standard, { keyId: 'nobody', key: newKey() }];
-    assert.equal(outcome(await stage(na, signed, standard)), '403 insufficient_operator_tier');
-    assert.equal(outcome(await stage(na, signed, nobody)), '401 admin_auth_failed');
     for (const body of [{}, { ...signed, format_version: 2 }, { ...signed, statement: null }]) {
       assert.equal(outcome(await stage(na, body)), '400 invalid_succession');
     }
-    assert.equal(outcome(await step(na, 'cancel', {}, standard)), '403 insufficient_operator_tier');
     assert.equal(outcome(await step(na, 'cancel')), '409 succession_not_staged');
   });
 });
 
-suite('staging after the key was replaced', () => {
-  const shared = sharedAuthority();
-  const replaced = async () => {
-    const na = await shared();
-    const first = keyIn(na.dataDir, 'na.key');
-    const signed = await succession(na, { kind: 'compromise' });
-    assert.equal(outcome(await stage(na, signed)), '200');
-    await activate(na);
-    na.clock.advance(MINUTE);
-    return { first, signed };
-  };
-  let before: Promise<{ first: Signer; signed: SignedSuccession }> | null = null;
-
-  for (const [what, cause, message, draft] of [
-    ['has a number that is taken', 'fork', /sequence 1, but the next one here is 2; prepare/, 1],
-    ['leaves a gap', 'gap', /sequence 3, but the next one here is 2; prepare/, 3],
-    ['was in force before', 'key_used_before', /prepare a succession to a new key\.$/, 'again'],
-    ['leads to the stolen key', 'key_used_before', /prepare a succession to a new key\.$/, 'back'],
+test('after the key was replaced, a succession that does not follow it is refused, and changes nothing', async () => {
+  await using na = await startTestAuthority();
+  const first = keyIn(na.dataDir, 'na.key');
+  const signed = await succession(na, { kind: 'compromise' });
+  assert.equal(outcome(await stage(na, signed)), '200');
+  await activate(na);
+  na.clock.advance(MINUTE);
+  const served = async () =>
+    Promise.all(
+      ['/authority-keys', '/crl', '/genesis'].map(async (path) => (await get(na, path)).text),
+    );
+  const untouched = await served();
+  const draftOf = (draft: Draft) => succession(na, { activatesIn: HOUR, to: newKey(), ...draft });
+  const isUsed = /prepare a succession to a new key\.$/;
+  for (const [offered, cause, message] of [
+    [
+      await draftOf({ altered: { sequence: 1 } }),
+      'fork',
+      /sequence 1, but the next one here is 2; prepare/,
+    ],
+    [
+      await draftOf({ altered: { sequence: 3 } }),
+      'gap',
+      /sequence 3, but the next one here is 2; prepare/,
+    ],
+    [signed, 'key_used_before', isUsed],
+    [await draftOf({ to: first }), 'key_used_before', isUsed],
   ] as const) {
-    test(`a succession that ${what} is refused, and changes nothing`, async () => {
-      const na = await shared();
-      before ??= replaced();
-      const { first, signed } = await before;
-      const served = async () =>
-        Promise.all(
-          ['/authority-keys', '/crl', '/genesis'].map(async (path) => (await get(na, path)).text),
-        );
-      const untouched = await served();
-      const altered = typeof draft === 'number' ? { altered: { sequence: draft } } : {};
-      const to = draft === 'back' ? first : newKey();
-      const offered =
-        draft === 'again' ? signed : await succession(na, { activatesIn: HOUR, to, ...altered });
-      const answer = await stage(na, offered);
-      assert.equal(outcome(answer), '422 succession_rejected');
-      assert.equal(answer.body.error.details.cause, cause);
-      assert.match(answer.body.error.details.message, message);
-      assert.deepEqual(await served(), untouched);
-    });
+    const answer = await stage(na, offered);
+    assert.equal(outcome(answer), '422 succession_rejected');
+    assert.equal(answer.body.error.details.cause, cause);
+    assert.match(answer.body.error.details.message, message);
+    assert.deepEqual(await served(), untouched);
   }
 });
 

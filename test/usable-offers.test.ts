@@ -167,7 +167,7 @@ const REQUIRED = [
   ...['graph_digest', 'offerer_evidence', 'expires_at'],
 ];
 
-test('only our own treaties in force say which keys a peer signs with', async (t) => {
+test('only our own treaties in force say which keys a peer signs with', async () => {
   for (const [name, expected, arrange] of [
     ['our treaty', 'usable', (na, beta) => recognized(na, beta)],
     [
@@ -228,32 +228,31 @@ test('only our own treaties in force say which keys a peer signs with', async (t
     ],
     ['no treaty', 'unusable', () => undefined],
   ] as [string, 'usable' | 'unusable', (na: TestAuthority, beta: Party) => unknown][]) {
-    await t.test(`${name}: the records of the peer are ${expected}`, async () => {
-      await using na = await startUnlimited();
-      const [alpha, beta] = [ourselves(na), sovereign('beta')];
-      await arrange(na, beta);
-      const at = na.clock.now();
-      const theirs = offerBetween(beta, alpha, at);
-      const ours = offerBetween(alpha, beta, at);
-      const counter = counterTo(ours, beta, at);
-      const answers = [
-        await operate(na, COUNTER, termsRequest(at, { offer: theirs })),
-        await operate(na, ACCEPT, { offer: theirs }),
-        await operate(na, ACCEPT, { counter, original_offer: ours }),
-      ];
-      assert.deepEqual(
-        answers.map(outcomeWithCause),
-        expected === 'usable'
-          ? ['201', '201', '201']
-          : [
-              '422 counter_rejected invalid_offer_signature',
-              '422 accept_rejected invalid_offer_signature',
-              '422 accept_rejected invalid_counter_signature',
-            ],
-      );
-      await created(operate(na, ACCEPT, { offer: ours }));
-      const own = signedAgreement(counter, alpha.key);
-      await created(operate(na, ACCEPT, { counter: own, original_offer: ours }));
-    });
+    await using na = await startUnlimited();
+    const [alpha, beta] = [ourselves(na), sovereign('beta')];
+    await arrange(na, beta);
+    const at = na.clock.now();
+    const theirs = offerBetween(beta, alpha, at);
+    const ours = offerBetween(alpha, beta, at);
+    const counter = counterTo(ours, beta, at);
+    const answers = [
+      await operate(na, COUNTER, termsRequest(at, { offer: theirs })),
+      await operate(na, ACCEPT, { offer: theirs }),
+      await operate(na, ACCEPT, { counter, original_offer: ours }),
+    ];
+    assert.deepEqual(
+      answers.map(outcomeWithCause),
+      expected === 'usable'
+        ? ['201', '201', '201']
+        : [
+            '422 counter_rejected invalid_offer_signature',
+            '422 accept_rejected invalid_offer_signature',
+            '422 accept_rejected invalid_counter_signature',
+          ],
+      name,
+    );
+    await created(operate(na, ACCEPT, { offer: ours }));
+    const own = signedAgreement(counter, alpha.key);
+    await created(operate(na, ACCEPT, { counter: own, original_offer: ours }));
   }
 });
