@@ -5,7 +5,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
-import { pathToFileURL } from 'node:url';
+import { buildSync } from 'esbuild';
 import { startTestAuthority } from './support/authority.ts';
 import { REAL_TIME } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
@@ -40,10 +40,9 @@ async function verify(...more: string[]) {
   return { code, valid, reason, cert_id, stderr };
 }
 
-const TSX = join(PROJECT_PATH, 'node_modules', 'tsx', 'dist', 'cli.mjs');
-const CLIENT = pathToFileURL(join(PROJECT_PATH, 'src', 'client', 'offline.ts')).href;
-const PROGRAMS: readonly (readonly [file: string, program: string, ...args: string[]])[] = [
-  ['check.ts', process.execPath, TSX],
+const CLIENT = join(PROJECT_PATH, 'src', 'client', 'offline.ts');
+const PROGRAMS: readonly (readonly [file: string, program: string])[] = [
+  ['check.ts', process.execPath],
   ['check.sh', 'bash'],
   // Its library for Ed25519 is not part of Python.
   ...(spawnSync('python3', ['-c', 'import cryptography']).status === 0
@@ -51,17 +50,26 @@ const PROGRAMS: readonly (readonly [file: string, program: string, ...args: stri
     : []),
 ];
 
+const files = new Map(filesOf(readDocument('docs/peers.md')).map(({ name, text }) => [name, text]));
+for (const [name] of PROGRAMS) writeFileSync(join(scratch, name), files.get(name) ?? '');
+buildSync({
+  entryPoints: [join(scratch, 'check.ts')],
+  outfile: join(scratch, 'check.mjs'),
+  bundle: true,
+  platform: 'node',
+  format: 'esm',
+  banner: {
+    js: "import { createRequire } from 'node:module'; const require = createRequire('/');",
+  },
+  alias: { 'mesh-network-authority-client': CLIENT },
+});
+
 /** Whether each example of the document accepts the certificate. */
 function examples(): (readonly [name: string, isAccepted: boolean])[] {
-  const files = new Map(
-    filesOf(readDocument('docs/peers.md')).map(({ name, text }) => [name, text]),
-  );
-  return PROGRAMS.map(([name, program, ...args]) => {
-    const path = join(scratch, name.replace('.ts', '.mts'));
-    const text = files.get(name) ?? '';
-    writeFileSync(path, text.replace('mesh-network-authority-client', CLIENT));
-    const { status, stderr } = spawnSync(program, [...args, path], { cwd: scratch });
-    return [`${name}: ${stderr}`, text !== '' && status === 0];
+  return PROGRAMS.map(([name, program]) => {
+    const path = join(scratch, name.replace('.ts', '.mjs'));
+    const { status, stderr } = spawnSync(program, [path], { cwd: scratch });
+    return [`${name}: ${stderr}`, files.has(name) && status === 0];
   });
 }
 
