@@ -1,7 +1,6 @@
 /** The pages for operators of the network [service-read-endpoints]: `/dashboard`, `/connectome`, `/atlas`. */
 import assert from 'node:assert/strict';
-import { after, suite, test } from 'node:test';
-import type { Page } from 'playwright-core';
+import { suite, test } from 'node:test';
 import { withoutPause } from '../src/base/slices.ts';
 import { fleetBar } from '../src/pages/dashboard/fleet-section.ts';
 import { connectomePage } from '../src/pages/graph/connectome.ts';
@@ -18,13 +17,26 @@ import { TREATY_ORDERS } from '../src/protocol/api/pages.ts';
 import type { Connectome } from '../src/protocol/rows/graph.ts';
 import type { Fleet } from '../src/protocol/rows/posture.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
-import { HOSTILE_NAME, NARROW, startBrowser, type TestBrowser, WIDE } from './support/browser.ts';
+import { assertSound, HOSTILE_NAME, NARROW, sharedBrowser, WIDE } from './support/browser.ts';
 import { HOUR } from './support/clock.ts';
 import { connectomeOf, graphOf } from './support/connectome.ts';
 import { get, heartbeat, joinedNode, newKey, send } from './support/requests.ts';
+import { sharedAuthority } from './support/shared-authority.ts';
 import { importFeed, issued, recognize, revokeTreaty, sovereign } from './support/trust.ts';
 
 const PAGES = ['/dashboard', '/connectome', '/atlas'] as const;
+
+const visit = sharedBrowser();
+const authority = sharedAuthority();
+let filled: Promise<void> | null = null;
+
+/** For tests that only read it. */
+async function small(): Promise<TestAuthority> {
+  const na = await authority();
+  filled ??= fillSmall(na);
+  await filled;
+  return na;
+}
 
 async function treaty(na: TestAuthority, from: string, to: string, hours = 400, key = newKey()) {
   const terms = {
@@ -64,8 +76,8 @@ suite('the layout', () => {
     assert.notDeepEqual(layout(links).positions, layout(links.slice(1)).positions);
   });
 
-  for (const count of [1, 2, 7, 40, 200]) {
-    test(`keeps ${count} sovereigns inside the drawing and apart`, () => {
+  test('keeps sovereigns inside the drawing and apart, whatever their number', () => {
+    for (const count of [1, 2, 7, 40, 200]) {
       const { width, height, positions } = withoutPause(
         layoutGraph(
           Array.from({ length: count }, () => 6),
@@ -76,8 +88,8 @@ suite('the layout', () => {
       for (const { x, y } of positions) {
         assert.ok(x >= 40 && x <= width - 40 && y >= 40 && y <= height - 40, `${x} ${y}`);
       }
-    });
-  }
+    }
+  });
 
   test('does not move when only states change', () => {
     const before = connectomeOf(30, 60);
@@ -103,17 +115,17 @@ suite('the layout', () => {
     }
   });
 
-  for (const [sovereigns, treaties, drawn] of [
-    [300, 1500, true],
-    [301, 400, false],
-    [100, 1501, false],
-    [0, 0, false],
-  ] as const) {
-    test(`${sovereigns} sovereigns with ${treaties} treaties are ${drawn ? '' : 'not '}drawn`, () => {
+  test('is drawn of up to 300 sovereigns with 1,500 treaties', () => {
+    for (const [sovereigns, treaties, drawn] of [
+      [300, 1500, true],
+      [301, 400, false],
+      [100, 1501, false],
+      [0, 0, false],
+    ] as const) {
       const { drawing } = graphOf(connectomeOf(sovereigns, treaties));
-      assert.equal(drawing !== null, drawn);
-    });
-  }
+      assert.equal(drawing !== null, drawn, `${sovereigns} with ${treaties}`);
+    }
+  });
 });
 
 test('no part of the bar of the fleet is less than nothing wide, nor are all of them more than all', () => {
@@ -133,19 +145,19 @@ test('no part of the bar of the fleet is less than nothing wide, nor are all of 
 });
 
 suite('names', () => {
-  for (const [name, shown] of [
-    ['beta', 'beta'],
-    ['a\u202Eb', 'a⟨U+202E⟩b'],
-    ['zero\u200Bwidth', 'zero⟨U+200B⟩width'],
-    ['line\nend', 'line⟨U+000A⟩end'],
-    ['', '“”'],
-    [' ', '“ ”'],
-    ['שלום', 'שלום'],
-  ]) {
-    test(`${JSON.stringify(name)} is shown as ${shown}`, () => {
-      assert.equal(nameInCell(name ?? ''), shown);
-    });
-  }
+  test('characters that are not seen, or change the direction of text, are shown as their numbers', () => {
+    for (const [name, shown] of [
+      ['beta', 'beta'],
+      ['a\u202Eb', 'a⟨U+202E⟩b'],
+      ['zero\u200Bwidth', 'zero⟨U+200B⟩width'],
+      ['line\nend', 'line⟨U+000A⟩end'],
+      ['', '“”'],
+      [' ', '“ ”'],
+      ['שלום', 'שלום'],
+    ] as const) {
+      assert.equal(nameInCell(name), shown);
+    }
+  });
 
   test('long names are truncated, and a digest replaces them in addresses', () => {
     assert.equal([...nameInCell('n'.repeat(10_000))].length, 96);
@@ -157,9 +169,11 @@ suite('names', () => {
 });
 
 suite('over HTTP', () => {
-  for (const path of PAGES) {
-    test(`${path} is a page that may run only its own code, and answers 304`, async () => {
-      await using na = await startTestAuthority();
+  test('pages may run only their own code, change with their contents, and are answered with 304', async () => {
+    await using na = await startTestAuthority();
+    const before = await Promise.all(PAGES.map((path) => get(na, path)));
+    await treaty(na, 'alpha', 'beta');
+    for (const [index, path] of PAGES.entries()) {
       const { status, headers, text } = await get(na, path);
       assert.equal(status, 200);
       assert.equal(headers.get('content-type'), 'text/html; charset=utf-8');
@@ -167,46 +181,44 @@ suite('over HTTP', () => {
       assert.match(policy, /default-src 'none'/);
       assert.doesNotMatch(policy, /unsafe|\*|https?:/);
       assert.doesNotMatch(text, / on[a-z]+=| style=/);
+      assert.match(text, /beta/);
       const etag = headers.get('etag') ?? '';
+      assert.notEqual(etag, before[index]?.headers.get('etag'));
       const again = await send(na, 'GET', path, { headers: { 'If-None-Match': etag } });
       assert.deepEqual([again.status, again.text], [304, '']);
-    });
-  }
-
-  test('a page changes with its contents', async () => {
-    await using na = await startTestAuthority();
-    const before = await Promise.all(PAGES.map((path) => get(na, path)));
-    await treaty(na, 'alpha', 'beta');
-    for (const [index, path] of PAGES.entries()) {
-      const page = await get(na, path);
-      assert.notEqual(page.headers.get('etag'), before[index]?.headers.get('etag'));
-      assert.match(page.text, /beta/);
     }
   });
 
-  for (const [query, expected] of [
-    ['?from=alpha', /Choose the second sovereign as well/],
-    ['?from=alpha&to=gamma', /The shortest path takes 2 active treaties/],
-    ['?from=alpha&to=delta', /direct_treaty_revoked/],
-    ['?from=alpha&to=alpha', /Both are the same sovereign/],
-    ['?from=alpha&to=nobody', /No treaty names nobody/],
-    ['?from=delta&to=alpha', /No path of active treaties connects them/],
-    ['?sovereign=beta', /#revoked-heading">1 attestation</],
-    ['?sovereign=nobody', /No treaty names the sovereign/],
-    ['?q=nobody', /No matching sovereign/],
-    ['?q=GAM', /1 of 4 sovereigns/],
-    ['?state=expired', /2 of 4 sovereigns/],
-    ['?state=unheard', />4 sovereigns/],
-    ['?q=%22%3E%3Cscript%3Ealert(1)%3C/script%3E', /value="&quot;&gt;&lt;script&gt;/],
-  ] as const) {
-    test(`/atlas${query} answers with ${expected.source}`, async () => {
-      const na = await small();
+  test('the atlas answers a question in its address', async () => {
+    const na = await small();
+    for (const [query, expected] of [
+      ['?from=alpha', /Choose the second sovereign as well/],
+      ['?from=alpha&to=gamma', /The shortest path takes 2 active treaties/],
+      ['?from=alpha&to=delta', /direct_treaty_revoked/],
+      ['?from=alpha&to=alpha', /Both are the same sovereign/],
+      ['?from=alpha&to=nobody', /No treaty names nobody/],
+      ['?from=delta&to=alpha', /No path of active treaties connects them/],
+      ['?sovereign=beta', /#revoked-heading">1 attestation</],
+      ['?sovereign=nobody', /No treaty names the sovereign/],
+      ['?q=nobody', /No matching sovereign/],
+      ['?q=GAM', /1 of 4 sovereigns/],
+      ['?state=expired', /2 of 4 sovereigns/],
+      ['?state=unheard', />4 sovereigns/],
+      ['?q=%22%3E%3Cscript%3Ealert(1)%3C/script%3E', /value="&quot;&gt;&lt;script&gt;/],
+    ] as const) {
       const { status, text } = await get(na, `/atlas${query}`);
       assert.equal(status, 200);
       assert.match(text, expected);
       assert.ok(!text.includes('<script>alert'));
-    });
-  }
+    }
+  });
+
+  test('an empty network says what is missing instead of drawing nothing', async () => {
+    await using na = await startTestAuthority();
+    const { text } = await get(na, '/connectome');
+    assert.match(text, /The graph is empty/);
+    assert.ok(!text.includes('graph-picture'));
+  });
 });
 
 suite('treaties of any number', () => {
@@ -235,15 +247,15 @@ suite('treaties of any number', () => {
     assert.equal(parametersOf(asked('?page=0&sort=unheard&state=-&blast=1e9&material=-1')), '');
   });
 
-  for (const order of TREATY_ORDERS) {
-    test(`sorted by ${order}, in both directions, each treaty appears once`, () => {
-      const ids = (address: string) => found(address).map(({ treaty_id }) => treaty_id);
+  test('in any order, in both directions, each treaty appears once', () => {
+    const ids = (address: string) => found(address).map(({ treaty_id }) => treaty_id);
+    for (const order of TREATY_ORDERS) {
       const [up, down] = [ids(`?sort=${order}`), ids(`?sort=-${order}`)];
       assert.deepEqual(up.toSorted(), down.toSorted());
       assert.equal(new Set(up).size, edges.length);
       assert.notDeepEqual(up, down);
-    });
-  }
+    }
+  });
 
   test('a filter covers names, ids and states', () => {
     const rows = found('?q=SOVEREIGN-0007&state=expired');
@@ -261,28 +273,27 @@ suite('treaties of any number', () => {
   test('2,000 treaties make a readable page, and can be paged through without scripts', async (t) => {
     await using na = await startTestAuthority();
     const key = newKey();
-    for (let i = 0; i < 120; i += 1) {
+    for (let i = 0; i < 60; i += 1) {
       await treaty(na, `sovereign-${String(i).padStart(3, '0')}`, 'hub', 100 + i, key);
     }
-    await using visit = await (await browser()).visit(
-      `${na.url}/connectome?q=sovereign&sort=-ends`,
-      { javaScript: false },
-    );
-    const { page } = visit;
+    await using seen = await visit(`${na.url}/connectome?q=sovereign&sort=-ends`, {
+      javaScript: false,
+    });
+    const { page } = seen;
     const firstOf = () => page.locator('#treaties tbody th').first().innerText();
     assert.equal(await page.locator('#treaties tbody tr').count(), 50);
-    assert.equal(await firstOf(), 'sovereign-119');
+    assert.equal(await firstOf(), 'sovereign-059');
     assert.equal(await page.locator('th[aria-sort="descending"]').innerText(), 'Until');
     await page.getByRole('navigation', { name: 'Pages of treaties' }).getByText('Next').click();
     await page.waitForURL(/\?q=sovereign&sort=-ends&page=2#treaties-heading$/);
-    assert.equal(await firstOf(), 'sovereign-069');
+    assert.equal(await firstOf(), 'sovereign-009');
     await page.getByRole('link', { name: 'Issuer', exact: true }).first().click();
     assert.equal(await firstOf(), 'sovereign-000');
     await page.fill('#q', 'sovereign-01');
     await page.getByRole('button', { name: 'Find' }).click();
     await page.waitForURL(/\?q=sovereign-01&/);
     assert.equal(await page.locator('#treaties tbody tr').count(), 10);
-    assert.deepEqual(visit.problems, []);
+    assert.deepEqual(seen.problems, []);
 
     const graph = graphOf(connectomeOf(400, 2000));
     const { document: large } = connectomePage(graph, 'version');
@@ -292,15 +303,22 @@ suite('treaties of any number', () => {
     for (const text of ['>2,000<', '2,000 treaties', '1 to 50 of 2,000']) {
       assert.ok(shown.includes(text), text);
     }
+
+    const { document: drawn } = connectomePage(graphOf(connectomeOf(200, 1000)), 'version');
+    const nodes =
+      Buffer.from(drawn.bytes)
+        .toString()
+        .match(/<a id="node-\d+"/g) ?? [];
+    assert.equal(nodes.length, 200);
   });
 
   test('a page with an address of its own follows changes too', async () => {
     await using na = await startTestAuthority();
     await treaty(na, 'alpha', 'beta');
-    await using visit = await (await browser()).visit(`${na.url}/connectome?q=b`, {
+    await using seen = await visit(`${na.url}/connectome?q=b`, {
       isApart: true,
     });
-    const { page } = visit;
+    const { page } = seen;
     await page.locator('[data-live-status="live"]').waitFor();
     await page.clock.install();
     await treaty(na, 'alpha', 'bravo');
@@ -311,8 +329,8 @@ suite('treaties of any number', () => {
 
   test('on a phone each treaty is a card that begins with its parties, its state and its end', async () => {
     const na = await small();
-    await using visit = await (await browser()).visit(`${na.url}/connectome`, { width: NARROW });
-    const { page } = visit;
+    await using seen = await visit(`${na.url}/connectome`, { width: NARROW });
+    const { page } = seen;
     const card = page.locator('#treaties tbody tr').first();
     const tops = await card.evaluate((row) =>
       [...row.children].map((cell) => [
@@ -330,8 +348,8 @@ suite('treaties of any number', () => {
     await using na = await startTestAuthority();
     const long = `first-${'n'.repeat(200)}-last`;
     const { treaty_id: id } = await treaty(na, 'alpha', long, 72);
-    await using visit = await (await browser()).visit(`${na.url}/connectome`, { isApart: true });
-    const { page } = visit;
+    await using seen = await visit(`${na.url}/connectome`, { isApart: true });
+    const { page } = seen;
     const link = page.locator('#treaties a', { hasText: 'first-' });
     assert.match(await link.innerText(), /^first-n+…n+-last$/);
     assert.equal(await link.getAttribute('title'), long);
@@ -345,78 +363,68 @@ suite('treaties of any number', () => {
     assert.equal(await page.evaluate(`find('${id}') && String(getSelection())`), id);
     const relative = await page.locator('#treaties time').last().getAttribute('data-relative');
     assert.match(String(relative), /^in [23] days$/);
-    assert.deepEqual(await visit.violations(), []);
-    assert.deepEqual(visit.problems, []);
-  });
-
-  test('the digits of the dashboard have equal widths', async () => {
-    const na = await small();
-    for (const width of [NARROW, 768, WIDE]) {
-      await using visit = await (await browser()).visit(`${na.url}/dashboard`, { width });
-      const widths = await visit.page
-        .locator('.stats')
-        .first()
-        .locator('li')
-        .evaluateAll((cards) =>
-          cards.map((card) => Math.round(card.getBoundingClientRect().width)),
-        );
-      assert.equal(new Set(widths).size, 1, `${width}: ${widths}`);
-    }
+    assert.deepEqual(await seen.violations(), []);
+    assert.deepEqual(seen.problems, []);
   });
 });
 
 suite('in a browser', () => {
-  for (const [theme, width] of [
-    ['light', WIDE],
-    ['dark', NARROW],
-  ] as const) {
-    test(`all pages are accessible when empty and when filled: ${theme}, ${width} wide`, async () => {
-      await using empty = await startTestAuthority();
-      const filled = await small();
-      const paths = [
-        ...PAGES.map((path) => empty.url + path),
-        ...PAGES.map((path) => filled.url + path),
-        `${filled.url}/atlas?sovereign=beta&from=alpha&to=gamma`,
-      ];
-      for (const url of paths) {
-        await using visit = await (await browser()).visit(url, { theme, width });
-        assert.deepEqual(await visit.violations(), [], url);
-        assert.equal(await visit.overflow(), 0, url);
-        assert.deepEqual(visit.problems, [], url);
-      }
-    });
-  }
-
-  test('an empty network says what is missing instead of drawing nothing', async () => {
+  // `details-pages.deep` sees the empty ones, and `large-graph.deep` large ones.
+  test('all pages are accessible, and hostile and endless names remain text and break nothing', async () => {
     await using na = await startTestAuthority();
-    await using visit = await (await browser()).visit(`${na.url}/connectome`);
-    assert.match(await visit.page.innerText('main'), /The graph is empty/);
-    assert.equal(await visit.page.locator('.graph-picture').count(), 0);
+    await fillSmall(na);
+    const endless = 'W'.repeat(1024);
+    const ofEndless = encodeURIComponent(reference(endless));
+    await treaty(na, 'alpha', HOSTILE_NAME, 20);
+    await treaty(na, HOSTILE_NAME, endless, 1);
+    await treaty(na, endless, '"><img src=x onerror=window.hacked=1>');
+    for (const path of [
+      ...PAGES,
+      `/atlas?sovereign=${ofEndless}`,
+      '/atlas?sovereign=beta&from=alpha&to=gamma',
+    ]) {
+      await using seen = await visit(na.url + path);
+      await assertSound(seen);
+      const { page } = seen;
+      assert.equal(await page.evaluate('window.hacked'), undefined);
+      assert.equal(await page.locator('main img, main script').count(), 0);
+      if (path.includes(ofEndless)) {
+        assert.match(await page.innerText('#selected'), /Open its page/);
+      }
+    }
   });
 
   test('the dashboard shows posture, counts, what is urgent, changes, feeds and the trust cycle', async () => {
     const na = await small();
-    await using visit = await (await browser()).visit(`${na.url}/dashboard`);
-    const field = (name: string) => visit.page.innerText(`[data-stat="${name}"] strong`);
-    assert.equal(await visit.page.innerText('#posture-word'), 'Needs attention');
+    await using seen = await visit(`${na.url}/dashboard`);
+    const field = (name: string) => seen.page.innerText(`[data-stat="${name}"] strong`);
+    assert.equal(await seen.page.innerText('#posture-word'), 'Needs attention');
     assert.equal(await field('nodes.active'), '1');
     assert.equal(await field('treaty_summary.warning_count'), '2');
     assert.equal(await field('fleet.healthy'), '1');
     assert.equal(await field('fleet.silent'), '0');
-    assert.deepEqual(await visit.page.locator('#roles tbody tr').allInnerTexts(), [
+    assert.deepEqual(await seen.page.locator('#roles tbody tr').allInnerTexts(), [
       'role:client\t1\t1\t0\t0\t0',
     ]);
     assert.equal(await field('revocation_feed_summary.freshness'), 'Fresh');
     assert.equal(await field('trust_cycle_summary.status'), 'Verified');
-    assert.equal(await visit.page.locator('#urgent-treaties tbody tr').count(), 2);
-    assert.equal(await visit.page.locator('#recent-changes > li').count(), 8);
-    assert.equal(await visit.page.locator('#revocation-feeds tbody tr').count(), 1);
+    assert.equal(await seen.page.locator('#urgent-treaties tbody tr').count(), 2);
+    assert.equal(await seen.page.locator('#recent-changes > li').count(), 8);
+    assert.equal(await seen.page.locator('#revocation-feeds tbody tr').count(), 1);
+    for (const width of [NARROW, 768, WIDE]) {
+      await seen.page.setViewportSize({ width, height: 900 });
+      const cards = seen.page.locator('.stats').first().locator('li');
+      const widths = await cards.evaluateAll((each) =>
+        each.map((card) => Math.round(card.getBoundingClientRect().width)),
+      );
+      assert.equal(new Set(widths).size, 1, `the digits have equal widths: ${widths} at ${width}`);
+    }
   });
 
   test('the command about a finding can be copied, and breaks between options only', async () => {
     const na = await small();
-    await using visit = await (await browser()).visit(`${na.url}/dashboard`, { width: NARROW });
-    const { page } = visit;
+    await using seen = await visit(`${na.url}/dashboard`, { width: NARROW });
+    const { page } = seen;
     const commands = page.locator('#warnings li > code');
     assert.ok((await commands.count()) > 0);
     for (const command of await commands.all()) {
@@ -429,13 +437,13 @@ suite('in a browser', () => {
     await page.goto(`${na.url}/trust?from=alpha&to=beta`);
     await page.locator('.posture code').waitFor();
     assert.equal(await page.locator('.posture code button').count(), 0, 'a reason is no command');
-    assert.deepEqual(visit.problems, []);
+    assert.deepEqual(seen.problems, []);
   });
 
   test('sovereigns of the drawing can be reached by keyboard, and link to their treaties', async () => {
     const na = await small();
-    await using visit = await (await browser()).visit(`${na.url}/connectome`);
-    const { page } = visit;
+    await using seen = await visit(`${na.url}/connectome`);
+    const { page } = seen;
     const beta = page.locator('.node', { hasText: 'beta' });
     assert.match(
       (await beta.locator('title').textContent()) ?? '',
@@ -473,8 +481,8 @@ suite('in a browser', () => {
 
   test('on a phone a graph opens as a whole if all of its names fit', async () => {
     const na = await small();
-    await using visit = await (await browser()).visit(`${na.url}/atlas`, { width: NARROW });
-    const { page } = visit;
+    await using seen = await visit(`${na.url}/atlas`, { width: NARROW });
+    const { page } = seen;
     assert.equal(await page.innerText('[data-zoom-shown]'), '100%');
     const box = await page.locator('.graph-picture').boundingBox();
     for (const name of await page.locator('.node text').all()) {
@@ -487,11 +495,13 @@ suite('in a browser', () => {
   for (const javaScript of [true, false]) {
     test(`the atlas is searched and explains a path ${javaScript ? 'with' : 'without'} scripts`, async () => {
       const na = await small();
-      await using visit = await (await browser()).visit(`${na.url}/atlas`, { javaScript });
-      const { page } = visit;
+      await using seen = await visit(`${na.url}/atlas`, { javaScript });
+      const { page } = seen;
       await page.fill('#q', 'GAM');
       if (!javaScript) await page.click('text=Find >> nth=0');
-      assert.deepEqual(await shownSovereigns(page), ['gamma']);
+      assert.deepEqual(await page.locator('#sovereigns tbody tr:visible th a').allInnerTexts(), [
+        'gamma',
+      ]);
       assert.equal(await page.innerText('#found'), '1 of 4 sovereigns.');
       await page.fill('#from', 'alpha');
       await page.fill('#to', 'gamma');
@@ -499,80 +509,7 @@ suite('in a browser', () => {
       await page.waitForURL(/from=alpha&to=gamma/);
       assert.match(await page.innerText('#path-result'), /^Trusted active_treaty_path/);
       assert.equal(await page.locator('.link.lit').count(), 2);
-      assert.deepEqual(visit.problems, []);
+      assert.deepEqual(seen.problems, []);
     });
   }
-
-  test('hostile and endless names remain text, and break nothing', async () => {
-    await using na = await startTestAuthority();
-    const endless = 'W'.repeat(1024);
-    await treaty(na, 'alpha', HOSTILE_NAME, 20);
-    await treaty(na, HOSTILE_NAME, endless, 1);
-    await treaty(na, endless, '"><img src=x onerror=window.hacked=1>');
-    for (const path of [...PAGES, `/atlas?sovereign=${encodeURIComponent(reference(endless))}`]) {
-      await using visit = await (await browser()).visit(na.url + path, { width: NARROW });
-      assert.equal(await visit.page.evaluate('window.hacked'), undefined);
-      assert.equal(await visit.page.locator('main img, main script').count(), 0);
-      assert.equal(await visit.overflow(), 0, path);
-      assert.deepEqual(visit.problems, []);
-      assert.deepEqual(await visit.violations(), [], path);
-    }
-    await using chosen = await (await browser()).visit(
-      `${na.url}/atlas?sovereign=${encodeURIComponent(reference(endless))}`,
-    );
-    assert.match(await chosen.page.innerText('#selected'), /Open its page/);
-  });
-
-  test('200 sovereigns with 1,000 treaties are drawn, listed and accessible', async () => {
-    await using na = await startTestAuthority();
-    await fillLarge(na, 200, 1000);
-    await using wide = await (await browser()).visit(`${na.url}/connectome`);
-    assert.deepEqual(await wide.violations(), []);
-    for (const path of PAGES) {
-      await using visit = await (await browser()).visit(na.url + path, { width: NARROW });
-      assert.equal(await visit.overflow(), 0, path);
-      assert.deepEqual(visit.problems, [], path);
-      if (path === '/dashboard') continue;
-      assert.equal(await visit.page.locator('.graph-picture .node').count(), 200);
-      const rows = await visit.page.locator('main tbody tr').count();
-      assert.equal(rows, path === '/atlas' ? 100 : 50);
-    }
-  });
-});
-
-async function fillLarge(na: TestAuthority, sovereigns: number, treaties: number): Promise<void> {
-  const key = newKey();
-  const edges = connectomeOf(sovereigns, treaties).recognition_edges;
-  // Together, so that they share commits.
-  for (let at = 0; at < edges.length; at += 50) {
-    await Promise.all(
-      edges.slice(at, at + 50).map(({ from, to }) => treaty(na, from, to, 400, key)),
-    );
-  }
-}
-
-function shownSovereigns(page: Page): Promise<string[]> {
-  return page.locator('#sovereigns tbody tr:visible th a').allInnerTexts();
-}
-
-let startedBrowser: Promise<TestBrowser> | null = null;
-let startedSmall: Promise<TestAuthority> | null = null;
-
-function browser(): Promise<TestBrowser> {
-  startedBrowser ??= startBrowser();
-  return startedBrowser;
-}
-
-/** For tests that only read it. */
-function small(): Promise<TestAuthority> {
-  startedSmall ??= startTestAuthority().then(async (na) => {
-    await fillSmall(na);
-    return na;
-  });
-  return startedSmall;
-}
-
-after(async () => {
-  await (await startedBrowser)?.close();
-  await (await startedSmall)?.[Symbol.asyncDispose]();
 });

@@ -7,26 +7,19 @@ import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
-import {
-  assertSound,
-  HOSTILE_NAME,
-  NARROW,
-  startBrowser,
-  type TestBrowser,
-} from './support/browser.ts';
+import { assertSound, HOSTILE_NAME, NARROW, sharedBrowser, type Visit } from './support/browser.ts';
 import { HOUR, SECOND } from './support/clock.ts';
 import { get, outcome, send } from './support/requests.ts';
 import { issued, recognize, revokeTreaty } from './support/trust.ts';
 
+const open = sharedBrowser();
 let na: TestAuthority;
-let browser: TestBrowser;
 let start: number;
 /** One treaty from alpha to beta, two from beta to gamma, a revoked one from alpha to gamma, and a dead end. */
 const ids: Record<string, string> = {};
 
 before(async () => {
   na = await startTestAuthority({ environment: { MESH_RATE_LIMIT_EXPLAIN: 'off' } });
-  browser = await startBrowser();
   start = na.clock.now();
   for (const [id, from, to, hours] of [
     ['first', 'alpha', 'beta', 100],
@@ -43,26 +36,53 @@ before(async () => {
   na.clock.advance(HOUR);
 });
 
-after(async () => {
-  await browser?.close();
-  await na?.[Symbol.asyncDispose]();
-});
+after(() => na?.[Symbol.asyncDispose]());
 
 const ASKED = '/trust?from=alpha&to=gamma';
 
-test('the page is sound, with and without an answer', async () => {
-  for (const path of ['/trust', ASKED, '/trust?from=gamma&to=alpha']) {
-    await using visit = await browser.visit(na.url + path);
+/** The contents of the drawn path: sovereigns, and what is between them. */
+async function drawn({ page }: Visit): Promise<string[]> {
+  const parts = page.locator('.path-drawing :is(.path-end, .hop)');
+  const texts = await parts.evaluateAll((found) => found.map((each) => each.textContent ?? ''));
+  return texts.map((text) => text.replace(/\d{4}-\d\d-\d\d \d\d:\d\d UTC/g, 'TIME'));
+}
+
+test('an answer is drawn with the scope and the end of each treaty, or with what is missing, and accessible', async () => {
+  const hop = 'for any roleuntil TIME';
+  for (const [address, parts] of [
+    ['/trust', []],
+    [ASKED, ['alpha', hop, 'beta', hop, 'gamma']],
+    [`${ASKED}&as_of=2020-01-01T00:00:00Z`, ['alpha', 'not known?', 'gamma']],
+    [
+      `/trust?from=alpha&to=${encodeURIComponent(HOSTILE_NAME)}&without=${ids.stray}`,
+      ['alpha', 'active treaties', 'beta', 'left out✕', '</title><script>w…2C⟩ שלום'],
+    ],
+  ] as const) {
+    await using visit = await open(na.url + address);
+    assert.deepEqual(await drawn(visit), parts);
     await assertSound(visit);
+    await visit.page.setViewportSize({ width: 768, height: 900 });
+    assert.equal(await visit.overflow(), 0);
   }
-  await using visit = await browser.visit(`${na.url}/trust?from=a&to=b&as_of=x`, { width: NARROW });
-  assert.deepEqual(await visit.violations(), []);
-  assert.equal(await visit.overflow(), 0);
-  assert.equal(visit.problems.length, 1, visit.problems.join());
+});
+
+test('the drawing says that a treaty was revoked, or that nothing leads there', async () => {
+  await using visit = await open(na.url);
+  const { page } = visit;
+  for (const [address, parts] of [
+    [`${ASKED}&without=${ids.first}`, ['alpha', 'revoked✕since TIME', 'gamma']],
+    ['/trust?from=gamma&to=alpha', ['gamma', 'no active treaties✕', 'alpha']],
+    ['/trust?from=alpha&to=alpha', []],
+  ] as const) {
+    await page.goto(na.url + address);
+    assert.deepEqual(await drawn(visit), parts);
+    assert.equal(await visit.overflow(), 0);
+  }
+  assert.deepEqual(visit.problems, []);
 });
 
 test('without a script the question can be asked from the home page, answered, and refined', async () => {
-  await using visit = await browser.visit(na.url, { javaScript: false, width: NARROW });
+  await using visit = await open(na.url, { javaScript: false, width: NARROW });
   const { page } = visit;
   assert.equal(await page.locator('#trust').textContent(), 'Why does one sovereign trust another?');
   assert.equal(await page.inputValue('#from'), 'alpha');
@@ -107,48 +127,9 @@ test('without a script the question can be asked from the home page, answered, a
   assert.deepEqual(visit.problems, []);
 });
 
-/** The contents of the drawn path: sovereigns, and what is between them. */
-async function drawn(address: string, options = {}): Promise<string[]> {
-  await using visit = await browser.visit(na.url + address, options);
-  const parts = visit.page.locator('.path-drawing :is(.path-end, .hop)');
-  const texts = await parts.evaluateAll((found) => found.map((each) => each.textContent ?? ''));
-  assert.deepEqual(await visit.violations(), []);
-  assert.equal(await visit.overflow(), 0);
-  assert.deepEqual(visit.problems, []);
-  return texts.map((text) => text.replace(/\d{4}-\d\d-\d\d \d\d:\d\d UTC/g, 'TIME'));
-}
-
-test('the path is drawn with the scope and the end of each treaty', async () => {
-  const hop = 'for any roleuntil TIME';
-  assert.deepEqual(await drawn(ASKED), ['alpha', hop, 'beta', hop, 'gamma']);
-});
-
-test('the missing link is drawn broken, between the parts of the way that exist', async () => {
+test('a name that is shortened in the drawing is available in full', async () => {
   const hostile = encodeURIComponent(HOSTILE_NAME);
-  const asked = `/trust?from=alpha&to=${hostile}&without=${ids.stray}`;
-  const expected = ['alpha', 'active treaties', 'beta', 'left out✕'];
-  for (const options of [{ width: NARROW, theme: 'dark' }, { width: 768 }]) {
-    const parts = await drawn(asked, options);
-    assert.deepEqual(parts.slice(0, 4), expected);
-    assert.match(parts[4] ?? '', /^<\/title><script>w…/);
-  }
-  const ended = await drawn(`${ASKED}&without=${ids.first}`);
-  assert.deepEqual(ended, ['alpha', 'revoked✕since TIME', 'gamma']);
-});
-
-test('if nothing leads there, or nothing is known, the drawing says so', async () => {
-  const none = await drawn('/trust?from=gamma&to=alpha');
-  assert.deepEqual(none, ['gamma', 'no active treaties✕', 'alpha']);
-  const unknown = await drawn(`${ASKED}&as_of=2020-01-01T00:00:00Z`);
-  assert.deepEqual(unknown, ['alpha', 'not known?', 'gamma']);
-  assert.deepEqual(await drawn('/trust?from=alpha&to=alpha'), []);
-});
-
-test('a name is text, and one that is shortened in the drawing is available in full', async () => {
-  const hostile = encodeURIComponent(HOSTILE_NAME);
-  await using visit = await browser.visit(`${na.url}/trust?from=alpha&to=${hostile}`);
-  assert.equal(await visit.page.evaluate('window.hacked'), undefined);
-  assert.equal(await visit.page.inputValue('#to'), HOSTILE_NAME);
+  await using visit = await open(`${na.url}/trust?from=alpha&to=${hostile}`);
   const end = visit.page.locator('.path-end').last();
   assert.match((await end.textContent()) ?? '', /^.{17}….{8}$/u);
   assert.match((await end.getAttribute('title')) ?? '', /^<\/title><script>window\.hacked=1</);
@@ -158,7 +139,7 @@ test('a name is text, and one that is shortened in the drawing is available in f
 });
 
 test('the answer can be downloaded as one file with the digest of the graph', async () => {
-  await using visit = await browser.visit(`${na.url}${ASKED}&without=${ids.second}`);
+  await using visit = await open(`${na.url}${ASKED}&without=${ids.second}`);
   const { page } = visit;
   const [download] = await Promise.all([
     page.waitForEvent('download'),
@@ -186,14 +167,22 @@ test('a refused question is explained on the page to a browser, and in the envel
   }
 });
 
+test('names and ids are text, wherever they appear', async () => {
+  const name = encodeURIComponent(HOSTILE_NAME);
+  await using visit = await open(`${na.url}/trust?from=${name}&to=alpha`);
+  assert.equal(await visit.page.evaluate('window.hacked'), undefined);
+  assert.equal(await visit.page.inputValue('#from'), HOSTILE_NAME);
+  assert.deepEqual(visit.problems, []);
+});
+
 test('the atlas links a path to its explanation', async () => {
-  await using visit = await browser.visit(`${na.url}/atlas?from=alpha&to=gamma`);
+  await using visit = await open(`${na.url}/atlas?from=alpha&to=gamma`);
   await visit.page.getByRole('link', { name: 'Why, until when' }).click();
   assert.match(visit.page.url(), /\/trust\?from=alpha&to=gamma#answer$/);
   assert.equal(await visit.page.locator('.posture.ok').count(), 1);
 });
 
-test('questions on the page count as explanations; too many give a page to clients that prefer one', async () => {
+test('questions count as explanations; too many give a page to clients that prefer one, and the envelope to programs', async () => {
   await using limited = await startTestAuthority({
     environment: { MESH_RATE_LIMIT_EXPLAIN: '1/60' },
   });
@@ -209,7 +198,7 @@ test('questions on the page count as explanations; too many give a page to clien
     ['content-type', 'retry-after', 'vary', 'cache-control'].map((name) => page.headers.get(name)),
     ['text/html; charset=utf-8', '60', 'Accept', 'no-store'],
   );
-  await using visit = await browser.visit(limited.url + ASKED, { width: NARROW });
+  await using visit = await open(limited.url + ASKED, { width: NARROW });
   assert.match(
     await visit.page.innerText('#answer'),
     /^Too many questions: try again in 60 seconds\.$/,

@@ -1,10 +1,12 @@
 /**
  * Pages in a real browser: Debian's Chromium, driven by playwright-core. One browser serves a test file. Every visit
- * begins with its theme and width, and with nothing stored.
+ * begins with its theme and width, and with nothing stored. What needs no browser, such as texts and links, is cheaper
+ * to read in the markup: `pages.ts`.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { after } from 'node:test';
 import {
   type Browser,
   type ConsoleMessage,
@@ -70,6 +72,16 @@ export async function assertSound(visit: Visit): Promise<void> {
   assert.deepEqual(visit.problems, []);
 }
 
+/** Opens pages in one browser for all tests of a file, which starts when the first of them needs it. */
+export function sharedBrowser(): TestBrowser['visit'] {
+  let started: Promise<TestBrowser> | null = null;
+  after(async () => (await started)?.close());
+  return async (url, options) => {
+    started ??= startBrowser();
+    return (await started).visit(url, options);
+  };
+}
+
 export async function startBrowser(): Promise<TestBrowser> {
   const browser = await chromium.launch({
     executablePath: browserPath(),
@@ -112,7 +124,7 @@ async function visit(
   await page.setViewportSize({ width, height });
   await page.emulateMedia({ colorScheme: theme });
   const problems: string[] = [];
-  const unwatch = watch(page, new URL(url).origin, problems);
+  const unwatch = watch(page, new URL(url).host, problems);
   await page.goto(url, { waitUntil: 'load' });
   return {
     page,
@@ -158,8 +170,7 @@ function isLeft(request: Request): boolean {
 }
 
 /** Records problems of the page; returns a function that stops this. */
-function watch(page: Page, origin: string, problems: string[]): () => void {
-  const host = new URL(origin).host;
+function watch(page: Page, host: string, problems: string[]): () => void {
   const listeners = {
     console(message: ConsoleMessage) {
       const isProblem = ['error', 'warning'].includes(message.type());
