@@ -258,9 +258,12 @@ test('finish counts the nodes of a key that took over during the count', async (
   await stage(na, await succession(na, { activatesIn: MINUTE }));
   await beat(na, node, { authority_keys_digest: await digest(na) });
   assert.equal((await adoption(na)).body.nodes.laggards, 0, 'it knows the staged statement');
-  na.clock.advance(MINUTE);
+  na.clock.advance(MINUTE - 1);
+  await na.clock.idle();
+  // The service has just looked for what is due, and does so again in a second.
+  na.clock.advance(1);
   const [activated, finished] = await Promise.all([step(na, 'activate'), step(na, 'finish')]);
-  assert.match(outcome(activated), /^200$|^409 succession_not_staged$/);
+  assert.equal(outcome(activated), '200');
   assert.equal(outcome(finished), '409 nodes_have_not_followed');
   assert.equal(finished.body.error.details.count, 1);
 });
@@ -270,7 +273,6 @@ test('every step of a succession is an event of the audit log', async () => {
   await stage(na, await succession(na, { activatesIn: HOUR }));
   await step(na, 'cancel');
   await stage(na, await succession(na));
-  // It is activated once, either by this request or by the periodic work.
   await activate(na);
   for (const name of ['roll-back', 'finish']) {
     assert.equal(outcome(await step(na, name)), '200', name);

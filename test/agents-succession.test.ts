@@ -17,7 +17,7 @@ import { fetchAgain } from './support/agent-fleet.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE } from './support/clock.ts';
 import { auditEvents, get, invite, operate } from './support/requests.ts';
-import { activate, DAY, type Draft, stage, step, succession } from './support/successions.ts';
+import { activated, DAY, type Draft, stage, step, succession } from './support/successions.ts';
 
 interface Member {
   readonly agent: NodeAgent;
@@ -144,7 +144,7 @@ test('agents follow a planned change and its end, and clients that pinned the ol
   assert.deepEqual(await reasons(old), new Set(['valid']));
 
   na.clock.advance(5 * HOUR);
-  await activate(na);
+  await activated(na);
   assert.equal(trust.follow(await client.authorityKeys()).refusal, null);
   for (const days of [0.5, 1, 2]) {
     await pass(place, days * DAY, members);
@@ -184,7 +184,7 @@ test('agents follow a rollback, across restarts of both sides', async () => {
   await pass(place, HOUR / 2, [member]);
   await restart();
   place.na.clock.advance(HOUR);
-  await activate(place.na);
+  await activated(place.na);
   await restart();
   await pass(place, 2 * HOUR, [member]);
   assert.equal(member.agent.state().authority_key, next);
@@ -208,7 +208,7 @@ test('after a compromise, agents renew at once, and still learn about revocation
   await pass(place, HOUR, members);
   const next = await staged(place, { kind: 'compromise' });
   na.clock.advance(MINUTE);
-  await activate(na);
+  await activated(na);
   // Each agent learns about it with its next heartbeat.
   await pass(place, HOUR, members);
   for (const member of members) {
@@ -236,12 +236,11 @@ for (const proof of ['body', 'header'] as const) {
     await pass(place, HOUR, [member]);
     await staged(place, { overlap: HOUR });
     na.clock.advance(MINUTE);
-    await activate(na);
+    await activated(na);
     na.clock.advance(DAY);
-    await done(place, 'finish').catch(() => undefined);
     const last = await staged(place, { kind: 'compromise' });
     na.clock.advance(MINUTE);
-    await activate(na);
+    await activated(na);
     na.clock.advance(DAY);
     const back = await member.again();
     await pass(place, HOUR, [back]);

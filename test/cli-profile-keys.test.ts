@@ -10,7 +10,7 @@ import { runCommand } from './support/commands.ts';
 import { scratchFolder } from './support/folders.ts';
 import { outcome } from './support/requests.ts';
 import { startSuccessionAuthority } from './support/succession-authority.ts';
-import { activate, stage, step, succession } from './support/successions.ts';
+import { activated, stage, step, succession } from './support/successions.ts';
 
 /** An operator on another machine who knows this key of the authority. */
 function operatorOf(scratch: string, url: string, keyFile: string) {
@@ -44,7 +44,7 @@ test('a profile follows several changes, even after a theft, and never goes back
   for (const kind of ['planned', 'planned', 'compromise'] as const) {
     const signed = await succession(operated, { kind });
     assert.equal(outcome(await stage(operated, signed)), '200');
-    await activate(operated);
+    await activated(operated);
     operated = { ...operated, audience: signed.statement.to_key };
     if (kind === 'planned') assert.equal(outcome(await step(operated, 'finish')), '200');
     const listed = await operator.list();

@@ -5,7 +5,7 @@ import { startTestAuthority } from './support/authority.ts';
 import { REAL_TIME } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
 import { outcome } from './support/requests.ts';
-import { activate, stage, step, succession } from './support/successions.ts';
+import { activated, stage, step, succession } from './support/successions.ts';
 
 test('a planned change of the key is no man in the middle, and does not touch the first policy', async () => {
   await using na = await startTestAuthority({ clock: REAL_TIME });
@@ -21,7 +21,7 @@ test('a planned change of the key is no man in the middle, and does not touch th
   assert.deepEqual(await seen(), well, 'before');
   const signed = await succession(na, { kind: 'planned' });
   assert.equal(outcome(await stage(na, signed)), '200');
-  await activate(na);
+  await activated(na);
   assert.deepEqual(await seen(), well, 'in the overlap');
   const operated = { ...na, audience: signed.statement.to_key };
   assert.equal(outcome(await step(operated, 'finish')), '200');

@@ -23,7 +23,7 @@ import {
   outcome,
   type TestNode,
 } from './support/requests.ts';
-import { activate, DAY, stage, step, succession } from './support/successions.ts';
+import { activated, DAY, stage, step, succession } from './support/successions.ts';
 import { attest, issued, recognize, revokeAttestation } from './support/trust.ts';
 
 type Json = { readonly [name: string]: unknown };
@@ -133,7 +133,7 @@ for (const [end, isRolledBack] of [
     passUntil(activatesAt - 10 * SECOND);
     await reads('a moment before the activation');
     passUntil(activatesAt);
-    await activate(na);
+    await activated(na);
     await reads('activated');
     // Keeps the audience, although the restarted authority would use the new key.
     na = { ...(await na.restart()), audience: na.audience };

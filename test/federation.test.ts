@@ -14,7 +14,7 @@ import { networkFolder } from './support/folders.ts';
 import { type HostileAuthority, startHostileAuthority } from './support/hostile-authority.ts';
 import { get, operate, outcome } from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
-import { DAY, stage, step, succession } from './support/successions.ts';
+import { activated, DAY, stage, succession } from './support/successions.ts';
 import {
   attest,
   audited,
@@ -241,7 +241,7 @@ suite('between real authorities', () => {
     const signed = await succession(beta, { activatesIn: HOUR, overlap: DAY });
     assert.equal(outcome(await stage(beta, signed)), '200');
     clock.advance(HOUR);
-    assert.equal(outcome(await step(beta, 'activate')), '200');
+    await activated(beta);
     await visit(alpha);
     const { lifecycle } = (await get(alpha, `/recognition-treaties/${treaty.treaty_id}`)).body;
     const path = `/recognition-treaties/${lifecycle.replacement_treaty_id}`;

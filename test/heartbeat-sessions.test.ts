@@ -40,7 +40,7 @@ import {
 } from './support/sessions.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
 import { asKey } from './support/signing.ts';
-import { activate, stage, succession } from './support/successions.ts';
+import { activated, stage, succession } from './support/successions.ts';
 
 const shared = sharedAuthority();
 
@@ -239,7 +239,7 @@ test('another authority key ends all sessions', async () => {
   na.clock.advance(HOUR - MINUTE);
   const session = await openSession(na, await joinedNode(na));
   na.clock.advance(MINUTE);
-  await activate(na);
+  await activated(na);
   assert.equal(outcome(await beat(na, session)), ENDED);
   const next = await openSession(na, session.node);
   const text = `mesh-na session box 1\n${next.offer.public_key}`;

@@ -6,8 +6,12 @@ import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { sharedBrowser, type Visit } from './support/browser.ts';
+import { REAL_TIME } from './support/clock.ts';
 import { joinedNode, newKey, operate } from './support/requests.ts';
 import { issued, recognize, revokeTreaty } from './support/trust.ts';
+
+/** Pages are refreshed as fast as time passes. */
+const IN_REAL_TIME = { clock: REAL_TIME };
 
 const open = sharedBrowser();
 
@@ -16,7 +20,7 @@ function isNow(page: Page, state: 'live' | 'stale'): Promise<void> {
 }
 
 test('the dashboard shows a joined node, a revoked certificate and a treaty with a hostile name without a reload', async () => {
-  await using na = await startTestAuthority();
+  await using na = await startTestAuthority(IN_REAL_TIME);
   await using visit = await open(`${na.url}/dashboard`);
   const { page } = visit;
   await isNow(page, 'live');
@@ -36,7 +40,7 @@ test('the dashboard shows a joined node, a revoked certificate and a treaty with
 });
 
 test('a revocation is on the dashboard within a second of the message about it', async () => {
-  await using na = await startTestAuthority();
+  await using na = await startTestAuthority(IN_REAL_TIME);
   const node = await joinedNode(na);
   await using visit = await open(`${na.url}/`, { isApart: true });
   const { page } = visit;
@@ -62,7 +66,7 @@ test('a revocation is on the dashboard within a second of the message about it',
 });
 
 test('a page says when it is no longer live, and since when, and reconnects by itself', async () => {
-  const na = await startTestAuthority();
+  const na = await startTestAuthority(IN_REAL_TIME);
   await using visit = await open(`${na.url}/dashboard`);
   const { page } = visit;
   await isNow(page, 'live');
@@ -79,14 +83,14 @@ test('a page says when it is no longer live, and since when, and reconnects by i
   assert.equal(await page.evaluate(filter), 'grayscale(1)');
   assert.deepEqual(await visit.violations(), []);
   const flags = { port: new URL(na.url).port };
-  await using again = await startTestAuthority({ dataDir: na.dataDir, flags });
+  await using again = await startTestAuthority({ ...IN_REAL_TIME, dataDir: na.dataDir, flags });
   await isNow(page, 'live');
   await joinedNode(again);
   await page.locator('[data-stat="nodes.active"] strong', { hasText: /^\s*1\s*$/ }).waitFor();
 });
 
 test('nothing on a page moves when it becomes live', async () => {
-  await using na = await startTestAuthority();
+  await using na = await startTestAuthority(IN_REAL_TIME);
   await recognized(na, 'beta');
   await using visit = await open(`${na.url}/`, { isApart: true });
   const { page } = visit;
@@ -118,7 +122,7 @@ function shown(visit: Visit, name: string) {
 }
 
 test('focus, a selected id and the scroll position survive an update', async () => {
-  await using na = await startTestAuthority();
+  await using na = await startTestAuthority(IN_REAL_TIME);
   const ids = [];
   for (const name of ['beta', 'gamma', 'delta']) ids.push(await recognized(na, name));
   await using visit = await open(`${na.url}/connectome`, { height: 500 });
@@ -182,7 +186,7 @@ async function until(isSo: () => boolean): Promise<void> {
 }
 
 test('a message names only the version, which the page has, too', async () => {
-  await using na = await startTestAuthority();
+  await using na = await startTestAuthority(IN_REAL_TIME);
   const { visit, page, news } = await watched(na, '/connectome', () => true);
   await using _ = visit;
   await until(() => news.length === 1);
@@ -200,7 +204,7 @@ test('a message names only the version, which the page has, too', async () => {
 });
 
 test('a viewer fetches the page once for each version, and what it missed comes with the next', async () => {
-  await using na = await startTestAuthority();
+  await using na = await startTestAuthority(IN_REAL_TIME);
   const { visit, news, fetched } = await watched(na, '/connectome', (index) => index !== 1);
   await using _ = visit;
   await recognized(na, 'missed');
@@ -218,7 +222,7 @@ test('a viewer fetches the page once for each version, and what it missed comes 
 });
 
 test('a version that the page shows already is not fetched', async () => {
-  await using na = await startTestAuthority();
+  await using na = await startTestAuthority(IN_REAL_TIME);
   await recognized(na, 'beta');
   const { visit, news, fetched } = await watched(na, '/connectome', () => true);
   await using _ = visit;
@@ -231,7 +235,7 @@ test('a version that the page shows already is not fetched', async () => {
 });
 
 test('a WebSocket is for one known topic, from our own origin', async () => {
-  await using na = await startTestAuthority();
+  await using na = await startTestAuthority(IN_REAL_TIME);
   for (const [query, origin, expected] of [
     ['?topic=dashboard', null, 101],
     ['?topic=connectome', null, 101],

@@ -18,7 +18,7 @@ import type { Connectome } from '../src/protocol/rows/graph.ts';
 import type { Fleet } from '../src/protocol/rows/posture.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { assertSound, HOSTILE_NAME, NARROW, sharedBrowser, WIDE } from './support/browser.ts';
-import { HOUR } from './support/clock.ts';
+import { HOUR, REAL_TIME } from './support/clock.ts';
 import { connectomeOf, graphOf } from './support/connectome.ts';
 import { get, heartbeat, joinedNode, newKey, send } from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
@@ -313,7 +313,7 @@ suite('treaties of any number', () => {
   });
 
   test('a page with an address of its own follows changes too', async () => {
-    await using na = await startTestAuthority();
+    await using na = await startTestAuthority({ clock: REAL_TIME });
     await treaty(na, 'alpha', 'beta');
     await using seen = await visit(`${na.url}/connectome?q=b`, {
       isApart: true,

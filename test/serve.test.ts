@@ -22,7 +22,7 @@ import {
 } from './support/child-server.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { get, outcome } from './support/requests.ts';
-import { activate, stage, succession } from './support/successions.ts';
+import { activated, stage, succession } from './support/successions.ts';
 import { until } from './support/until.ts';
 
 const UNUSABLE = 3;
@@ -76,7 +76,7 @@ test('the ready line names the key that signs, not the configured one', async (t
   const { na } = await startChildServer(dataDir, { args: ['--key-id', 'na-1'] });
   const signed = await succession(na);
   assert.equal(outcome(await stage(na, signed)), '200');
-  await activate(na);
+  await activated(na);
   await na.stop();
   const again = await startChildServer(dataDir, { args: ['--key-id', 'na-1'] });
   const { stdout } = await stopped(again);

@@ -20,7 +20,7 @@ import { startTestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { get, outcome } from './support/requests.ts';
-import { activate, stage, step, succession } from './support/successions.ts';
+import { activated, stage, step, succession } from './support/successions.ts';
 
 const PLACES = [
   { what: 'genesis block', name: 'genesis.json', flag: 'genesis' },
@@ -44,7 +44,7 @@ for (const { what, name, flag } of PLACES) {
     const signed = await succession(na, { activatesIn: MINUTE, from, to });
     assert.equal(outcome(await stage(na, signed)), '200');
     na.clock.advance(MINUTE);
-    await activate(na);
+    await activated(na);
     assert.equal(outcome(await step(na, 'finish')), '200');
     const log = na.logLines.join('');
     assert.match(log, /WARNING mesh\.succession /);
@@ -87,7 +87,7 @@ test('a start without the previous key is refused during the overlap, and ends t
   const signed = await succession(na, { activatesIn: MINUTE, overlap: HOUR, from, to });
   assert.equal(outcome(await stage(na, signed)), '200');
   na.clock.advance(MINUTE);
-  await activate(na);
+  await activated(na);
   const { body: genesis } = await get(na, '/genesis');
   await na.stop();
   // As if the overlap had ended, but the database had lost that change.

@@ -30,7 +30,16 @@ import {
   outcome,
 } from './support/requests.ts';
 import { signersOf } from './support/signers.ts';
-import { activate, DAY, keyIn, keyStates, stage, step, succession } from './support/successions.ts';
+import {
+  activate,
+  activated,
+  DAY,
+  keyIn,
+  keyStates,
+  stage,
+  step,
+  succession,
+} from './support/successions.ts';
 import { attest, issued, post, recognize } from './support/trust.ts';
 
 async function revoke(na: TestAuthority, certId: string): Promise<void> {
@@ -94,7 +103,7 @@ for (const listThreadFrom of [1000, 1]) {
     assert.deepEqual(await served(na, keys), servedBy(old));
 
     na.clock.advance(HOUR);
-    await activate(na);
+    await activated(na);
     assert.deepEqual(await keyStates(na), [
       [old, 'previous'],
       [next, 'current'],
@@ -368,7 +377,7 @@ test('the command line stages, cancels, activates, rolls back and finishes', asy
   assert.match(await run('cancel'), new RegExp(`${escaped(to_key)} is not staged any more`));
   await run('stage', file);
   na.clock.advance(MINUTE);
-  await activate(na);
+  await activated(na);
   await joinedNode(na).then((node) => heartbeat(na, node));
   const { stderr: laggards } = await failing('finish');
   assert.match(laggards, /\(409 nodes_have_not_followed: 1, request /);

@@ -154,9 +154,10 @@ suite('a planned change', () => {
     const chain = beta.chain(PLANNED);
     for (let n = 0; n < 33; n += 1) await issued(follow(na, await recognized(na, beta), chain));
     na.clock.advance(9 * HOUR);
+    await na.clock.idle();
     for (const replaced of [32, 33, 33]) {
-      await na.renewLists();
       assert.equal(audited(na, 'recognition_treaty_followed').length, 33 + replaced);
+      await na.renewLists();
     }
     const { body } = await get(na, '/recognition-treaties?status=active');
     const keys = body.recognition_treaties.map(

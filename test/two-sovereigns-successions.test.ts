@@ -8,7 +8,7 @@ import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, SECOND, testClock } from './support/clock.ts';
 import { networkFolder } from './support/folders.ts';
 import { get, newKey, operate, outcome } from './support/requests.ts';
-import { activate, DAY, keyIn, stage, step, succession } from './support/successions.ts';
+import { activate, activated, DAY, keyIn, stage, step, succession } from './support/successions.ts';
 import {
   attest,
   importFeed,
@@ -103,7 +103,7 @@ for (const isRolledBack of [false, true]) {
     await assertTrusted('staged', early);
 
     clock.advance(HOUR);
-    await activate(beta);
+    await activated(beta);
     await assertTrusted('activated, not followed', early);
 
     ofAlpha = await issued(follow(alpha, ofAlpha, beta));
@@ -121,7 +121,7 @@ for (const isRolledBack of [false, true]) {
 
     clock.advance(DAY);
     operated = { ...beta, audience: isRolledBack ? beta.audience : next };
-    assert.equal(outcome(await step(operated, 'finish', { despite: 0 })), '200');
+    assert.equal(outcome(await step(operated, 'finish')), '409 no_overlap', 'it has ended');
     await alpha.renewLists();
     const { lifecycle } = (await get(alpha, `/recognition-treaties/${ofAlpha.treaty_id}`)).body;
     ofAlpha = { treaty_id: lifecycle.replacement_treaty_id };

@@ -2,7 +2,7 @@
  * Keeps the state of a standby in memory, up to date while another instance writes it. A state that can no
  * longer be followed is dropped and read again.
  */
-import type { Runtime } from '../base/runtime.ts';
+import type { After, Runtime } from '../base/runtime.ts';
 import { createPauses } from '../base/work.ts';
 import type { PreviousOwner, StandbyReader } from '../store/store.ts';
 import type { ReadyState } from './open.ts';
@@ -15,8 +15,7 @@ export interface StandbyOptions {
   /** How long `take` waits for a pending read, in milliseconds, before it closes the connection and reads again. */
   readonly patience: number;
   readonly elapsed: Runtime['elapsed'];
-  /** Calls `work` once after this many milliseconds; returns a function that cancels it. */
-  after(milliseconds: number, work: () => void): () => void;
+  readonly after: After;
   /** Called with the revision of each state that was read completely. */
   read(revision: number): void;
   /** Called when a state cannot be read or followed, but only once until one can again. */

@@ -1,6 +1,6 @@
 import { randomFillSync, randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
-import { setTimeout } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 
 /** The only source of time and randomness. Tests replace the clock. */
 export interface Runtime {
@@ -54,6 +54,14 @@ export function timeOf(manual: ManualTime | null): SystemTime {
   return { wall: () => manual[0] ?? 0, monotonic: () => manual[1] ?? 0 };
 }
 
+/** Calls back once after this many milliseconds; returns a function that cancels this. */
+export type After = (milliseconds: number, work: () => unknown) => () => void;
+
+export const systemAfter: After = (milliseconds, work) => {
+  const timer = setTimeout(() => void work(), milliseconds);
+  return () => clearTimeout(timer);
+};
+
 const POOLED_BYTES = 4096;
 
 /** Filling a pool from the system's generator costs as much as getting a few bytes. */
@@ -79,7 +87,7 @@ function pooledRandomBytes(): (length: number) => Buffer {
 export const systemRuntime: Runtime = {
   now: Date.now,
   elapsed: systemTime.monotonic,
-  pause: (milliseconds) => setTimeout(milliseconds),
+  pause: (milliseconds) => pause(milliseconds),
   uuid: () => randomUUID(),
   randomBytes: pooledRandomBytes(),
 };

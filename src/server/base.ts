@@ -2,7 +2,7 @@
 import { createClock } from '../base/clock.ts';
 import { jsonText } from '../base/json/write.ts';
 import { createLogger, type LogDestination } from '../base/log/logger.ts';
-import { type ManualTime, type Runtime, timeOf, withClocks } from '../base/runtime.ts';
+import { type After, type ManualTime, type Runtime, timeOf, withClocks } from '../base/runtime.ts';
 import type { CommandReference } from '../pages/reference/command-reference.ts';
 import { documentText, publishedDocument } from '../protocol/contract/documents.ts';
 import { createDocumentPublisher } from '../protocol/contract/publications.ts';
@@ -20,6 +20,8 @@ export interface BootOptions {
   readonly runtime: Runtime;
   /** Manually set clocks; null for the system clocks. */
   readonly manualTime: ManualTime | null;
+  /** Schedules periodic work: by the system's timers, or by the manually set clocks. */
+  readonly after: After;
   /** Receives the log lines. */
   readonly destination: LogDestination;
   /** The number of log lines dropped so far. */
@@ -73,7 +75,11 @@ export function createBase(config: Config, options: BootOptions) {
     publisher,
     genesis: newestGenesis(config, publisher),
     lifecycle,
-    background: createBackground(logger, (job) => metrics.jobSucceeded(job, runtime.now())),
+    background: createBackground({
+      after: options.after,
+      logger,
+      succeeded: (job) => metrics.jobSucceeded(job, runtime.now()),
+    }),
     /** Each stops a component that could still answer. */
     silencers,
     fatal: createFatal({

@@ -109,6 +109,7 @@ export async function startTestAuthority(options: TestOptions = {}): Promise<Tes
   const running = await startAuthority(config, {
     runtime: systemRuntime,
     manualTime: clock.shared,
+    after: clock.after,
     startThread: reusedEdgeThread,
     // The watchdog would end the tests' own process if a test blocks its thread.
     startWatchdog: () => NO_WATCHDOG,
@@ -122,6 +123,11 @@ export async function startTestAuthority(options: TestOptions = {}): Promise<Tes
     },
   });
   let stopped = false;
+
+  async function runJob(name: string): Promise<void> {
+    await clock.idle();
+    await running.runJob(name);
+  }
 
   async function stop(): Promise<void> {
     if (stopped) return;
@@ -137,17 +143,17 @@ export async function startTestAuthority(options: TestOptions = {}): Promise<Tes
     privileged: operatorFrom(dataDir, 'ops-privileged', 'operator-privileged'),
     standard: operatorFrom(dataDir, 'ops-standard', 'operator-standard'),
     logLines,
-    flush: () => running.runJob('liveness_flush'),
-    sweep: () => running.runJob('retention'),
-    keepKeys: () => running.runJob('authority_keys'),
-    checkClock: () => running.runJob('clock_check'),
-    checkDisk: () => running.runJob('disk_check'),
-    renewLists: () => running.runJob('list_renewal'),
-    recordHistory: () => running.runJob('history'),
-    runTrustCycle: () => running.runJob('trust_cycle'),
-    federate: () => running.runJob('federation'),
-    backUp: () => running.runJob('backup'),
-    reloadTls: () => running.runJob('tls_reload'),
+    flush: () => runJob('liveness_flush'),
+    sweep: () => runJob('retention'),
+    keepKeys: () => runJob('authority_keys'),
+    checkClock: () => runJob('clock_check'),
+    checkDisk: () => runJob('disk_check'),
+    renewLists: () => runJob('list_renewal'),
+    recordHistory: () => runJob('history'),
+    runTrustCycle: () => runJob('trust_cycle'),
+    federate: () => runJob('federation'),
+    backUp: () => runJob('backup'),
+    reloadTls: () => runJob('tls_reload'),
     settle: running.settle,
     stop,
     async restart() {

@@ -1,16 +1,20 @@
-import { type ManualTime, systemRuntime } from '../../src/base/runtime.ts';
+import { type After, type ManualTime, systemAfter, systemRuntime } from '../../src/base/runtime.ts';
 
 /**
  * Manually set clocks. The wall clock starts at the real time, to the millisecond; both move only on
- * request.
+ * request. Periodic work runs when they are advanced, and at no other time.
  */
 export interface TestClock {
   /** What every thread reads: wall and monotonic milliseconds; null for the system's clocks. */
   readonly shared: ManualTime | null;
   /** The wall clock. */
   now(): number;
-  /** Advances both clocks. */
+  /** Advances both clocks, and begins the periodic work that is due, in the order in which it was scheduled. */
   advance(milliseconds: number): void;
+  /** Schedules work. */
+  readonly after: After;
+  /** Resolves when all work that has begun so far has ended; requests of tests wait for this. */
+  idle(): Promise<void>;
   /** Sets the wall clock without advancing time. */
   step(milliseconds: number): void;
 }
@@ -25,7 +29,10 @@ const MONOTONIC_START = 5 * HOUR;
 export function testClock(start = systemRuntime.now()): TestClock {
   const shared = new Float64Array(new SharedArrayBuffer(2 * Float64Array.BYTES_PER_ELEMENT));
   shared.set([start, MONOTONIC_START]);
+  const scheduled = new Set<{ readonly at: number; readonly work: () => unknown }>();
+  let running = Promise.resolve();
   const now = () => shared[0] ?? 0;
+  const elapsed = () => shared[1] ?? 0;
   function step(milliseconds: number): void {
     shared[0] = now() + milliseconds;
   }
@@ -35,22 +42,32 @@ export function testClock(start = systemRuntime.now()): TestClock {
     step,
     advance(milliseconds) {
       step(milliseconds);
-      shared[1] = (shared[1] ?? 0) + milliseconds;
+      shared[1] = elapsed() + milliseconds;
+      for (const next of scheduled) {
+        if (next.at > elapsed()) continue;
+        // What is canceled while others run must not run.
+        running = running.then(async () => {
+          if (scheduled.delete(next)) await next.work();
+        });
+      }
     },
+    after(milliseconds, work) {
+      const entry = { at: elapsed() + milliseconds, work };
+      scheduled.add(entry);
+      return () => scheduled.delete(entry);
+    },
+    idle: () => running,
   };
 }
 
 interface Clocked {
   readonly clock: TestClock;
-  checkClock(): Promise<void>;
-  flush(): Promise<void>;
 }
 
 /** A second passes for the service. */
-export async function tick(na: Clocked): Promise<void> {
-  na.clock.advance(SECOND);
-  await na.checkClock();
-  await na.flush();
+export async function tick({ clock }: Clocked): Promise<void> {
+  clock.advance(SECOND);
+  await clock.idle();
 }
 
 /** Sets the wall clock, and waits until the service follows it. */
@@ -68,5 +85,7 @@ export const REAL_TIME: TestClock = {
   shared: null,
   now: systemRuntime.now,
   advance: moveNothing,
+  after: systemAfter,
+  idle: () => Promise.resolve(),
   step: moveNothing,
 };

@@ -2,19 +2,13 @@
 import { hostname } from 'node:os';
 import { systemRuntime } from '../../src/base/runtime.ts';
 import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
-import type { LeaseClock } from '../../src/store/postgresql/lease-clock.ts';
+import { leaseClock } from '../../src/store/postgresql/lease-clock.ts';
 import { migrateDatabase } from '../../src/store/postgresql/status.ts';
 import type { PostgresqlOptions } from '../../src/store/postgresql/store.ts';
 import type { Databases } from './postgresql.ts';
 
 /** The clock of the machine, which the database uses too. */
-export const SYSTEM_CLOCK: LeaseClock = {
-  elapsed: systemRuntime.elapsed,
-  after(milliseconds, work) {
-    const timer = setTimeout(work, milliseconds);
-    return () => clearTimeout(timer);
-  },
-};
+export const SYSTEM_CLOCK = leaseClock(systemRuntime);
 
 export function storeOptions(
   url: string,

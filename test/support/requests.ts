@@ -10,6 +10,7 @@ import { formatInstant } from '../../src/base/timestamp.ts';
 import { NODE_PROOF_HEADER, type NodeRequest } from '../../src/client/sign-node.ts';
 import type { OperatorRequest } from '../../src/client/sign-operator.ts';
 import type { TestAuthority, TestOperator } from './authority.ts';
+import type { TestClock } from './clock.ts';
 import { exchange } from './exchange.ts';
 import { nodeProofHeader, operatorHeaders, signNodeBody } from './signing.ts';
 
@@ -22,9 +23,10 @@ export interface Received {
   readonly body: any;
 }
 
-/** The receiver of a request, whose log lines are awaited. */
+/** The receiver of a request, whose log lines and periodic work are awaited. */
 interface Addressed {
   readonly url: string;
+  readonly clock?: TestClock;
   settle?(): Promise<void>;
 }
 
@@ -45,6 +47,7 @@ export async function send(
     signal?: AbortSignal;
   } = {},
 ): Promise<Received> {
+  await na.clock?.idle();
   const { status, headers, bytes } = await exchange(na.url + path, { method, ...init });
   const text = bytes.toString('utf8');
   await na.settle?.();
@@ -52,7 +55,7 @@ export async function send(
   return { status, headers, text, body: isJson && text !== '' ? JSON.parse(text) : undefined };
 }
 
-export function get(na: { readonly url: string }, path: string): Promise<Received> {
+export function get(na: Addressed, path: string): Promise<Received> {
   return send(na, 'GET', path);
 }
 
@@ -63,6 +66,7 @@ export async function sendRaw(
   path: string,
   init: RawRequest = {},
 ): Promise<Received> {
+  await na.clock?.idle();
   const received = await sendBytes(na, method, path, init);
   await na.settle?.();
   return received;

@@ -6,7 +6,7 @@ import { openLogFile } from '../../base/log/log-file.ts';
 import { type LogOutput, standardOutput } from '../../base/log/log-output.ts';
 import { createLogger, type Logger } from '../../base/log/logger.ts';
 import { problemText } from '../../base/log/problem.ts';
-import { systemRuntime } from '../../base/runtime.ts';
+import { systemAfter, systemRuntime } from '../../base/runtime.ts';
 import type { CommandReference } from '../../pages/reference/command-reference.ts';
 import { type RunningAuthority, startAuthority } from '../../server/boot.ts';
 import { bringsIdentity, type Config, checkConfig, loadConfig } from '../../server/config/load.ts';
@@ -205,6 +205,7 @@ async function start(
     return await startAuthority(config, {
       runtime: systemRuntime,
       manualTime: null,
+      after: systemAfter,
       destination,
       startThread: startEdgeThread,
       startWatchdog,

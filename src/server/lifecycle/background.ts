@@ -4,13 +4,21 @@
  */
 import type { Logger } from '../../base/log/logger.ts';
 import { problemText } from '../../base/log/problem.ts';
+import type { After } from '../../base/runtime.ts';
 
 type Work = () => Promise<void> | void;
 
 export type Background = ReturnType<typeof createBackground>;
 
-export function createBackground(logger: Logger, succeeded: (job: string) => void) {
-  const timers = new Map<string, NodeJS.Timeout>();
+export interface BackgroundOptions {
+  readonly after: After;
+  readonly logger: Logger;
+  succeeded(job: string): void;
+}
+
+export function createBackground({ after, logger, succeeded }: BackgroundOptions) {
+  /** Each cancels the next run of a job. */
+  const cancels = new Map<string, () => void>();
   const jobs = new Map<string, Work>();
   const running = new Map<string, Promise<void>>();
   let stopped = false;
@@ -43,8 +51,8 @@ export function createBackground(logger: Logger, succeeded: (job: string) => voi
 
   function schedule(name: string, periodMs: number): void {
     if (stopped) return;
-    const run = () => void attempt(name).then(() => schedule(name, periodMs));
-    timers.set(name, setTimeout(run, periodMs));
+    const run = () => attempt(name).then(() => schedule(name, periodMs));
+    cancels.set(name, after(periodMs, run));
   }
 
   return {
@@ -61,7 +69,7 @@ export function createBackground(logger: Logger, succeeded: (job: string) => voi
     /** Starts no further runs; resolves when all running jobs have ended. */
     async stop(): Promise<void> {
       stopped = true;
-      for (const timer of timers.values()) clearTimeout(timer);
+      for (const cancel of cancels.values()) cancel();
       await Promise.allSettled(running.values());
     },
   };

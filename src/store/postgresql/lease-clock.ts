@@ -1,21 +1,14 @@
-import type { Runtime } from '../../base/runtime.ts';
+import { type After, type Runtime, systemAfter } from '../../base/runtime.ts';
 
 /** The clock that leases depend on, separate from that of the service, which tests may set. */
 export interface LeaseClock {
   /** Monotonic milliseconds. */
   elapsed(): number;
-  /** Calls back once after this many milliseconds; returns a function that cancels this. */
-  after(milliseconds: number, work: () => void): () => void;
+  readonly after: After;
 }
 
 export function leaseClock({ elapsed }: Pick<Runtime, 'elapsed'>): LeaseClock {
-  return {
-    elapsed,
-    after(milliseconds, work) {
-      const timer = setTimeout(work, milliseconds);
-      return () => clearTimeout(timer);
-    },
-  };
+  return { elapsed, after: systemAfter };
 }
 
 export function pauseOn(clock: LeaseClock, milliseconds: number): Promise<void> {
