@@ -1,8 +1,9 @@
 /** Replays when time is irregular: a busy authority, a changed clock, a killed process. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { rmSync } from 'node:fs';
+import { cpSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { createNonceLedger } from '../src/authority/replay/nonce-ledger.ts';
 import { createNonceWindows } from '../src/authority/replay/nonce-window.ts';
@@ -28,11 +29,16 @@ import {
   signedByNode,
   type TestNode,
 } from './support/requests.ts';
+import { scratchFolder } from './support/scratch.ts';
 import { beat, openSession } from './support/sessions.ts';
 import { LMDB_ONLY } from './support/test-stores.ts';
 
 const TOLERANCE = 5 * MINUTE;
 const DAY = 24 * HOUR;
+
+function tolerance(seconds: string) {
+  return { MESH_CLOCK_TOLERANCE_SECONDS: seconds };
+}
 
 function statusOf({ status }: Received): number {
   return status;
@@ -190,9 +196,54 @@ test('nonces from a day ahead block no one once the clock is right, and stay spe
   assert.equal(outcome(await sendSigned(again, operation)), '401 admin_auth_failed');
 });
 
+for (const [was, becomes] of [
+  ['300', '3600'],
+  ['3600', '300'],
+] as const) {
+  test(`nothing is accepted twice if the clock tolerance changes from ${was} to ${becomes} seconds`, async () => {
+    await using na = await startTestAuthority({ environment: tolerance(was) });
+    const operation = operatorRequest(na, '/admin/invite');
+    assert.equal(outcome(await sendSigned(na, operation)), '200');
+    await na.stop();
+    const { dataDir, clock } = na;
+    await using other = await startTestAuthority({
+      ...{ dataDir, clock },
+      environment: tolerance(becomes),
+    });
+    clock.advance(125 * MINUTE);
+    await tick(other);
+    await setClock(other, -125 * MINUTE);
+    assert.equal(outcome(await sendSigned(other, operation)), '401 admin_auth_failed');
+  });
+}
+
+test(
+  'a heartbeat signed ahead is not accepted twice if the tolerance is raised after a crash',
+  LMDB_ONLY,
+  async (t) => {
+    await using na = await startTestAuthority({ environment: tolerance('300') });
+    const { key, certId } = await joinedNode(na);
+    await na.flush();
+    const timestamp = formatInstant(na.clock.now() + 4 * MINUTE);
+    const body = { cert_id: certId, status: 'healthy' };
+    const beat = signedByNode(na, '/heartbeat', key, body, { timestamp });
+    assert.equal(outcome(await sendSigned(na, beat)), '200');
+    const crashed = scratchFolder('mesh-na-crashed-');
+    t.after(crashed.remove);
+    const dataDir = join(crashed.path, 'data');
+    cpSync(na.dataDir, dataDir, { recursive: true });
+    await using again = await startTestAuthority({
+      ...{ dataDir, clock: na.clock },
+      environment: tolerance('3600'),
+    });
+    na.clock.advance(3 * SECOND);
+    assert.equal(outcome(await sendSigned(again, beat)), '401 node_auth_failed');
+  },
+);
+
 test('nonces are discarded once both clocks have passed them', async () => {
   const at = { wall: 20 * MINUTE, elapsed: 0 };
-  const ledger = createNonceLedger(11 * MINUTE, () => at.elapsed);
+  const ledger = createNonceLedger(TOLERANCE, () => at.elapsed);
   const { forgetAt } = ledger.spend('scope', 'nonce', at.wall);
   const ahead = at.wall + 60 * MINUTE;
   assert.equal(ledger.forget(ahead) <= Math.ceil(forgetAt / MINUTE) * MINUTE, true);

@@ -33,7 +33,7 @@ export interface SubjectRemoval {
 export interface SpentNonce {
   /** Digest of scope and nonce; the nonce itself is not stored. */
   readonly digest: string;
-  /** When the nonce may be forgotten, milliseconds since the epoch. */
+  /** The earliest that the nonce may be forgotten, milliseconds since the epoch. */
   readonly forgetAt: number;
 }
 
@@ -41,7 +41,7 @@ export interface SpentNonce {
 export interface KeptAnswer {
   /** Digest of the nonce that the request spent. */
   readonly digest: string;
-  /** When the answer may be forgotten, milliseconds since the epoch. */
+  /** The earliest that the answer may be forgotten, milliseconds since the epoch. */
   readonly forgetAt: number;
   readonly request: string;
   readonly answer: string;

@@ -3,10 +3,22 @@
  * so that forgetting a minute is a single step no matter how many nonces it contains.
  */
 import { hash } from 'node:crypto';
+import { DELETE_ENVELOPE_TOLERANCE } from '../../protocol/contract/claims.ts';
 import type { SpentNonce, TimeRange } from '../../store/store.ts';
 import { createRefusedTimes } from './earlier-requests.ts';
 
 const BUCKET_MS = 60_000;
+
+/** How long a nonce is kept: it must outlive every timestamp that it could be replayed with. */
+function keepMs(toleranceMs: number): number {
+  return 2 * Math.max(toleranceMs, DELETE_ENVELOPE_TOLERANCE) + 60_000;
+}
+
+/**
+ * The shortest that any tolerance makes it. Rows say when a nonce could be forgotten then: the next process, which may
+ * have another tolerance, must know when the request was signed.
+ */
+const SHORTEST_KEEP_MS = keepMs(0);
 
 interface Bucket {
   readonly digests: Set<string>;
@@ -14,10 +26,12 @@ interface Bucket {
   heldUntil: number;
 }
 
-/** `keepMs` is how long a nonce can be replayed: at least twice the clock tolerance. */
-export function createNonceLedger(keepMs: number, elapsed: () => number) {
+export function createNonceLedger(toleranceMs: number, elapsed: () => number) {
+  const heldMs = keepMs(toleranceMs);
+  /** How much later than the rows say nonces are forgotten. */
+  const longerMs = heldMs - SHORTEST_KEEP_MS;
   let forgottenTimes = createRefusedTimes([]);
-  /** Keyed by the wall clock minute after which the nonces are forgotten. */
+  /** Keyed by the wall clock minute after which, by their rows, the nonces may be forgotten. */
   const buckets = new Map<number, Bucket>();
   let newestRestored = 0;
   const digestOf = rememberingLast(nonceDigest);
@@ -29,14 +43,14 @@ export function createNonceLedger(keepMs: number, elapsed: () => number) {
     const minute = Math.ceil(forgetAt / BUCKET_MS);
     const bucket = buckets.get(minute) ?? { digests: new Set(), heldUntil: 0 };
     bucket.digests.add(digest);
-    bucket.heldUntil = elapsed() + keepMs;
+    bucket.heldUntil = elapsed() + heldMs;
     buckets.set(minute, bucket);
   }
 
-  /** The range of timestamps in a bucket, because `forgetAt` is `keepMs` after the timestamp. */
+  /** The range of timestamps in a bucket. */
   function signedIn(minute: number): TimeRange {
-    const end = minute * BUCKET_MS;
-    return [end - BUCKET_MS - keepMs, end - keepMs];
+    const until = minute * BUCKET_MS - SHORTEST_KEEP_MS;
+    return [until - BUCKET_MS, until];
   }
 
   return {
@@ -51,12 +65,12 @@ export function createNonceLedger(keepMs: number, elapsed: () => number) {
     isForgotten: (signedAt: number) => forgottenTimes.has(signedAt),
     /** Immediately marks the nonce as spent, and returns the row for the store. */
     spend(scope: string, nonce: string, signedAt: number): SpentNonce {
-      const spent = { digest: digestOf(scope, nonce), forgetAt: signedAt + keepMs };
+      const spent = { digest: digestOf(scope, nonce), forgetAt: signedAt + SHORTEST_KEEP_MS };
       add(spent);
       return spent;
     },
     restore(nonce: SpentNonce) {
-      newestRestored = Math.max(newestRestored, nonce.forgetAt - keepMs);
+      newestRestored = Math.max(newestRestored, nonce.forgetAt - SHORTEST_KEEP_MS);
       add(nonce);
     },
     /** Replaces the known forgotten times with the stored ones, and drops the nonces of those times. */
@@ -73,10 +87,11 @@ export function createNonceLedger(keepMs: number, elapsed: () => number) {
      */
     forget(now: number): number {
       const at = elapsed();
-      let before = Math.floor(now / BUCKET_MS) * BUCKET_MS;
+      const due = now - longerMs;
+      let before = Math.floor(due / BUCKET_MS) * BUCKET_MS;
       for (const [minute, { heldUntil }] of buckets) {
         const end = minute * BUCKET_MS;
-        if (end <= now && heldUntil < at) {
+        if (end <= due && heldUntil < at) {
           buckets.delete(minute);
           // These timestamps are too old to be accepted, but could become acceptable if the clock is set back.
           forgottenTimes.add(signedIn(minute), now);

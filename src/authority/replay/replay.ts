@@ -27,7 +27,7 @@
 
 import { formatInstant } from '../../base/timestamp.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
-import { DELETE_ENVELOPE_TOLERANCE, type RequestIdentity } from '../../protocol/contract/claims.ts';
+import type { RequestIdentity } from '../../protocol/contract/claims.ts';
 import { Refusal } from '../../protocol/refusals.ts';
 import type { KeptAnswer, StoreReading, TimeRange } from '../../store/store.ts';
 import type { KeptForm, SpentRequest, UnitOfWork } from '../subjects/unit-of-work.ts';
@@ -90,9 +90,7 @@ export function createReplay(options: ReplayOptions) {
   const { toleranceMs, now, elapsed } = options;
   /** How far ahead of the clock a heartbeat may be signed and answered before it is stored. */
   const reserveMs = options.flushIntervalMs + SLOWEST_FLUSH_MS;
-  // Twice the larger tolerance plus a minute, so that a nonce outlives every timestamp it could be replayed with.
-  const keepMs = 2 * Math.max(toleranceMs, DELETE_ENVELOPE_TOLERANCE) + 60_000;
-  const ledger = createNonceLedger(keepMs, elapsed);
+  const ledger = createNonceLedger(toleranceMs, elapsed);
   const answers = createKeptAnswers();
   const earlier = createEarlierRequests({ ...options, reserveMs });
   const windows = createNonceWindows(toleranceMs, earlier.floorOf);
