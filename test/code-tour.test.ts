@@ -16,8 +16,9 @@ test('the tour stops at files', () => {
 
 test('everything that the tour names in a file is defined there', () => {
   const named = STOPS.flatMap(([, path = '', names = '']) => {
-    const [first] = [...names.matchAll(/^[\s(]*`(\w+)`/g)].map(([, name = '']) => name);
-    return path.endsWith('.ts') && first !== undefined ? [{ path, name: first }] : [];
+    const [list = ''] = /^[\s(]*`\w+`(?:,?\s+(?:(?:then|or|and)\s+)?`\w+`)*/.exec(names) ?? [];
+    const listed = [...list.matchAll(/\w+(?=`)/g)];
+    return path.endsWith('.ts') ? listed.map(([name]) => ({ path, name })) : [];
   });
   assert.ok(named.length > 25);
   for (const { path, name } of named) {
