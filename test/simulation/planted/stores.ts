@@ -2,6 +2,7 @@
 import type { Store, SubjectWrite, Unit } from '../../../src/store/store.ts';
 import type { OpenAuthority } from '../authority-calls.ts';
 import type { MemoryStore } from '../memory-store.ts';
+import { NONCES_HELD } from '../model/access.ts';
 import { simulate } from '../simulate.ts';
 import { type Defects, inAuthority, type Planted } from './planted.ts';
 
@@ -73,7 +74,7 @@ const DEFECTS: Defects = [
     {
       store: (store) =>
         instead(store, {
-          forgetNonces: (now, times) => store.forgetNonces(now + 660_000, times),
+          forgetNonces: (now, times) => store.forgetNonces(now + NONCES_HELD, times),
         }),
     },
   ],
