@@ -60,30 +60,22 @@ test('each capability committed to can be proven separately, and verifies', asyn
   const na = await shared();
   for (const capabilities of [
     ['read'],
-    ['write', 'read'],
-    SET,
-    [...'dcba'],
-    [...'edcba'],
-    [...'hgfedcba'],
-    [...'ihgfedcba'],
     // Repeats, text beyond U+FFFF, which sorts behind U+FF5E, and one text in two normal forms.
-    ['read', 'read'],
     [...'babab'],
-    ['\u{1f680}', '\uff5e', '\ue000', 'z', 'é'],
-    ['\u00e9', 'e\u0301'],
+    ['\u{1f680}', '\uff5e', '\ue000', 'z', '\u00e9', 'e\u0301'],
     [' ', '\u0000', 'a b', '\n', '\u2028'],
     // Names that every object has, prefixes, and as long and as many as there may be.
-    ['__proto__', 'constructor', 'toString'],
-    ['read', 'read:all', 'rea'],
+    ['__proto__', 'constructor', 'toString', 'read', 'read:all', 'rea'],
     ['x'.repeat(50_000), 'y'],
     Array.from({ length: 4096 }, (_, index) => `capability:${index}`),
   ]) {
-    const body = { capabilities, agreement: agreedWith(capabilities) };
-    const commitment = recordOf('commitCapabilities', body);
+    const agreement = agreedWith(capabilities);
+    const commitment = recordOf('commitCapabilities', { capabilities, agreement });
     const leaves = leavesOf(capabilities);
     assert.equal(commitment.merkle_root, rootOf(leaves));
     assert.equal(commitment.capability_count, capabilities.length);
-    for (const capability of capabilities.slice(0, 4)) {
+    assert.equal(commitment.agreement_id, agreement.agreement_id);
+    for (const capability of capabilities.slice(0, 6)) {
       const request = { capability, capabilities, commitment, prover_sovereign_id: 'beta' };
       const proof = parsed(await post(na, PROVE, request));
       assert.equal(proof.leaf_hash, hashOf(capability));

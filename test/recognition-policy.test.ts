@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject, JsonValue } from '../src/base/json/value.ts';
 import { valuesExcept } from './support/hostile.ts';
-import { entryOf, policyOf } from './support/recognition-verification.ts';
 import { get, operate, outcome } from './support/requests.ts';
 import { checkTable, inEach } from './support/tables.ts';
 import { audited, post, type Sovereign, sovereign, startUnlimited } from './support/trust.ts';
+import { entryOf, policyOf } from './support/verifications.ts';
 
 const VERIFY = '/attestations/verify';
 

@@ -14,7 +14,6 @@ import {
 import { HOUR, MINUTE } from './support/clock.ts';
 import type { Fault } from './support/faults.ts';
 import { FORGED_SIGNATURE, misspelledKeys, valuesExcept, WEAK_KEYS } from './support/hostile.ts';
-import { entryOf, policyOf } from './support/recognition-verification.ts';
 import { newKey, outcome } from './support/requests.ts';
 import { checkFaults, checkTable, inEach, type Table } from './support/tables.ts';
 import {
@@ -34,7 +33,9 @@ import {
 import {
   checkVerdicts,
   eachAs,
+  entryOf,
   NOW,
+  policyOf,
   resultOf,
   us,
   verdictOf,

@@ -2,13 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SHA256 } from '../src/base/crypto/digest.ts';
 import { verifySignature } from '../src/base/crypto/ed25519.ts';
 import type { Signer, VerifySignature } from '../src/base/crypto/primitives.ts';
 import type { JsonObject } from '../src/base/json/value.ts';
-import { formatInstant } from '../src/base/timestamp.ts';
 import { readAgreementRecord, verifyAgreement } from '../src/protocol/records/agreement.ts';
-import { merkleRoot } from '../src/protocol/records/capability-tree.ts';
 import { readMembershipAttestation } from '../src/protocol/records/membership-attestation.ts';
 import { readRecognitionPolicy } from '../src/protocol/records/recognition-policy.ts';
 import { readRecognitionTreaty } from '../src/protocol/records/recognition-treaty.ts';
@@ -19,9 +16,12 @@ import {
 import type { SignatureItem } from '../src/protocol/records/record.ts';
 import { isSignedByAny } from '../src/protocol/records/signed-record.ts';
 import { readTrustEvidence, verifyTrustEvidence } from '../src/protocol/records/trust-evidence.ts';
+import { namesOf, proofBy, keysOf as validatorKeysOf, voteOf } from './support/consensus.ts';
 import { cpuOf } from './support/cpu.ts';
+import { commitmentBy } from './support/disclosure.ts';
 import { newKey, operate, outcome, send } from './support/requests.ts';
-import { parsed, post, signedBy, sovereign, startUnlimited } from './support/trust.ts';
+import { sharedAuthority } from './support/shared-authority.ts';
+import { parsed, post, signedBy, sovereign } from './support/trust.ts';
 import {
   agreedTerms,
   agreementBetween,
@@ -36,6 +36,8 @@ import {
   signedAgreement,
   singlySigned,
 } from './support/trust-protocol.ts';
+
+const shared = sharedAuthority();
 
 const NOW = Date.UTC(2026, 0, 15, 12);
 const POLICY = { local_sovereign_id: 'alpha' };
@@ -73,7 +75,7 @@ test('100,000 roles against as many allowed ones, in the opposite order, take no
 });
 
 test('one role too many among thousands is still found', async () => {
-  await using na = await startUnlimited();
+  const na = await shared();
   const now = na.clock.now();
   const [beta, gamma] = [sovereign('beta'), sovereign('gamma')];
   const roles = ROLES.slice(0, 10_000);
@@ -208,7 +210,7 @@ test('16 signatures and 32 keys of an ordinary record are all tried', () => {
 });
 
 test('an offer and its counter share half the budget on the authority', async () => {
-  await using na = await startUnlimited();
+  const na = await shared();
   const now = na.clock.now();
   const us = ourselves(na);
   await recognized(na, BETA, { subject_public_keys: [...MANY_KEYS.slice(1), BETA.key.publicKey] });
@@ -238,7 +240,7 @@ test('one signature and one key suffice for a text beyond the whole budget', () 
 });
 
 test('honest records of the greatest size are verified over HTTP', async (t) => {
-  await using na = await startUnlimited();
+  const na = await shared();
   const now = na.clock.now();
   const capabilities = Array.from(
     { length: 4096 },
@@ -260,62 +262,28 @@ test('honest records of the greatest size are verified over HTTP', async (t) => 
     assert.equal(answer.body.reason, 'accepted', answer.text);
   });
   await t.test('a capability among 4,096', async () => {
-    const commitment = {
-      merkle_root: merkleRoot(capabilities, SHA256),
-      capability_count: capabilities.length,
-      agreement_id: 'agreement',
-      commitment_id: 'commitment',
-      committed_at: formatInstant(now),
-      issuer_sovereign_id: 'alpha',
-    };
-    const signed = singlySigned(commitment, ALPHA.key);
+    const commitment = commitmentBy(ALPHA, now, capabilities);
     const proof = await post(na, '/disclosure/prove', {
       capability: capabilities[4095] ?? '',
       capabilities,
-      commitment: signed,
+      commitment,
       prover_sovereign_id: 'alpha',
     });
     assert.equal(proof.status, 200, proof.text);
     const issuer_public_keys = [ALPHA.key.publicKey];
-    const body = { proof: parsed(proof), commitment: signed, issuer_public_keys };
+    const body = { proof: parsed(proof), commitment, issuer_public_keys };
     assert.equal((await post(na, '/disclosure/verify', body)).body.reason, 'valid');
   });
   await t.test('256 votes, with 32 keys of assemblers that no id distinguishes', async () => {
-    const validators = Array.from({ length: 256 }, (_, index) => ({
-      name: `validator-${index}`,
-      key: newKey(),
-    }));
-    const votes = validators.map(({ name, key }, index) =>
-      singlySigned(
-        {
-          vote_id: `vote-${index}`,
-          proof_id: 'proof',
-          decision_id: 'decision',
-          validator_sovereign_id: name,
-          vote: true,
-          reason: 'agreed',
-          voted_at: formatInstant(now + 60_000 * index),
-          context_digest: String(index).padStart(64, '0'),
-        },
-        key,
-      ),
-    );
-    const record = {
-      consensus_id: 'consensus',
-      proof_id: 'proof',
-      decision_id: 'decision',
+    const validators = Array.from({ length: 256 }, (_, index) => sovereign(`validator-${index}`));
+    const proof = proofBy(ALPHA, now, {
       required_threshold: 256,
-      validator_sovereign_ids: validators.map(({ name }) => name),
-      votes,
-      reached_at: formatInstant(now),
-      expires_at: formatInstant(now + 300_000),
-      cascade_assessment_digest: null,
-    };
+      validator_sovereign_ids: namesOf(validators),
+      votes: validators.map((voter, index) => voteOf(voter, now, { after: 60 * index })),
+    });
     const answer = await post(na, '/consensus/verify', {
-      proof: singlySigned(record, ALPHA.key, 'na'),
-      validator_public_keys: Object.fromEntries(
-        validators.map(({ name, key }) => [name, key.publicKey]),
-      ),
+      proof: singlySigned(proof, ALPHA.key, 'na'),
+      validator_public_keys: validatorKeysOf(validators),
       assembler_public_keys: [...MANY_KEYS, ALPHA.key.publicKey],
     });
     assert.equal(answer.body.reason, 'valid', answer.text);
@@ -323,7 +291,7 @@ test('honest records of the greatest size are verified over HTTP', async (t) => 
 });
 
 test('a public body contains at most 32,768 values, however small they are', async () => {
-  await using na = await startUnlimited();
+  const na = await shared();
   // The body, the list and its items all count as values.
   const fill = (items: number) => `{"unknown":[${Array.from({ length: items }, () => 0)}]}`;
   for (const path of ['/attestations/verify', '/agreements/verify', '/disclosure/prove']) {
@@ -335,7 +303,7 @@ test('a public body contains at most 32,768 values, however small they are', asy
 });
 
 test('names that a stranger gives in a verification are truncated in the log', async () => {
-  await using na = await startUnlimited();
+  const na = await shared();
   const record = BETA.attestation(na.clock.now(), { attestation_id: 'x'.repeat(100_000) });
   const issuer = { sovereign_id: 'beta', public_keys: [BETA.key.publicKey] };
   const answer = await post(na, '/attestations/verify', {
@@ -344,6 +312,6 @@ test('names that a stranger gives in a verification are truncated in the log', a
   });
   assert.equal(answer.body.accepted, true);
   assert.equal(answer.body.attestation_id.length, 100_000);
-  const line = na.logLines.find((one) => one.includes('membership_attestation_verified'));
+  const line = na.logLines.findLast((one) => one.includes('membership_attestation_verified'));
   assert.ok(line !== undefined && line.length < 1000, line);
 });

@@ -16,7 +16,6 @@ import { intentBy, policyBy } from './support/data-usage.ts';
 import { verification as disclosureOf } from './support/disclosure.ts';
 import type { Fault } from './support/faults.ts';
 import { FORGED_SIGNATURE, WEAK_KEYS } from './support/hostile.ts';
-import { entryOf, policyOf } from './support/recognition-verification.ts';
 import { outcome, send } from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
 import { checkFaults, inEach } from './support/tables.ts';
@@ -33,7 +32,15 @@ import {
   ourselves,
   type Party,
 } from './support/trust-protocol.ts';
-import { checkVerdicts, NOW, resultOf, us, verifier } from './support/verifications.ts';
+import {
+  checkVerdicts,
+  entryOf,
+  NOW,
+  policyOf,
+  resultOf,
+  us,
+  verifier,
+} from './support/verifications.ts';
 
 /** A public verification, with a request that is accepted. */
 interface Kind {

@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { parseJson } from '../../src/base/json/parse.ts';
 import type { JsonObject, JsonValue } from '../../src/base/json/value.ts';
 import { jsonText } from '../../src/base/json/write.ts';
-import type { HonestBody, SignedPlace, SlotKind } from './honest-body.ts';
+import type { HonestBody, SignedPlace, SlotKind } from './honest-bodies.ts';
 import { newKey } from './requests.ts';
 
 /** Values to repeat where any JSON is allowed; `MEMBERS` are repeated as members of an object. */

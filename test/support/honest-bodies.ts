@@ -1,15 +1,9 @@
-/**
- * One honest body for each public route with a body, and the places where a stranger can grow it.
- * Signatures are left open, so that a body can be grown first and signed afterwards.
- */
-import { SHA256 } from '../../src/base/crypto/digest.ts';
 import type { Signer } from '../../src/base/crypto/primitives.ts';
-import type { JsonObject, JsonValue } from '../../src/base/json/value.ts';
+import type { JsonObject } from '../../src/base/json/value.ts';
 import { formatInstant } from '../../src/base/timestamp.ts';
 import { agreementText, readAgreementRecord } from '../../src/protocol/records/agreement.ts';
 import { readBoundaryDecision } from '../../src/protocol/records/boundary-decision.ts';
 import { readCapabilityCommitment } from '../../src/protocol/records/capability-disclosure.ts';
-import { merklePath, merkleRoot } from '../../src/protocol/records/capability-tree.ts';
 import { readConsensusProof } from '../../src/protocol/records/consensus-proof.ts';
 import { readDataAccessIntent } from '../../src/protocol/records/data-usage.ts';
 import { readMembershipAttestation } from '../../src/protocol/records/membership-attestation.ts';
@@ -18,19 +12,51 @@ import { signedText, singlySignedText } from '../../src/protocol/records/signed-
 import { readTrustEvidence } from '../../src/protocol/records/trust-evidence.ts';
 import { readValidatorVote } from '../../src/protocol/records/validator-vote.ts';
 import { HOUR } from './clock.ts';
-import { type HonestBody, listed, single } from './honest-body.ts';
+import { keysOf, namesOf, proofBy, voteOf } from './consensus.ts';
+import { intentBy, policyBy, SOURCE } from './data-usage.ts';
+import { verification as disclosureOf, SET } from './disclosure.ts';
 import { newKey } from './requests.ts';
 import { sovereign } from './trust.ts';
 import { agreementBetween, decisionBy, evidence } from './trust-protocol.ts';
+import { entryOf, policyOf } from './verifications.ts';
+
+/** What a place allows: any JSON, a list of texts, a list of more items like the first, or a text. */
+export type SlotKind = 'free' | 'texts' | 'items' | 'text';
+
+export interface SignedPlace {
+  /** The path of members to the record; `*` means each item of a list. */
+  readonly at: readonly string[];
+  /** The text that its signatures cover; null if it is no longer a valid record. */
+  text(record: JsonObject): string | null;
+  readonly form: 'list' | 'single';
+  readonly signer: (record: JsonObject) => Signer;
+}
+
+export interface HonestBody {
+  readonly path: string;
+  readonly body: JsonObject;
+  /** Names of the members that are lists of keys. */
+  readonly keyLists: readonly string[];
+  /** Inner records first, because outer signatures cover them. */
+  readonly signed: readonly SignedPlace[];
+  readonly slots: readonly (readonly [path: string, kind: SlotKind])[];
+}
+
+type TextOf = SignedPlace['text'];
+
+function listed(at: string, key: Signer, text: TextOf): SignedPlace {
+  return { at: [at], form: 'list', signer: () => key, text };
+}
+
+function single(at: readonly string[], key: Signer, text: TextOf): SignedPlace {
+  return { at, form: 'single', signer: () => key, text };
+}
 
 const [ALPHA, BETA] = [sovereign('alpha'), sovereign('beta')];
 const VALIDATORS = Array.from({ length: 256 }, (_, index) => sovereign(`validator-${index}`));
 const BY_NAME = new Map(VALIDATORS.map(({ name, key }) => [name, key]));
-const CAPABILITIES = ['audit', 'read', 'write'];
 
 export function honestBodies(now: number): HonestBody[] {
-  const at = formatInstant(now);
-  const until = formatInstant(now + HOUR);
   const attestation = BETA.attestation(now);
   const treaty = ALPHA.treaty(now, BETA);
   const attestationPlace = listed('attestation', BETA.key, (record) => {
@@ -41,19 +67,11 @@ export function honestBodies(now: number): HonestBody[] {
     const read = readRecognitionTreaty(record);
     return read && signedText(read);
   });
-  const commitment = {
-    commitment_id: 'commitment',
-    merkle_root: merkleRoot(CAPABILITIES, SHA256),
-    capability_count: CAPABILITIES.length,
-    agreement_id: 'agreement',
-    committed_at: at,
-    issuer_sovereign_id: 'alpha',
-    signature: null,
-  };
+  const { commitment, proof } = disclosureOf(ALPHA, now);
   return [
     {
       path: '/attestations/verify',
-      body: { attestation, recognition_policy: policyFor(BETA.name, BETA.key) },
+      body: { attestation, recognition_policy: policyOf({ ...entryOf(BETA), allowed_roles: [] }) },
       keyLists: ['recognition_policy.recognized_issuers.0.public_keys'],
       signed: [attestationPlace],
       slots: [
@@ -152,7 +170,7 @@ export function honestBodies(now: number): HonestBody[] {
       path: '/disclosure/prove',
       body: {
         capability: 'read',
-        capabilities: CAPABILITIES,
+        capabilities: SET,
         commitment,
         prover_sovereign_id: 'alpha',
       },
@@ -167,15 +185,7 @@ export function honestBodies(now: number): HonestBody[] {
     {
       path: '/disclosure/verify',
       body: {
-        proof: {
-          proof_id: 'proof',
-          commitment_id: 'commitment',
-          revealed_capability: 'read',
-          leaf_hash: 'ab'.repeat(32),
-          merkle_path: (merklePath(CAPABILITIES, 'read', SHA256) ?? []) as unknown as JsonValue,
-          prover_sovereign_id: 'alpha',
-          proved_at: at,
-        },
+        proof,
         commitment,
         issuer_public_keys: [ALPHA.key.publicKey],
       },
@@ -197,36 +207,16 @@ export function honestBodies(now: number): HonestBody[] {
     {
       path: '/data-usage/verify',
       body: {
-        intent: {
+        // It exceeds the policy in every way.
+        intent: intentBy(BETA, now, {
           intent_id: 'i',
-          agent_sovereign_id: 'b',
-          decision_id: 'decision',
-          declared_sources: [
-            {
-              source_id: 'source',
-              source_type: 'public',
-              owner_sovereign_id: 'beta',
-              classification_tags: ['secret'],
-            },
-          ],
-          declared_access_types: ['read'],
-          estimated_volume_bytes: 5,
-          declared_at: at,
-          expires_at: until,
-          signature: null,
-        },
-        policy: {
-          policy_id: 'policy',
-          licensor_sovereign_id: 'alpha',
-          licensee_sovereign_id: 'beta',
+          declared_sources: [{ ...SOURCE, classification_tags: ['secret'] }],
+        }),
+        policy: policyBy(ALPHA, now, {
           allowed_source_ids: [],
           allowed_access_types: [],
           max_volume_bytes_per_session: 1,
-          prohibited_classification_tags: ['secret'],
-          valid_from: at,
-          valid_until: until,
-          signature: null,
-        },
+        }),
         agent_public_keys: [BETA.key.publicKey],
       },
       keyLists: ['agent_public_keys'],
@@ -249,35 +239,18 @@ export function honestBodies(now: number): HonestBody[] {
 }
 
 function consensusBody(now: number): HonestBody {
-  const votes = VALIDATORS.map(({ name }, index) => ({
-    vote_id: `vote-${index}`,
-    proof_id: 'proof',
-    decision_id: 'decision',
-    validator_sovereign_id: name,
-    vote: true,
-    reason: 'agreed',
-    voted_at: formatInstant(now + index * 60_000),
-    context_digest: String(index).padStart(64, '0'),
-    signature: null,
-  }));
-  const proof = {
-    consensus_id: 'consensus',
-    proof_id: 'proof',
-    decision_id: 'decision',
-    required_threshold: 256,
-    validator_sovereign_ids: VALIDATORS.map(({ name }) => name),
+  const votes = VALIDATORS.map((voter, index) => voteOf(voter, now, { after: 60 * index }));
+  const proof = proofBy(ALPHA, now, {
+    required_threshold: VALIDATORS.length,
+    validator_sovereign_ids: namesOf(VALIDATORS),
     votes,
-    reached_at: formatInstant(now),
     expires_at: formatInstant(now + HOUR),
-    cascade_assessment_digest: null,
-    signature: null,
-  };
-  const keys = VALIDATORS.map(({ name, key }) => [name, key.publicKey] as const);
+  });
   return {
     path: '/consensus/verify',
     body: {
       proof,
-      validator_public_keys: Object.fromEntries(keys),
+      validator_public_keys: keysOf(VALIDATORS),
       assembler_public_keys: [ALPHA.key.publicKey],
     },
     keyLists: ['assembler_public_keys'],
@@ -303,21 +276,5 @@ function consensusBody(now: number): HonestBody {
       ['proof.validator_sovereign_ids', 'texts'],
       ['validator_public_keys', 'free'],
     ],
-  };
-}
-
-function policyFor(issuer: string, key: Signer): JsonObject {
-  const issuers = [
-    {
-      sovereign_id: issuer,
-      public_keys: [key.publicKey],
-      allowed_roles: [],
-      accepted_statuses: ['active'],
-    },
-  ];
-  return {
-    local_sovereign_id: 'alpha',
-    recognized_issuers: issuers,
-    revoked_attestation_ids: [],
   };
 }

@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { SHA256 } from '../../src/base/crypto/digest.ts';
 import type { Signer } from '../../src/base/crypto/primitives.ts';
 import { JsonFloat, type JsonObject, type JsonValue } from '../../src/base/json/value.ts';
+import { compareCodePoints } from '../../src/base/json/write.ts';
 import { formatInstant } from '../../src/base/timestamp.ts';
 import {
   type CapabilityMembershipProof,
@@ -65,6 +66,61 @@ export const { json } = fc.letrec<{ json: JsonValue }>((tie) => ({
 }));
 export const freeForm: fc.Arbitrary<JsonObject> = fc.dictionary(text, json, { maxKeys: 3 });
 
+/** Of records with one: a window ends after it begins, and nothing is issued after its end. */
+const window = {
+  issued_at: fc.constantFrom('2026-01-15T12:00:00Z', '2026-01-15T14:00:00.500000+02:00'),
+  valid_from: fc.constantFrom('2026-01-15T12:00:00Z', '2030-01-01T00:00:00.000001-11:30'),
+  expires_at: fc.constantFrom('2099-12-31T23:59:59+02:00', '2099-12-31T23:59:59.999999Z'),
+};
+export const attestationDraft = fc.record({
+  attestation_id: text,
+  issuer_sovereign_id: text,
+  subject_id: text,
+  subject_public_key: fc.option(text),
+  roles: texts,
+  status: fc.constantFrom('active', 'suspended'),
+  ...window,
+  issued_by: text,
+  claims: freeForm,
+});
+export const treatyDraft = fc.record({
+  treaty_id: text,
+  issuer_sovereign_id: text,
+  subject_sovereign_id: text,
+  subject_public_keys: fc.array(text, { minLength: 1, maxLength: 3 }),
+  scope: fc.record({
+    allowed_roles: texts,
+    accepted_statuses: fc.subarray(['active', 'suspended', 'revoked']),
+    claims: freeForm,
+  }),
+  status: fc.constantFrom('active', 'suspended'),
+  ...window,
+  issued_by: text,
+  metadata: freeForm,
+});
+export const feedDraft = fc.uniqueArray(text, { maxLength: 4 }).chain((ids) =>
+  fc.record({
+    feed_id: text,
+    issuer_sovereign_id: text,
+    sequence: fc.oneof(count, fc.bigInt({ min: 2n ** 53n, max: 2n ** 80n })),
+    issued_at: datetime,
+    revoked_attestation_ids: fc.constant(ids.toSorted(compareCodePoints)),
+    revocation_reasons: fc
+      .tuple(fc.subarray(ids), text)
+      .map(([reasoned, reason]) => Object.fromEntries(reasoned.map((id) => [id, reason]))),
+    issued_by: text,
+  }),
+);
+export const descriptorDraft = fc.record({
+  agent_id: text,
+  node_public_key: text,
+  network_name: text,
+  capabilities: texts,
+  endpoint: fc.record({ host: text, port: fc.integer({ min: 1, max: 65_534 }), scheme: text }),
+  registered_at: fc.constantFrom('2026-01-15T12:00:00Z', '2026-01-15T14:00:00.500000+02:00'),
+  expires_at: window.expires_at,
+  metadata: freeForm,
+});
 export const evidenceDraft = fc.record({
   evidence_id: text,
   issuer_sovereign_id: text,

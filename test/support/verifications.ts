@@ -9,7 +9,7 @@ import { jsonText } from '../../src/base/json/write.ts';
 import type { Verification, Verifier } from '../../src/protocol/api/verification.ts';
 import { REFUSALS, Refusal } from '../../src/protocol/refusals.ts';
 import { checkTable, type Table } from './tables.ts';
-import { sovereign } from './trust.ts';
+import { type Sovereign, sovereign } from './trust.ts';
 
 export const NOW = Date.UTC(2026, 0, 15, 12);
 /** The authority that is asked. */
@@ -92,4 +92,18 @@ export function eachAs(
   return Object.fromEntries(
     Object.entries(records).map(([name, record]) => [name, { [member]: record }]),
   );
+}
+
+/** What a recognition policy says of the sovereign. */
+export function entryOf({ name, key }: Sovereign): JsonObject {
+  return {
+    sovereign_id: name,
+    public_keys: [key.publicKey],
+    allowed_roles: ['role:client'],
+    accepted_statuses: ['active'],
+  };
+}
+
+export function policyOf(...recognized_issuers: readonly JsonObject[]): JsonObject {
+  return { local_sovereign_id: 'alpha', recognized_issuers, revoked_attestation_ids: [] };
 }

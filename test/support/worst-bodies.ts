@@ -21,8 +21,7 @@ import {
   type Shape,
   shapes,
 } from './grown-bodies.ts';
-import { honestBodies } from './honest-bodies.ts';
-import type { HonestBody } from './honest-body.ts';
+import { type HonestBody, honestBodies } from './honest-bodies.ts';
 import { get, send } from './requests.ts';
 import { type ThreadCpu, threadCpuOf } from './thread-cpu.ts';
 
