@@ -12,17 +12,9 @@ import {
   proveMembership,
   readCapabilityCommitment,
   readCapabilityMembershipProof,
-  verifyMembership,
 } from '../src/protocol/records/capability-disclosure.ts';
-import {
-  readConsensusProof,
-  verifyConsensusProof,
-} from '../src/protocol/records/consensus-proof.ts';
-import {
-  findViolations,
-  readDataAccessIntent,
-  readDataLicensePolicy,
-} from '../src/protocol/records/data-usage.ts';
+import { readConsensusProof } from '../src/protocol/records/consensus-proof.ts';
+import { readDataAccessIntent, readDataLicensePolicy } from '../src/protocol/records/data-usage.ts';
 import type { Issuer } from '../src/protocol/records/issuer.ts';
 import { recordReader } from '../src/protocol/records/record.ts';
 import { isSinglySignedByAny } from '../src/protocol/records/signed-record.ts';
@@ -30,9 +22,8 @@ import {
   buildTrustEvidence,
   readTrustDecision,
   readTrustEvidence,
-  verifyTrustEvidence,
 } from '../src/protocol/records/trust-evidence.ts';
-import { MINUTE, testClock } from './support/clock.ts';
+import { testClock } from './support/clock.ts';
 import { goldenKey } from './support/golden-trust.ts';
 import { newKey, operate, outcome } from './support/requests.ts';
 import { parsed, post, startUnlimited, vectorsOf } from './support/trust.ts';
@@ -58,10 +49,6 @@ function vectorsNamed(file: string, ...ids: readonly string[]): Vector[] {
     input: input as JsonObject,
     expected: expected as JsonObject,
   }));
-}
-
-function keysIn({ input }: Vector, member: string): string[] {
-  return input[member] as unknown as string[];
 }
 
 /** The record, which must already be in the spelling that was signed. */
@@ -99,12 +86,10 @@ async function answered(path: string, { input }: Vector, keys: string): Promise<
 
 for (const vector of vectorsNamed('trust_evidence.json', 'te-001')) {
   const { title, input, expected } = vector;
-  const keys = keysIn(vector, 'issuer_public_keys');
   const digest = String(input.expected_graph_digest);
 
   test(`${title}: it is accepted`, async () => {
     const evidence = readAs(readTrustEvidence, vector, 'evidence');
-    assert.equal(verifyTrustEvidence(evidence, keys, digest, verifySignature), 'accepted');
     const answer = await answered('/trust-evidence/verify', vector, 'issuer_public_keys');
     assert.deepEqual([answer.accepted, answer.verdict], [expected.accepted, expected.verdict]);
     const { evidence_id, issuer_sovereign_id } = evidence;
@@ -131,8 +116,6 @@ assert.ok(membership !== undefined && nullification !== undefined);
 test(`${membership.title}: it is valid`, async () => {
   const commitment = readAs(readCapabilityCommitment, membership, 'commitment');
   const proof = readAs(readCapabilityMembershipProof, membership, 'proof');
-  const keys = keysIn(membership, 'issuer_public_keys');
-  assert.equal(verifyMembership(proof, commitment, keys, verifySignature, SHA256), 'valid');
   assert.equal(proof.revealed_capability, membership.expected.capability);
   const { valid, commitment_id } = await answered(
     '/disclosure/verify',
@@ -191,17 +174,11 @@ test(`${nullification.title}: it is issued that way, and once`, async () => {
 // Consensus
 
 for (const vector of vectorsNamed('consensus.json', 'con-001')) {
-  const { title, input, expected } = vector;
-  const validatorKeys = new Map(Object.entries(input.validator_public_keys as JsonObject));
-  const assemblerKeys = keysIn(vector, 'assembler_public_keys');
+  const { title, expected } = vector;
 
   test(`${title}: it is valid`, async () => {
     const proof = readAs(readConsensusProof, vector, 'proof');
     assert.equal(proof.votes.length, expected.vote_count);
-    assert.equal(
-      verifyConsensusProof(proof, validatorKeys, assemblerKeys, NOW, verifySignature),
-      'valid',
-    );
     const answer = await answered('/consensus/verify', vector, 'assembler_public_keys');
     assert.deepEqual(answer, {
       valid: expected.valid,
@@ -209,32 +186,17 @@ for (const vector of vectorsNamed('consensus.json', 'con-001')) {
       consensus_id: proof.consensus_id,
     });
   });
-
-  test(`${title}: it is expired from its last second on`, () => {
-    const proof = readAs(readConsensusProof, vector, 'proof');
-    const end = NOW + 60 * MINUTE;
-    assert.equal(
-      verifyConsensusProof(proof, validatorKeys, assemblerKeys, end - 1, verifySignature),
-      'valid',
-    );
-    assert.equal(
-      verifyConsensusProof(proof, validatorKeys, assemblerKeys, end, verifySignature),
-      'expired',
-    );
-  });
 }
 
 // Data usage
 
 for (const vector of vectorsNamed('data_usage.json', 'du-001')) {
   const { title, expected } = vector;
-  const keys = keysIn(vector, 'agent_public_keys');
 
   test(`${title}: it is valid`, async () => {
-    const intent = readAs(readDataAccessIntent, vector, 'intent');
+    readAs(readDataAccessIntent, vector, 'intent');
     const policy = readAs(readDataLicensePolicy, vector, 'policy');
     assert.equal(isSinglySignedByAny(policy, [goldenKey('na').publicKey], verifySignature), true);
-    assert.deepEqual(findViolations(intent, policy, keys, NOW, verifySignature), []);
     const answer = await answered('/data-usage/verify', vector, 'agent_public_keys');
     assert.deepEqual(answer, {
       valid: expected.valid,
@@ -242,16 +204,5 @@ for (const vector of vectorsNamed('data_usage.json', 'du-001')) {
       violation_count: expected.violation_count,
       violations: [],
     });
-  });
-
-  test(`${title}: both ends of policy and intent belong to them`, () => {
-    const intent = readAs(readDataAccessIntent, vector, 'intent');
-    const policy = readAs(readDataLicensePolicy, vector, 'policy');
-    const end = NOW + 60 * MINUTE;
-    const found = (now: number) =>
-      findViolations(intent, policy, keys, now, verifySignature).map(({ type }) => type);
-    assert.deepEqual(found(end), []);
-    assert.deepEqual(found(end + 1), ['intent_expired']);
-    assert.deepEqual(found(NOW - 1), ['policy_expired']);
   });
 }

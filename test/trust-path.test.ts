@@ -150,17 +150,17 @@ function graphs(sovereigns: number, maxEdges: number, states: readonly Given['st
 const EVERY_STATE = ['active', 'expiring_soon', 'expired', 'revoked', 'replaced'] as const;
 
 for (const [name, sovereigns, maxEdges, states, numRuns] of [
-  ['small dense graphs of every state', 4, 20, EVERY_STATE, 3000],
-  ['graphs of active treaties with cycles, loops and parallel edges', 6, 30, ['active'], 3000],
+  ['small dense graphs of every state', 4, 20, EVERY_STATE, 1000],
+  ['graphs of active treaties with cycles, loops and parallel edges', 6, 30, ['active'], 1000],
   [
     'graphs of mostly active treaties',
     10,
     40,
     ['active', 'active', 'active', 'revoked', 'expired'],
-    3000,
+    1000,
   ],
-  ['sparse graphs with long paths', 25, 60, ['active', 'expiring_soon', 'revoked'], 1500],
-  ['larger graphs', 60, 200, ['active', 'active', 'expired'], 300],
+  ['sparse graphs with long paths', 25, 60, ['active', 'expiring_soon', 'revoked'], 500],
+  ['larger graphs', 60, 200, ['active', 'active', 'expired'], 100],
 ] as [string, number, number, readonly Given['state'][], number][]) {
   test(`in ${name} the path is that of a breadth-first search`, () => {
     fc.assert(
@@ -197,95 +197,43 @@ test('treaties may be put in any order, and again as they change', () => {
         );
       },
     ),
-    { numRuns: 1000 },
+    { numRuns: 400 },
   );
 });
 
-const edge = (id: string, from: string, to: string, state: Given['state'] = 'active'): Given => ({
-  id,
-  from,
-  to,
-  state,
-});
+/** Edges of words, such as `1:a>b` or `2:b>z~revoked`. */
+function edgesOf(graph: string): Given[] {
+  return graph.split(' ').map((word) => {
+    const [, id = '', from = '', to = '', state = 'active'] =
+      /^(.+):(.)>(.)(?:~(.+))?$/.exec(word) ?? [];
+    return { id, from, to, state: state as Given['state'] };
+  });
+}
 
-for (const [name, edges, path] of [
-  ['a direct edge', [edge('1', 'a', 'z')], ['1']],
-  [
-    'the shorter of two paths',
-    [edge('1', 'a', 'b'), edge('2', 'b', 'z'), edge('3', 'a', 'z')],
-    ['3'],
-  ],
-  [
-    'of two as short, the one over the first sovereign',
-    [edge('1', 'a', 'c'), edge('2', 'c', 'z'), edge('3', 'a', 'b'), edge('4', 'b', 'z')],
-    ['3', '4'],
-  ],
-  ['of parallel edges the first treaty', [edge('2', 'a', 'z'), edge('1', 'a', 'z')], ['1']],
-  [
-    'of parallel edges the first active one',
-    [edge('2', 'a', 'z'), edge('1', 'a', 'z', 'revoked'), edge('0', 'a', 'z', 'expired')],
-    ['2'],
-  ],
-  [
-    'past a first sovereign that leads nowhere',
-    [edge('1', 'a', 'b'), edge('2', 'a', 'c'), edge('3', 'c', 'z')],
-    ['2', '3'],
-  ],
-  [
-    'past a first sovereign that leads there by a longer way',
-    [
-      edge('1', 'a', 'b'),
-      edge('2', 'b', 'd'),
-      edge('3', 'd', 'z'),
-      edge('4', 'a', 'c'),
-      edge('5', 'c', 'z'),
-    ],
-    ['4', '5'],
-  ],
-  [
-    'the first sovereign of the first hop, not of the last',
-    [
-      edge('1', 'a', 'b'),
-      edge('2', 'a', 'c'),
-      edge('3', 'b', 'y'),
-      edge('4', 'c', 'x'),
-      edge('5', 'x', 'z'),
-      edge('6', 'y', 'z'),
-    ],
-    ['1', '3', '6'],
-  ],
-  [
-    'a path through a cycle',
-    [
-      edge('1', 'a', 'b'),
-      edge('2', 'b', 'a'),
-      edge('3', 'b', 'b'),
-      edge('4', 'b', 'z'),
-      edge('5', 'z', 'a'),
-    ],
-    ['1', '4'],
-  ],
-  ['no path against the direction', [edge('1', 'z', 'a')], []],
-  ['no path over an expired edge', [edge('1', 'a', 'b', 'expired'), edge('2', 'b', 'z')], []],
-] as [string, Given[], string[]][]) {
+for (const [name, graph, path] of [
+  ['a direct edge', '1:a>z', '1'],
+  ['the shorter of two paths', '1:a>b 2:b>z 3:a>z', '3'],
+  ['of two as short, the one over the first sovereign', '1:a>c 2:c>z 3:a>b 4:b>z', '3 4'],
+  ['of parallel edges the first treaty', '2:a>z 1:a>z', '1'],
+  ['of parallel edges the first active one', '2:a>z 1:a>z~revoked 0:a>z~expired', '2'],
+  ['past a first sovereign that leads nowhere', '1:a>b 2:a>c 3:c>z', '2 3'],
+  ['past one that leads there by a longer way', '1:a>b 2:b>d 3:d>z 4:a>c 5:c>z', '4 5'],
+  ['first by the first hop, not the last', '1:a>b 2:a>c 3:b>y 4:c>x 5:x>z 6:y>z', '1 3 6'],
+  ['a path through a cycle', '1:a>b 2:b>a 3:b>b 4:b>z 5:z>a', '1 4'],
+  ['no path against the direction', '1:z>a', ''],
+  ['no path over an expired edge', '1:a>b~expired 2:b>z', ''],
+] as const) {
   test(`from a to z: ${name}`, () => {
+    const edges = edgesOf(graph);
     assertEqualSearch(edges, 'a', 'z');
     const found = findTrustPath(indexOf(edges), 'a', 'z', NOW);
-    assert.deepEqual(
-      found.path.map(({ treaty_id }) => treaty_id),
-      path,
-    );
-    assert.equal(found.trusted, path.length > 0);
+    assert.equal(found.path.map(({ treaty_id }) => treaty_id).join(' '), path);
+    assert.equal(found.trusted, path !== '');
   });
 }
 
 test('of several direct edges that ended the first treaty is shown', () => {
-  const edges = [
-    edge('3', 'a', 'z', 'revoked'),
-    edge('2', 'a', 'z', 'replaced'),
-    edge('1', 'a', 'z', 'expired'),
-    edge('0', 'z', 'a', 'revoked'),
-  ];
+  const edges = edgesOf('3:a>z~revoked 2:a>z~replaced 1:a>z~expired 0:z>a~revoked');
   const found = findTrustPath(indexOf(edges), 'a', 'z', NOW);
   assert.equal(found.reason, 'direct_treaty_revoked');
   assert.deepEqual(
@@ -296,7 +244,7 @@ test('of several direct edges that ended the first treaty is shown', () => {
 
 test('a sovereign has no path to itself, not even by a treaty with itself', () => {
   for (const state of EVERY_STATE) {
-    const edges = [edge('1', 'a', 'a', state), edge('2', 'a', 'b'), edge('3', 'b', 'a')];
+    const edges = edgesOf(`1:a>a~${state} 2:a>b 3:b>a`);
     const found = findTrustPath(indexOf(edges), 'a', 'a', NOW);
     assert.deepEqual(
       [found.trusted, found.reason, found.path],
@@ -306,21 +254,22 @@ test('a sovereign has no path to itself, not even by a treaty with itself', () =
 });
 
 test('a path of 2000 hops is found', () => {
-  const edges = Array.from({ length: 2000 }, (_, n) => edge(`t-${n}`, `s-${n}`, `s-${n + 1}`));
+  const edges = Array.from({ length: 2000 }, (_, n): Given => {
+    return { id: `t-${n}`, from: `s-${n}`, to: `s-${n + 1}`, state: 'active' };
+  });
   const found = findTrustPath(indexOf(edges), 's-0', 's-2000', NOW);
   assert.deepEqual([found.trusted, found.hop_count], [true, 2000]);
   assert.equal(findTrustPath(indexOf(edges), 's-2000', 's-0', NOW).trusted, false);
 });
 
 test('a treaty that expires between two questions ends the path', () => {
-  const index = indexOf([edge('1', 'a', 'z', 'expiring_soon')]);
+  const index = indexOf(edgesOf('1:a>z~expiring_soon'));
   assert.equal(findTrustPath(index, 'a', 'z', NOW).trusted, true);
   assert.equal(findTrustPath(index, 'a', 'z', NOW + 1).trusted, false);
 });
 
 test('a search leaves the index unchanged', () => {
-  const edge = (id: string, from: string, to: string): Given => ({ id, from, to, state: 'active' });
-  const index = indexOf([edge('1', 'a', 'b'), edge('2', 'b', 'c'), edge('3', 'c', 'd')]);
+  const index = indexOf(edgesOf('1:a>b 2:b>c 3:c>d'));
   const before = structuredClone([...index.sovereigns()]);
   assert.equal(findTrustPath(index, 'a', 'd', NOW).hop_count, 3);
   assert.equal(findTrustPath(index, 'd', 'a', NOW).trusted, false);

@@ -7,7 +7,7 @@ import { formatInstant } from '../src/base/timestamp.ts';
 import type { TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND, testClock } from './support/clock.ts';
 import { networkFolder } from './support/folders.ts';
-import { get, newKey, operate, outcome, type Received } from './support/requests.ts';
+import { get, operate, outcome, type Received } from './support/requests.ts';
 import { issued, parsed, post, recognize, startUnlimited, verifies } from './support/trust.ts';
 import {
   agreedText,
@@ -221,29 +221,6 @@ async function agreeOn({ clock, alpha, beta }: Network) {
   const signers = agreementSigners(agreement, alpha.audience, beta.audience);
   assert.deepEqual(signers, [beta.audience, alpha.audience]);
   assert.equal(agreedText(agreement), agreedText(counter));
-  const changedOffer = { ...offer, responder_sovereign_id: 'gamma' };
-  for (const [what, path, body, expected] of [
-    [
-      'the counter with more than was countered',
-      '/admin/agreements/accept',
-      { counter: widened(counter), original_offer: offer },
-      '422 accept_rejected invalid_counter_signature',
-    ],
-    [
-      'the counter to an offer that was changed',
-      '/admin/agreements/accept',
-      { counter, original_offer: { ...offer, expires_at: formatInstant(clock.now() + HOUR) } },
-      '422 accept_rejected invalid_offer_signature',
-    ],
-    [
-      'an offer that was changed',
-      '/admin/agreements/counter',
-      { offer: changedOffer, ...counterTerms },
-      '422 counter_rejected invalid_offer_signature',
-    ],
-  ] as const) {
-    assert.equal(outcomeWithCause(await operate(alpha, path, body)), expected, what);
-  }
   const agreementKeys = {
     offerer_public_keys: [alpha.audience],
     responder_public_keys: [beta.audience],
@@ -261,18 +238,6 @@ async function agreeOn({ clock, alpha, beta }: Network) {
   };
   await assertJudged(alpha, shown);
   await assertJudged(beta, shown);
-  const stranger = [newKey().publicKey];
-  for (const [keys, expected] of [
-    [{ offerer_public_keys: stranger }, 'invalid_offerer_signature'],
-    [{ responder_public_keys: stranger }, 'invalid_responder_signature'],
-    [{ offerer_public_keys: [] }, 'invalid_offerer_signature'],
-  ] as const) {
-    const answer = await post(beta, '/agreements/verify', { agreement, ...agreementKeys, ...keys });
-    assert.equal(finding(answer), expected);
-  }
-  const renamed = { ...agreement, agreement_id: 'other', expires_at: '2030-01-01T00:00:00Z' };
-  const verdict = await post(beta, '/agreements/verify', { agreement: renamed, ...agreementKeys });
-  assert.deepEqual(verdict.body, { accepted: true, reason: 'accepted', agreement_id: 'other' });
   return { agreement, shown };
 }
 
@@ -300,15 +265,6 @@ async function exchangeEvidence({ alpha, beta }: Network, agreement: JsonObject)
   await assertJudged(beta, exhibit);
   await assertJudged(beta, evidenceExhibit("alpha's evidence", offererEvidence, alpha));
   await assertJudged(alpha, evidenceExhibit("beta's evidence", responderEvidence, beta));
-  const elsewhere = {
-    evidence: stated,
-    issuer_public_keys: [alpha.audience],
-    expected_graph_digest: responderEvidence.graph_digest as string,
-  };
-  assert.equal(
-    finding(await post(beta, '/trust-evidence/verify', elsewhere)),
-    'graph_digest_mismatch',
-  );
   return exhibit;
 }
 
@@ -323,11 +279,6 @@ async function decideOn({ alpha, beta }: Network, agreement: JsonObject) {
     decisionExhibit(denied, alpha, 'unauthorized_capability_out_of_scope', { authorized: true }),
   ];
   for (const exhibit of decisions) await assertJudged(beta, exhibit);
-  const forged = {
-    decision: { ...denied, authorized: true },
-    operator_public_keys: [alpha.audience],
-  };
-  assert.equal((await post(beta, '/boundary/verify', forged)).body.authorized, false);
   return { authorized, decisions };
 }
 
@@ -335,11 +286,6 @@ async function decideOn({ alpha, beta }: Network, agreement: JsonObject) {
 async function disclose({ alpha, beta }: Network, agreement: JsonObject) {
   const commitment = await created(
     operate(alpha, '/admin/disclosure/commit', { capabilities: ['read', 'audit'], agreement }),
-  );
-  const beyond = { capabilities: ['read', 'write'], agreement };
-  assert.equal(
-    outcomeWithCause(await operate(alpha, '/admin/disclosure/commit', beyond)),
-    '422 commit_failed capability_not_agreed',
   );
   const proven = await post(beta, '/disclosure/prove', {
     capability: 'audit',
@@ -350,7 +296,6 @@ async function disclose({ alpha, beta }: Network, agreement: JsonObject) {
   assert.equal(proven.status, 200, proven.text);
   const proof = parsed(proven);
   assert.doesNotMatch(proven.text, /"read"/);
-  const [node] = proof.merkle_path as JsonObject[];
   const disclosure: Exhibit = {
     what: 'the disclosure of one capability',
     path: '/disclosure/verify',
@@ -362,14 +307,6 @@ async function disclose({ alpha, beta }: Network, agreement: JsonObject) {
     exposed: 'commitment_invalid_signature',
   };
   await assertJudged(beta, disclosure);
-  const turned = { ...proof, merkle_path: [{ ...node, is_left: node?.is_left !== true }] };
-  await assertJudged(beta, {
-    ...disclosure,
-    what: 'its path',
-    tampered: { proof: turned },
-    exposed: 'root_mismatch',
-  });
-
   // A proof is nullified only once, regardless of its contents the second time.
   const nullifier = await created(operate(alpha, '/admin/disclosure/nullifier', { proof }));
   assert.ok(singlyVerifies(nullifier, alpha.audience));
@@ -427,29 +364,6 @@ async function reachConsensus({ alpha, beta }: Network, authorized: JsonObject) 
     exposed: 'invalid_assembler_signature',
   };
   await assertJudged(beta, assembly);
-  const changedVote = { ...votes[1], reason: 'changed' } as JsonObject;
-  const resigned = singlySigned(
-    { ...consensus, votes: [votes[0] as JsonObject, changedVote] },
-    ourselves(alpha).key,
-  );
-  for (const [what, change, expected] of [
-    ['no keys of validators', { validator_public_keys: null }, '400 missing_validator_public_keys'],
-    [
-      'no key of beta',
-      { validator_public_keys: { alpha: alpha.audience } },
-      'unknown_validator_key',
-    ],
-    [
-      'the keys exchanged',
-      { validator_public_keys: { alpha: beta.audience, beta: alpha.audience } },
-      'invalid_vote_signature',
-    ],
-    ["beta's vote changed by the assembler", { proof: resigned }, 'invalid_vote_signature'],
-  ] as const) {
-    const { body, keys } = assembly;
-    const answer = await post(beta, '/consensus/verify', { ...body, ...keys, ...change });
-    assert.equal(finding(answer), expected, what);
-  }
   return assembly;
 }
 
@@ -469,18 +383,15 @@ async function licenseData({ clock, alpha, beta }: Network, authorized: JsonObje
   assert.ok(!singlyVerifies({ ...policy, allowed_source_ids: ['all'] }, alpha.audience));
   assert.deepEqual(parseJson((await get(alpha, '/data-usage/policy')).text), policy);
   assert.equal(outcome(await get(beta, '/data-usage/policy')), '404 no_policy');
-  const declare = (source: JsonObject, bytes: number) =>
-    created(
-      operate(beta, '/admin/data-usage/intent', {
-        sources: [
-          { source_id: 'climate', source_type: 'public', owner_sovereign_id: 'alpha', ...source },
-        ],
-        access_types: ['read'],
-        decision_id: authorized.decision_id as string,
-        estimated_volume_bytes: bytes,
-      }),
-    );
-  const intent = await declare({}, 5000);
+  const source = { source_id: 'climate', source_type: 'public', owner_sovereign_id: 'alpha' };
+  const intent = await created(
+    operate(beta, '/admin/data-usage/intent', {
+      sources: [source],
+      access_types: ['read'],
+      decision_id: authorized.decision_id as string,
+      estimated_volume_bytes: 5000,
+    }),
+  );
   assert.ok(singlyVerifies(intent, beta.audience));
   const access: Exhibit = {
     what: 'the intent under the license',
@@ -493,16 +404,6 @@ async function licenseData({ clock, alpha, beta }: Network, authorized: JsonObje
     exposed: 'intent_exceeds_license',
   };
   await assertJudged(alpha, access);
-  const greedy = await declare({ source_id: 'health', classification_tags: ['secret'] }, 2_000_000);
-  const violations = await post(alpha, '/data-usage/verify', {
-    intent: greedy,
-    policy,
-    agent_public_keys: [beta.audience],
-  });
-  assert.deepEqual(
-    violations.body.violations.map((found: JsonObject) => found.violation_type),
-    ['source_not_licensed', 'prohibited_classification', 'volume_cap_exceeded'],
-  );
   return access;
 }
 

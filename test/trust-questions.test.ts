@@ -201,7 +201,7 @@ function* subsetsOf<T>(items: readonly T[], size: number): Generator<readonly T[
   }
 }
 
-const RUNS = { numRuns: 1500 };
+const RUNS = { numRuns: 500 };
 
 test('the path is that of a plain search over the treaties that count', () => {
   fc.assert(

@@ -38,7 +38,7 @@ export function offerRequest(now: number, changes: JsonObject = {}): JsonObject 
   return { responder_sovereign_id: 'beta', ...termsRequest(now), expires_at, ...changes };
 }
 
-export async function graphDigest(na: TestAuthority): Promise<string> {
+async function graphDigest(na: TestAuthority): Promise<string> {
   const { text } = await get(na, '/recognition-graph');
   return createHash('sha256').update(text).digest('hex');
 }

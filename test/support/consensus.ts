@@ -12,7 +12,7 @@ import { freshId, parsed, post, sovereign } from './trust.ts';
 import { inner, type Party, singlySigned } from './trust-protocol.ts';
 import { NOW, resultOf } from './verifications.ts';
 
-export const VERIFY = '/consensus/verify';
+const VERIFY = '/consensus/verify';
 
 export const [v1, v2] = [sovereign('val-1'), sovereign('val-2')];
 export const [v3, v4] = [sovereign('val-3'), sovereign('val-4')];

@@ -32,7 +32,7 @@ export interface GoldenRecord {
   readonly derived?: JsonObject;
 }
 
-export interface GoldenTree {
+interface GoldenTree {
   readonly capabilities: readonly string[];
   readonly sorted: readonly string[];
   readonly leaf_hashes: readonly string[];
@@ -47,7 +47,7 @@ export interface GoldenTree {
   }[];
 }
 
-export interface GoldenCascade {
+interface GoldenCascade {
   readonly name: string;
   readonly votes: readonly {
     readonly validator_sovereign_id: string;
@@ -239,7 +239,7 @@ export async function startGolden(): Promise<TestAuthority> {
 }
 
 /** Sends the case, signed by the operator if it is authenticated. */
-export function ask(na: TestAuthority, golden: GoldenCase): Promise<Received> {
+function ask(na: TestAuthority, golden: GoldenCase): Promise<Received> {
   const { endpoint, request, rawBody, isAuthenticated } = golden;
   if (isAuthenticated) return operate(na, endpoint, request);
   const headers = { 'content-type': 'application/json' };

@@ -24,8 +24,8 @@ export const FAR = ['2098-01-01T00:00:00Z', '2098-01-01T00:00:00.000001Z'] as co
 export const SIGNER = newKey();
 export const STRANGER = newKey();
 export const OWN_KEY = [SIGNER.publicKey];
-export const VALIDATORS = ['val-1', 'val-2', 'val-3', 'val-4'] as const;
-export const VALIDATOR_KEYS = new Map<string, Signer>(
+const VALIDATORS = ['val-1', 'val-2', 'val-3', 'val-4'] as const;
+const VALIDATOR_KEYS = new Map<string, Signer>(
   VALIDATORS.map((id, index) => [id, index === 0 ? SIGNER : newKey()]),
 );
 export const VALIDATOR_MAP = new Map(
@@ -41,14 +41,14 @@ export const text = fc.oneof(
 );
 export const texts = fc.array(text, { maxLength: 4 });
 export const count = fc.nat({ max: Number.MAX_SAFE_INTEGER - 1 });
-export const datetime = fc.oneof(
+const datetime = fc.oneof(
   fc
     .integer({ min: 1, max: 1_000_000_000_000 })
     .map((micros) => formatInstant(NOW + micros / 1000)),
   fc.constantFrom('2099-12-31T23:59:59+02:00', '2099-12-31T23:59:59.999999-11:30'),
 );
 
-export const scalar: fc.Arbitrary<JsonValue> = fc.oneof(
+const scalar: fc.Arbitrary<JsonValue> = fc.oneof(
   text,
   fc.boolean(),
   fc.constant(null),
@@ -64,7 +64,7 @@ export const { json } = fc.letrec<{ json: JsonValue }>((tie) => ({
     fc.dictionary(text, tie('json'), { maxKeys: 3 }),
   ),
 }));
-export const freeForm: fc.Arbitrary<JsonObject> = fc.dictionary(text, json, { maxKeys: 3 });
+const freeForm: fc.Arbitrary<JsonObject> = fc.dictionary(text, json, { maxKeys: 3 });
 
 /** Of records with one: a window ends after it begins, and nothing is issued after its end. */
 const window = {
@@ -138,7 +138,7 @@ export const evidenceDraft = fc.record({
   issued_by: text,
   metadata: freeForm,
 });
-export const embeddedEvidence: fc.Arbitrary<JsonObject> = fc.oneof(
+const embeddedEvidence: fc.Arbitrary<JsonObject> = fc.oneof(
   evidenceDraft.map((draft) => signRecord(draft, soleSigner(SIGNER, 'key'))),
   freeForm.filter(({ verdict }) => verdict !== 'block'),
 );
@@ -159,7 +159,7 @@ export const offerDraft = fc.record({
   expires_at: datetime,
   created_at: datetime,
 });
-export const agreedDraft = {
+const agreedDraft = {
   offer_id: text,
   offerer_sovereign_id: text,
   responder_sovereign_id: text,
@@ -176,7 +176,7 @@ export const agreementDraft = fc.record({
   expires_at: datetime,
 });
 export const signature = fc.option(fc.record({ key_id: text, sig: text }));
-export const freshnessProof = fc.record({
+const freshnessProof = fc.record({
   proof_id: text,
   feed_sovereign_id: text,
   feed_sequence: count,
@@ -200,8 +200,8 @@ export const decisionDraft = fc.record({
   operator_sovereign_id: text,
   freshness_proof: fc.option(freshnessProof),
 });
-export const PROOF_ID = 'proof-1';
-export const DECISION_ID = 'decision-1';
+const PROOF_ID = 'proof-1';
+const DECISION_ID = 'decision-1';
 
 export function voteDraft(validator: string) {
   return fc.record({

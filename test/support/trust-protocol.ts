@@ -15,7 +15,7 @@ import { formatInstant } from '../../src/base/timestamp.ts';
 import type { TestAuthority } from './authority.ts';
 import { HOUR, SECOND } from './clock.ts';
 import { misspelledKeys, WEAK_KEYS } from './hostile.ts';
-import { newKey, operate, outcome, type Received } from './requests.ts';
+import { newKey, outcome, type Received } from './requests.ts';
 import { freshId, parsed, recognize, signedBy } from './trust.ts';
 
 /** A signer of records: a `Sovereign`, or the authority itself. */
@@ -55,12 +55,6 @@ export async function created(answer: Received | Promise<Received>): Promise<Jso
 export function outcomeWithCause(answer: Received): string {
   const cause: unknown = answer.body?.error?.details?.cause;
   return cause === undefined ? outcome(answer) : `${outcome(answer)} ${cause}`;
-}
-
-/** Sends the body of an operator's request with changes, and returns outcome and cause. */
-export function answersTo(na: TestAuthority, path: string, body: JsonObject = {}) {
-  return async (changes: JsonObject) =>
-    outcomeWithCause(await operate(na, path, { ...body, ...changes }));
 }
 
 /** A member of a record that is an object. */
