@@ -23,6 +23,7 @@ import {
 } from './support/agents.ts';
 import type { TestAuthority } from './support/authority.ts';
 import { MINUTE, SECOND } from './support/clock.ts';
+import { joinedNodes } from './support/joined-nodes.ts';
 import {
   get,
   joinedNode,
@@ -203,7 +204,7 @@ test('a revocation that changes nothing evicts nothing', async () => {
 
 test('a revoked node is never offered, regardless of the order of revocation and registration', async () => {
   await using na = await startUnlimited();
-  const nodes = await Promise.all(Array.from({ length: 10 }, () => joinedNode(na)));
+  const nodes = await joinedNodes(na, 10);
   await Promise.all(
     nodes.flatMap((node, n) => {
       const calls = [

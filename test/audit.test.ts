@@ -9,6 +9,7 @@ import { type AuditEntry, GENESIS_HASH } from '../src/store/store.ts';
 import { describe, envelopeOf, register, remove } from './support/agents.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { SECOND } from './support/clock.ts';
+import { joinedNodes } from './support/joined-nodes.ts';
 import {
   auditEvents,
   freshNonce,
@@ -262,7 +263,7 @@ suite('the chain', () => {
     await using again = await na.restart();
     await joinedNode(again);
     await using third = await again.restart();
-    const nodes = await Promise.all(Array.from({ length: 25 }, () => joinedNode(third)));
+    const nodes = await joinedNodes(third, 25);
     const answers = await Promise.all(
       nodes.map(({ certId }) => operate(third, '/admin/revoke', { cert_id: certId })),
     );

@@ -9,6 +9,7 @@ import { readJoinCertificate } from '../src/protocol/records/join-certificate.ts
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { valuesExcept, WRONG_HOURS } from './support/hostile.ts';
+import { joinedNodes } from './support/joined-nodes.ts';
 import {
   auditEvents,
   get,
@@ -450,7 +451,7 @@ suite('POST /heartbeat', () => {
 
   test('the roster contains every active node of a fleet, once', async () => {
     await using na = await startTestAuthority();
-    const nodes = await Promise.all(Array.from({ length: 40 }, () => joinedNode(na)));
+    const nodes = await joinedNodes(na, 40);
     na.clock.advance(LIVENESS_WINDOW - 1);
     const beating = nodes.filter((_, i) => i % 2 === 0);
     await Promise.all(beating.flatMap((node) => [heartbeat(na, node), heartbeat(na, node)]));

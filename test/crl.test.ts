@@ -24,7 +24,8 @@ import { soleSigner } from '../src/protocol/records/signed-record.ts';
 import { startListThread } from '../src/server/threads/list-thread.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
-import { get, joinedNode, operate, type TestNode } from './support/requests.ts';
+import { joinedNodes } from './support/joined-nodes.ts';
+import { get, operate, type TestNode } from './support/requests.ts';
 import { loadAll } from './support/stored.ts';
 import { openStoreOf } from './support/test-stores.ts';
 
@@ -220,7 +221,7 @@ suite('a long list', () => {
     const when = listThreadFrom === 0 ? 'from the start' : 'once the list is long';
     test(`is current with each revocation, ${when}, and the same after a restart`, async () => {
       await using na = await startTestAuthority({ listThreadFrom });
-      const nodes = await joinMany(na, 8);
+      const nodes = await joinedNodes(na, 8);
       for (const [index, node] of nodes.entries()) {
         const answer = await revoke(na, node);
         assert.equal(answer.body.crl_sequence, index + 1);
@@ -237,7 +238,7 @@ suite('a long list', () => {
 
   test('includes each of 60 simultaneous revocations when it is acknowledged', async () => {
     await using na = await startTestAuthority({ listThreadFrom: 0 });
-    const nodes = await joinMany(na, 60);
+    const nodes = await joinedNodes(na, 60);
     const seen = new Map<number, string>();
     const answers = await Promise.all(
       nodes.map(async (node) => {
@@ -264,7 +265,7 @@ suite('a long list', () => {
 
   test('is reissued once when half its time is over, however many clients ask', async () => {
     await using na = await startTestAuthority({ listThreadFrom: 0 });
-    const nodes = await joinMany(na, 3);
+    const nodes = await joinedNodes(na, 3);
     for (const node of nodes) await revoke(na, node);
     const before = (await get(na, '/crl')).body;
     na.clock.advance(DAY / 2);
@@ -278,7 +279,7 @@ suite('a long list', () => {
 
   test('keeps everything acknowledged when the authority stops while it is rendered', async () => {
     await using na = await startTestAuthority({ listThreadFrom: 0 });
-    const nodes = await joinMany(na, 30);
+    const nodes = await joinedNodes(na, 30);
     const acknowledged: string[] = [];
     const revocations = nodes.map(async (node) => {
       const answer = await revoke(na, node).catch(() => undefined);
@@ -301,7 +302,7 @@ suite('a long list', () => {
     const where = listThreadFrom === 0 ? 'a thread' : 'no thread';
     test(`a start is refused, with ${where}, if the entries are not those that were signed`, async () => {
       await using na = await startTestAuthority({ listThreadFrom });
-      const nodes = await joinMany(na, 2);
+      const nodes = await joinedNodes(na, 2);
       for (const node of nodes) await revoke(na, node);
       const before = await get(na, '/crl');
       const certId = nodes[1]?.certId ?? '';
@@ -320,10 +321,6 @@ suite('a long list', () => {
 
 function revoke(na: TestAuthority, node: TestNode) {
   return operate(na, '/admin/revoke', { cert_id: node.certId });
-}
-
-async function joinMany(na: TestAuthority, count: number): Promise<TestNode[]> {
-  return Promise.all(Array.from({ length: count }, () => joinedNode(na)));
 }
 
 function idOf({ certId }: TestNode): string {

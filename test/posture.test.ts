@@ -14,6 +14,7 @@ import { ROUTES } from '../src/edge/routes/table.ts';
 import { FINDING_CURES } from '../src/pages/dashboard/posture-section.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
+import { joinedNodes } from './support/joined-nodes.ts';
 import { get, joinedNode, nodeRequest, operate, type TestNode } from './support/requests.ts';
 
 const DAY = 24 * HOUR;
@@ -222,7 +223,7 @@ suite('a fleet of twelve', () => {
   let nodes: TestNode[];
   before(async () => {
     na = await startTestAuthority();
-    nodes = await Promise.all(Array.from({ length: 12 }, () => joinedNode(na)));
+    nodes = await joinedNodes(na, 12);
   });
   after(() => na[Symbol.asyncDispose]());
 

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE } from './support/clock.ts';
 import { networkFolder } from './support/folders.ts';
+import { joinedNodes } from './support/joined-nodes.ts';
 import { renewWeekly, YEAR_WEEKS } from './support/renewing-fleet.ts';
 import {
   get,
@@ -66,7 +67,7 @@ test('a renewed certificate is removed after its period, and unknown from then o
 
 test('the last certificate of a key is kept for longer, even if it was read from the store', async () => {
   await using na = await startTestAuthority({ environment: ONE_DAY_EACH });
-  const nodes = await Promise.all(Array.from({ length: 10 }, () => joinedNode(na)));
+  const nodes = await joinedNodes(na, 10);
   na.clock.advance(DAY);
   const last = await Promise.all(nodes.map((node) => renewed(na, node)));
   await using again = await na.restart();

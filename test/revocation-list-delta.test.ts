@@ -20,10 +20,12 @@ import {
 } from '../src/protocol/records/revocation-list-delta.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
+import { joinedNodes } from './support/joined-nodes.ts';
 import { PROJECT } from './support/project.ts';
-import { get, joinedNode, operate, outcome, send, type TestNode } from './support/requests.ts';
+import { get, operate, outcome, send } from './support/requests.ts';
 
 const REVOCATIONS = 100;
+const LONG = { max_validity_hours: 8760 };
 
 suite('what was added to the revocation list', () => {
   let na: TestAuthority;
@@ -31,7 +33,7 @@ suite('what was added to the revocation list', () => {
 
   test('leads from any version to the list, digest for digest and byte for byte', async () => {
     na = await startTestAuthority({ listThreadFrom: 30 });
-    const nodes = await joinMany(na, REVOCATIONS);
+    const nodes = await joinedNodes(na, REVOCATIONS, LONG);
     const first = JSON.parse((await get(na, '/crl')).text) as CertificateRevocationList;
     const readers = Array.from({ length: 6 }, () => first);
     let seed = 1;
@@ -82,7 +84,7 @@ suite('what was added to the revocation list', () => {
 
   test('also leads to a list that is too long to be kept, which is sent in pieces', async () => {
     const { text: before } = await get(na, '/crl');
-    const nodes = await joinMany(na, 2 * REVOCATIONS);
+    const nodes = await joinedNodes(na, 2 * REVOCATIONS, LONG);
     for (const { certId } of nodes) await operate(na, '/admin/revoke', { cert_id: certId });
     const delta = await send(na, 'GET', `/crl?since=${JSON.parse(before).sequence}`);
     assert.equal(delta.headers.get('etag'), null);
@@ -182,10 +184,4 @@ async function continued(
 async function reissue(na: TestAuthority): Promise<void> {
   na.clock.advance(12 * HOUR);
   await na.renewLists();
-}
-
-async function joinMany(na: TestAuthority, count: number): Promise<TestNode[]> {
-  return Promise.all(
-    Array.from({ length: count }, () => joinedNode(na, { max_validity_hours: 8760 })),
-  );
 }

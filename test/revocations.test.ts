@@ -8,6 +8,7 @@ import { readCertificateRevocationList } from '../src/protocol/records/revocatio
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { valuesExcept } from './support/hostile.ts';
+import { joinedNodes } from './support/joined-nodes.ts';
 import {
   auditEvents,
   get,
@@ -18,7 +19,6 @@ import {
   type OperatorCall,
   operate,
   outcome,
-  type TestNode,
 } from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
 import { auditEntriesOf } from './support/test-stores.ts';
@@ -37,10 +37,6 @@ async function crlOf(na: TestAuthority) {
   const answer = await get(na, '/crl');
   assert.equal(answer.status, 200);
   return { text: answer.text, crl: answer.body };
-}
-
-async function joinMany(na: TestAuthority, count: number): Promise<TestNode[]> {
-  return Promise.all(Array.from({ length: count }, () => joinedNode(na)));
 }
 
 function idsOn(crl: { revoked_certificates: { certificate_id: string }[] }): string[] {
@@ -163,7 +159,7 @@ suite('POST /admin/revoke', () => {
 
   test('60 at once all succeed, each with a sequence of its own, strictly increasing', async () => {
     await using na = await startTestAuthority();
-    const nodes = await joinMany(na, 60);
+    const nodes = await joinedNodes(na, 60);
     const seen = new Map<number, Set<string>>();
     let last = 0;
     let done = false;
@@ -231,7 +227,7 @@ suite('GET /crl', () => {
     for (const environment of [{}, { NA_KEY_ID: 'na-2025-q1' }]) {
       await using na = await startTestAuthority({ environment });
       const ids = new Set<string>();
-      for (const [index, { certId }] of (await joinMany(na, 3)).entries()) {
+      for (const [index, { certId }] of (await joinedNodes(na, 3)).entries()) {
         na.clock.advance(MINUTE);
         await revoke(na, { cert_id: certId });
         const { crl } = await crlOf(na);
@@ -255,7 +251,7 @@ suite('GET /crl', () => {
 
   test('keeps its entries in the order of revocation, through restarts and in one millisecond', async () => {
     await using na = await startTestAuthority();
-    const nodes = await joinMany(na, 12);
+    const nodes = await joinedNodes(na, 12);
     const order: string[] = [];
     for (const { certId } of nodes.slice(0, 8).reverse()) {
       await revoke(na, { cert_id: certId });
@@ -312,7 +308,7 @@ suite('GET /crl', () => {
 
   test('reissued while certificates are being revoked still gives each sequence one content', async () => {
     await using na = await startTestAuthority();
-    const nodes = await joinMany(na, 20);
+    const nodes = await joinedNodes(na, 20);
     na.clock.advance(DAY);
     const contents = new Map<number, Set<string>>();
     const read = async () => {
