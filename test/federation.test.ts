@@ -84,54 +84,6 @@ suite('between real authorities', () => {
     assert.equal(audited(again, 'sovereign_revocation_feed_imported').length, 0);
   });
 
-  test('of three, what each revokes is refused by both others', async () => {
-    const clock = testClock();
-    const options = { clock, environment: PRIVATE };
-    await using betaFolder = networkFolder('beta');
-    await using gammaFolder = networkFolder('gamma');
-    await using alpha = await startTestAuthority(options);
-    await using beta = await startTestAuthority({ ...options, dataDir: betaFolder.path });
-    await using gamma = await startTestAuthority({ ...options, dataDir: gammaFolder.path });
-    const networks = [
-      { name: 'alpha', na: alpha },
-      { name: 'beta', na: beta },
-      { name: 'gamma', na: gamma },
-    ];
-    const pairs = networks.flatMap((from) =>
-      networks.filter((to) => to !== from).map((to) => ({ from: from.na, to })),
-    );
-    const attested = new Map<string, JsonObject>();
-    for (const { name, na } of networks) attested.set(name, await issued(attest(na)));
-    const treaties: JsonObject[] = [];
-    for (const { from, to } of pairs) {
-      const terms = { subject_public_keys: [to.na.audience], endpoint: to.na.url };
-      treaties.push(await issued(recognize(from, { subject_sovereign_id: to.name, ...terms })));
-    }
-    const verdicts = () =>
-      Promise.all(
-        pairs.map(({ from, to }, index) =>
-          verdict(from, attested.get(to.name) ?? {}, treaties[index] ?? {}),
-        ),
-      );
-    const visitAll = async () => {
-      clock.advance(INTERVAL + 10 * SECOND);
-      await Promise.all(networks.map(({ na }) => na.federate()));
-    };
-    await visitAll();
-    assert.deepEqual(
-      await verdicts(),
-      pairs.map(() => 'accepted'),
-    );
-    for (const { name, na } of networks) {
-      await revokeAttestation(na, attested.get(name)?.attestation_id);
-    }
-    await visitAll();
-    assert.deepEqual(
-      await verdicts(),
-      pairs.map(() => 'attestation_locally_revoked'),
-    );
-  });
-
   test('one that is away delays no other, is reported since when, and is imported when it is back', async () => {
     const clock = testClock();
     await using alpha = await startTestAuthority({ clock, environment: PRIVATE });

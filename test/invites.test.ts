@@ -21,34 +21,23 @@ import { storedBytes } from './support/test-stores.ts';
 /** For tests that leave nothing behind that would affect the others. */
 const shared = sharedAuthority();
 
-test('an invite without terms is for a client, 168 hours at most, within 24 hours', async () => {
-  const na = await shared();
-  const { status, body } = await request(na, {});
-  assert.equal(status, 200);
-  assert.deepEqual(Object.keys(body).sort(), ['expires_at', 'token_id']);
-  assert.equal(body.expires_at, formatInstant(na.clock.now() + 24 * HOUR));
-  const joined = await join(na, body.token_id, { validity_hours: 100_000 });
-  assert.deepEqual(joined.body.roles, ['role:client']);
-  assert.equal(joined.body.expires_at, formatInstant(na.clock.now() + 168 * HOUR));
-});
-
-test('a token is a secret of at least 128 bits, and no two are alike', async () => {
-  const na = await shared();
-  const { body } = await request(na, { count: 1000 });
-  const tokens = body.tokens.map(({ token_id }: { token_id: string }) => token_id);
-  assert.equal(new Set(tokens).size, 1000);
-  for (const token of tokens) assert.match(token, /^([0-9a-f]{32,}|[0-9a-f-]{36})$/);
-});
-
-test('the terms of an invite are those of its certificate', async () => {
+test('an invite has the terms that it was given, or is for a client, 168 hours at most, within 24 hours', async () => {
   const na = await shared();
   const roles = ['role:service:mail', 'role:anchor'];
-  const terms = { roles, max_validity_hours: 3, token_expiry_hours: 2 };
-  const { body } = await request(na, terms);
-  assert.equal(body.expires_at, formatInstant(na.clock.now() + 2 * HOUR));
-  const joined = await join(na, body.token_id);
-  assert.deepEqual(joined.body.roles, roles);
-  assert.equal(joined.body.expires_at, formatInstant(na.clock.now() + 3 * HOUR));
+  for (const [terms, granted, validity, expiry] of [
+    [{}, ['role:client'], 168, 24],
+    [{ roles, max_validity_hours: 3, token_expiry_hours: 2 }, roles, 3, 2],
+    // Unknown members are ignored.
+    [{ max_uses: 10, nested: { count: 0 } }, ['role:client'], 168, 24],
+  ] as const) {
+    const { status, body } = await request(na, terms as JsonObject);
+    assert.equal(status, 200);
+    assert.deepEqual(Object.keys(body).sort(), ['expires_at', 'token_id']);
+    assert.equal(body.expires_at, formatInstant(na.clock.now() + expiry * HOUR));
+    const joined = await join(na, body.token_id, { validity_hours: 100_000 });
+    assert.deepEqual(joined.body.roles, granted);
+    assert.equal(joined.body.expires_at, formatInstant(na.clock.now() + validity * HOUR));
+  }
 });
 
 const LONGEST = { max_validity_hours: 87_600, token_expiry_hours: 8760 } as const;
@@ -145,28 +134,25 @@ for (const [field, code, values] of REFUSED) {
   });
 }
 
-test('count accepts integers from 1 to 1000 and gives that many tokens', async () => {
+test('count accepts integers from 1 to 1000 and gives that many secrets, each a separate invite', async () => {
   const na = await shared();
   for (const count of [1, 2, 1000]) {
     const { status, body } = await request(na, { count });
     assert.equal(status, 200);
     assert.deepEqual(Object.keys(body).sort(), ['expires_at', 'token_id', 'tokens']);
-    assert.equal(body.tokens.length, count);
     const { tokens, ...first } = body;
     assert.deepEqual(tokens[0], first, 'the first is repeated at the top');
+    const secrets = new Set(tokens.map(({ token_id }: { token_id: string }) => token_id));
+    assert.equal(secrets.size, count);
     for (const token of tokens) {
       assert.deepEqual(Object.keys(token).sort(), ['expires_at', 'token_id']);
       assert.equal(token.expires_at, formatInstant(na.clock.now() + 24 * HOUR));
+      assert.match(token.token_id, /^([0-9a-f]{32,}|[0-9a-f-]{36})$/);
     }
-  }
-});
-
-test('each token of a count is a separate invite', async () => {
-  const na = await shared();
-  const { body } = await request(na, { count: 3, roles: ['role:anchor'] });
-  for (const { token_id } of body.tokens) {
-    assert.equal(outcome(await join(na, token_id)), '200');
-    assert.equal(outcome(await join(na, token_id)), '403 invalid_invite_token');
+    for (const { token_id } of tokens.slice(0, 2)) {
+      assert.equal(outcome(await join(na, token_id)), '200');
+      assert.equal(outcome(await join(na, token_id)), '403 invalid_invite_token');
+    }
   }
 });
 
@@ -217,22 +203,6 @@ test('of several invalid fields the two integers are named first, then the roles
   }
 });
 
-test('unknown members of the request are ignored', async () => {
-  const na = await shared();
-  assert.equal(outcome(await request(na, { max_uses: 10, nested: { count: 0 } })), '200');
-});
-
-test('an invite for one key admits no other: 403, and its own key can still use it', async () => {
-  const na = await shared();
-  const recipient = newKey();
-  const token = await invite(na, { recipient_public_key: recipient.publicKey });
-  for (let tries = 0; tries < 2; tries += 1) {
-    assert.equal(outcome(await join(na, token)), '403 invalid_invite_token');
-  }
-  const own = await nodeRequest(na, '/join', recipient, { invite_token: token });
-  assert.equal(outcome(own), '200');
-});
-
 test('all tokens of a count are bound to the one recipient, also after a restart', async () => {
   await using na = await startTestAuthority();
   const recipient = newKey();
@@ -240,7 +210,9 @@ test('all tokens of a count are bound to the one recipient, also after a restart
   const { body } = await request(na, terms);
   await using again = await na.restart();
   for (const { token_id } of body.tokens) {
-    assert.equal(outcome(await join(again, token_id)), '403 invalid_invite_token');
+    for (let tries = 0; tries < 2; tries += 1) {
+      assert.equal(outcome(await join(again, token_id)), '403 invalid_invite_token');
+    }
     const own = await nodeRequest(again, '/join', recipient, { invite_token: token_id });
     assert.equal(outcome(own), '200');
   }
@@ -265,23 +237,12 @@ test('an invite is used up by one join', async () => {
   assert.equal(outcome(await join(again, token)), '403 invalid_invite_token');
 });
 
-for (const [moment, after, expected] of [
-  ['at its expires_at', 0, '200'],
-  ['a millisecond later', 1, '403 invalid_invite_token'],
-] as const) {
-  test(`an invite used ${moment} gives ${expected}`, async () => {
-    const na = await shared();
-    const token = await invite(na, { token_expiry_hours: 1 });
-    na.clock.advance(HOUR + after);
-    assert.equal(outcome(await join(na, token)), expected);
-  });
-}
-
 test('each token has its own audit entry, with a fingerprint in its place', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
+  const before = auditEvents(na).length;
   const { body } = await request(na, { count: 2, roles: ['role:anchor'] });
   assert.deepEqual(
-    auditEvents(na),
+    auditEvents(na).slice(before),
     body.tokens.map(({ token_id }: { token_id: string }) => ({
       type: 'invite_created',
       details: {
