@@ -63,57 +63,55 @@ async function keysOf(na: TestAuthority) {
   return body.operator_keys as { key_id: string; [member: string]: unknown }[];
 }
 
-for (const threads of ['1', '2']) {
-  test(`an added key signs at once and after a restart, within its tier: ${threads} threads`, async () => {
-    await using na = await startTestAuthority({ flags: { threads } });
-    const [plain, chief] = [newOperator('ops-2'), newOperator('ops-3@example')];
-    assert.equal(await invites(na, plain), '401 admin_auth_failed');
-    const added = await add(na, plain);
-    assert.deepEqual(added.body, {
-      key_id: 'ops-2',
-      public_key: plain.key.publicKey,
-      tier: 'standard',
-      added_at: formatInstant(na.clock.now()),
-    });
-    assert.deepEqual(auditEvents(na).at(-1), {
-      type: 'operator_key_added',
-      details: {
-        ...{ key_id: 'ops-2', public_key: plain.key.publicKey },
-        ...{ tier: 'standard', remote_addr: '127.0.0.1' },
-      },
-    });
-    const many = await Promise.all(Array.from({ length: 8 }, () => invites(na, plain)));
-    assert.deepEqual(new Set(many), new Set(['200']));
-    assert.equal(outcome(await add(na, chief, 'privileged')), '200');
-    await using again = await na.restart();
-    assert.equal(await publishes(again, plain), '403 insufficient_operator_tier');
-    assert.equal(await publishes(again, chief), '200');
-    assert.equal(outcome(await revoke(again, 'ops-2', { reason: 'left' }, chief)), '200');
-    assert.equal(await invites(again, plain), '401 admin_auth_failed');
-    const rows = await keysOf(again);
-    assert.deepEqual(
-      rows.map(({ key_id, tier, status, source }) => [key_id, tier, status, source]),
-      [
-        ['ops-2', 'standard', 'revoked', 'operator'],
-        ['ops-3@example', 'privileged', 'usable', 'operator'],
-        ['ops-privileged', 'privileged', 'usable', 'configuration'],
-        ['ops-standard', 'standard', 'usable', 'configuration'],
-      ],
-    );
-    assert.deepEqual(rows[0], {
-      key_id: 'ops-2',
-      public_key: plain.key.publicKey,
-      tier: 'standard',
-      status: 'revoked',
-      source: 'operator',
-      added_at: formatInstant(na.clock.now()),
-      added_by: 'ops-privileged',
-      revoked_at: formatInstant(na.clock.now()),
-      revoked_by: 'ops-3@example',
-      reason: 'left',
-    });
+test('an added key signs at once and after a restart, within its tier', async () => {
+  await using na = await startTestAuthority();
+  const [plain, chief] = [newOperator('ops-2'), newOperator('ops-3@example')];
+  assert.equal(await invites(na, plain), '401 admin_auth_failed');
+  const added = await add(na, plain);
+  assert.deepEqual(added.body, {
+    key_id: 'ops-2',
+    public_key: plain.key.publicKey,
+    tier: 'standard',
+    added_at: formatInstant(na.clock.now()),
   });
-}
+  assert.deepEqual(auditEvents(na).at(-1), {
+    type: 'operator_key_added',
+    details: {
+      ...{ key_id: 'ops-2', public_key: plain.key.publicKey },
+      ...{ tier: 'standard', remote_addr: '127.0.0.1' },
+    },
+  });
+  const many = await Promise.all(Array.from({ length: 8 }, () => invites(na, plain)));
+  assert.deepEqual(new Set(many), new Set(['200']));
+  assert.equal(outcome(await add(na, chief, 'privileged')), '200');
+  await using again = await na.restart();
+  assert.equal(await publishes(again, plain), '403 insufficient_operator_tier');
+  assert.equal(await publishes(again, chief), '200');
+  assert.equal(outcome(await revoke(again, 'ops-2', { reason: 'left' }, chief)), '200');
+  assert.equal(await invites(again, plain), '401 admin_auth_failed');
+  const rows = await keysOf(again);
+  assert.deepEqual(
+    rows.map(({ key_id, tier, status, source }) => [key_id, tier, status, source]),
+    [
+      ['ops-2', 'standard', 'revoked', 'operator'],
+      ['ops-3@example', 'privileged', 'usable', 'operator'],
+      ['ops-privileged', 'privileged', 'usable', 'configuration'],
+      ['ops-standard', 'standard', 'usable', 'configuration'],
+    ],
+  );
+  assert.deepEqual(rows[0], {
+    key_id: 'ops-2',
+    public_key: plain.key.publicKey,
+    tier: 'standard',
+    status: 'revoked',
+    source: 'operator',
+    added_at: formatInstant(na.clock.now()),
+    added_by: 'ops-privileged',
+    revoked_at: formatInstant(na.clock.now()),
+    revoked_by: 'ops-3@example',
+    reason: 'left',
+  });
+});
 
 test('neither an id nor a public key is ever used again', async () => {
   await using na = await startTestAuthority();

@@ -44,101 +44,96 @@ function beat(na: TestAuthority, node: TestNode, further: object = {}): Promise<
   return nodeRequest(na, '/heartbeat', node.key, { cert_id: node.certId, ...further });
 }
 
-for (const threads of ['1', '2']) {
-  suite(`adoption with ${threads} threads`, async () => {
-    const na = await startTestAuthority({ flags: { threads } });
-    after(() => na[Symbol.asyncDispose]());
-    const nodes = [
-      await joinedNode(na, { roles: ['role:anchor', 'role:edge'] }),
-      await joinedNode(na, { roles: ['role:edge'] }),
-      await joinedNode(na),
-    ] as const;
-    const [first, second, third] = nodes;
+suite('adoption', async () => {
+  const na = await startTestAuthority();
+  after(() => na[Symbol.asyncDispose]());
+  const nodes = [
+    await joinedNode(na, { roles: ['role:anchor', 'role:edge'] }),
+    await joinedNode(na, { roles: ['role:edge'] }),
+    await joinedNode(na),
+  ] as const;
+  const [first, second, third] = nodes;
 
-    test('there is nothing to follow before a succession', async () => {
-      await beat(na, first);
-      const { body } = await adoption(na);
-      assert.deepEqual(
-        { ...body, as_of: '' },
-        {
-          as_of: '',
-          succession: null,
-          known_from: null,
-          nodes: null,
-          roles: [],
-          laggards: [],
-          partners: [],
-        },
-      );
-      assert.equal('succession' in (await get(na, '/dashboard.json')).body, false);
-    });
-
-    test('a heartbeat with anything but a digest is refused', async () => {
-      for (const authority_keys_digest of ['', 'x'.repeat(64), 'A'.repeat(64), 'a'.repeat(63), 7]) {
-        const answer = await beat(na, first, { authority_keys_digest });
-        assert.equal(outcome(answer), '422 request_validation_failed');
-        assert.deepEqual(answer.body.error.details.errors[0].loc, [
-          'body',
-          'authority_keys_digest',
-        ]);
-      }
-      assert.equal(outcome(await beat(na, first, { authority_keys_digest: null })), '200');
-    });
-
-    test('a node follows a staged statement by knowing it', async () => {
-      const signed = await succession(na, { activatesIn: DAY });
-      assert.equal(outcome(await stage(na, signed)), '200');
-      const authority_keys_digest = await digest(na);
-      await beat(na, first, { authority_keys_digest });
-      await beat(na, second, { authority_keys_digest: 'f'.repeat(64) });
-      const { body } = await adoption(na);
-      const { sequence, kind, to_key, activates_at, overlap_until } = signed.statement;
-      assert.deepEqual(body.succession, {
-        sequence,
-        kind,
-        state: 'staged',
-        to_key,
-        activates_at,
-        overlap_until,
-      });
-      const counts = { ...NOTHING, not_heard: 0, silent: 0, active: 2, informed: 1, followed: 1 };
-      assert.deepEqual(body.nodes, { ...counts, laggards: 1 });
-      assert.deepEqual(body.roles, [
-        { role: 'role:edge', ...counts, laggards: 1 },
-        { role: 'role:anchor', ...counts, active: 1 },
-      ]);
-      assert.deepEqual(
-        body.laggards.map((row: { cert_id: string }) => row.cert_id),
-        [second.certId],
-      );
-      assert.equal(body.laggards[0].informed, false);
-      assert.equal(third.certId.length, 36, 'a node that never reported does not count');
-    });
-
-    test('strangers and nodes get no adoption counts', async () => {
-      const path = '/admin/authority-keys/adoption';
-      assert.equal(outcome(await get(na, path)), '401 admin_auth_failed');
-    });
-
-    test('the digest of a canceled statement is discarded', async () => {
-      assert.equal(outcome(await step(na, 'cancel')), '200');
-      assert.equal((await adoption(na)).body.succession, null);
-      await stage(na, await succession(na, { activatesIn: 2 * DAY }));
-      const { nodes: counted } = (await adoption(na)).body;
-      assert.equal(counted.informed, 0, 'what was known is another statement');
-      await beat(na, first, { authority_keys_digest: await digest(na) });
-      assert.equal((await adoption(na)).body.nodes.informed, 1);
-    });
-
-    test('silent nodes do not count as laggards', async () => {
-      na.clock.advance(WINDOW);
-      await beat(na, second);
-      const { nodes: counted, known_from } = (await adoption(na)).body;
-      assert.equal(known_from, null);
-      assert.deepEqual([counted.active, counted.laggards, counted.silent], [1, 1, 1]);
-    });
+  test('there is nothing to follow before a succession', async () => {
+    await beat(na, first);
+    const { body } = await adoption(na);
+    assert.deepEqual(
+      { ...body, as_of: '' },
+      {
+        as_of: '',
+        succession: null,
+        known_from: null,
+        nodes: null,
+        roles: [],
+        laggards: [],
+        partners: [],
+      },
+    );
+    assert.equal('succession' in (await get(na, '/dashboard.json')).body, false);
   });
-}
+
+  test('a heartbeat with anything but a digest is refused', async () => {
+    for (const authority_keys_digest of ['', 'x'.repeat(64), 'A'.repeat(64), 'a'.repeat(63), 7]) {
+      const answer = await beat(na, first, { authority_keys_digest });
+      assert.equal(outcome(answer), '422 request_validation_failed');
+      assert.deepEqual(answer.body.error.details.errors[0].loc, ['body', 'authority_keys_digest']);
+    }
+    assert.equal(outcome(await beat(na, first, { authority_keys_digest: null })), '200');
+  });
+
+  test('a node follows a staged statement by knowing it', async () => {
+    const signed = await succession(na, { activatesIn: DAY });
+    assert.equal(outcome(await stage(na, signed)), '200');
+    const authority_keys_digest = await digest(na);
+    await beat(na, first, { authority_keys_digest });
+    await beat(na, second, { authority_keys_digest: 'f'.repeat(64) });
+    const { body } = await adoption(na);
+    const { sequence, kind, to_key, activates_at, overlap_until } = signed.statement;
+    assert.deepEqual(body.succession, {
+      sequence,
+      kind,
+      state: 'staged',
+      to_key,
+      activates_at,
+      overlap_until,
+    });
+    const counts = { ...NOTHING, not_heard: 0, silent: 0, active: 2, informed: 1, followed: 1 };
+    assert.deepEqual(body.nodes, { ...counts, laggards: 1 });
+    assert.deepEqual(body.roles, [
+      { role: 'role:edge', ...counts, laggards: 1 },
+      { role: 'role:anchor', ...counts, active: 1 },
+    ]);
+    assert.deepEqual(
+      body.laggards.map((row: { cert_id: string }) => row.cert_id),
+      [second.certId],
+    );
+    assert.equal(body.laggards[0].informed, false);
+    assert.equal(third.certId.length, 36, 'a node that never reported does not count');
+  });
+
+  test('strangers and nodes get no adoption counts', async () => {
+    const path = '/admin/authority-keys/adoption';
+    assert.equal(outcome(await get(na, path)), '401 admin_auth_failed');
+  });
+
+  test('the digest of a canceled statement is discarded', async () => {
+    assert.equal(outcome(await step(na, 'cancel')), '200');
+    assert.equal((await adoption(na)).body.succession, null);
+    await stage(na, await succession(na, { activatesIn: 2 * DAY }));
+    const { nodes: counted } = (await adoption(na)).body;
+    assert.equal(counted.informed, 0, 'what was known is another statement');
+    await beat(na, first, { authority_keys_digest: await digest(na) });
+    assert.equal((await adoption(na)).body.nodes.informed, 1);
+  });
+
+  test('silent nodes do not count as laggards', async () => {
+    na.clock.advance(WINDOW);
+    await beat(na, second);
+    const { nodes: counted, known_from } = (await adoption(na)).body;
+    assert.equal(known_from, null);
+    assert.deepEqual([counted.active, counted.laggards, counted.silent], [1, 1, 1]);
+  });
+});
 
 test('after a start, it reports until when the knowledge of nodes is incomplete', async () => {
   await using na = await startTestAuthority();

@@ -17,86 +17,84 @@ import { HOUR, SECOND } from './support/clock.ts';
 import { PROJECT } from './support/project.ts';
 import { get, joinedNode, nodeRequest, operate, outcome } from './support/requests.ts';
 
-for (const threads of ['1', '2']) {
-  suite(`the bulletin, on ${threads === '1' ? 'one thread' : 'several threads'}`, async () => {
-    const na = await startTestAuthority({ flags: { threads } });
-    after(() => na[Symbol.asyncDispose]());
-    const node = await joinedNode(na, { max_validity_hours: 168 });
-    const beat = (further: object = { bulletin: true }) =>
-      nodeRequest(na, '/heartbeat', node.key, { cert_id: node.certId, ...further });
+suite('the bulletin', async () => {
+  const na = await startTestAuthority();
+  after(() => na[Symbol.asyncDispose]());
+  const node = await joinedNode(na, { max_validity_hours: 168 });
+  const beat = (further: object = { bulletin: true }) =>
+    nodeRequest(na, '/heartbeat', node.key, { cert_id: node.certId, ...further });
 
-    test('contains the newest versions, signed', async () => {
-      await get(na, '/policy');
-      const { body, text } = await get(na, '/bulletin');
-      assert.equal(canonicalJson(body), text);
-      assert.equal(verifyText(na.audience, singlySignedText(body), body.signature.sig), true);
-      const genesis = (await get(na, '/genesis')).body;
-      const delta = (await get(na, '/crl?since=0')).body;
-      assert.equal(body.version, 1);
-      assert.equal(body.network_name, genesis.network_name);
-      assert.equal(body.genesis_digest, sha256Hex(canonicalJson(genesis)));
-      assert.equal(body.crl_sequence, delta.sequence);
-      assert.equal(body.crl_digest, delta.entries_digest);
-      const reasonOf = (given: unknown, network = genesis.network_name) =>
-        createVerifier().bulletin(given, network, na.audience);
-      assert.equal(reasonOf(text), 'valid');
-      assert.equal(reasonOf({ ...body, crl_sequence: 9 }), 'invalid_signature');
-      assert.equal(reasonOf(text, 'another'), 'invalid_signature');
-      assert.equal(reasonOf({}), 'malformed');
-    });
-
-    test('is returned to heartbeats that ask for it, the same for all, and to no others', async () => {
-      na.clock.advance(2 * SECOND);
-      const other = await joinedNode(na);
-      const first = await beat();
-      const second = await nodeRequest(na, '/heartbeat', other.key, {
-        cert_id: other.certId,
-        bulletin: true,
-      });
-      assert.deepEqual(Object.keys(first.body), [
-        'ack',
-        'server_time',
-        'next_heartbeat_seconds',
-        'renew_after',
-        'notices',
-        'bulletin',
-      ]);
-      assert.deepEqual(first.body.bulletin, second.body.bulletin);
-      assert.deepEqual(first.body.bulletin, (await get(na, '/bulletin')).body);
-      assert.ok(first.text.endsWith(`,"bulletin":${(await get(na, '/bulletin')).text}}`));
-      for (const further of [{}, { bulletin: false }]) {
-        assert.deepEqual(Object.keys((await beat(further)).body), ['ack', 'server_time']);
-      }
-      assert.equal(outcome(await beat({ bulletin: 'yes' })), '422 request_validation_failed');
-    });
-
-    test('changes with its subjects, and at most once a second', async () => {
-      const before = (await beat()).body.bulletin;
-      const doomed = await joinedNode(na);
-      await operate(na, '/admin/revoke', { cert_id: doomed.certId });
-      const { body: policy } = await operate(na, '/admin/policy', {});
-      assert.deepEqual((await beat()).body.bulletin, before);
-      na.clock.advance(SECOND);
-      const now = (await beat()).body.bulletin;
-      assert.equal(now.crl_sequence, before.crl_sequence + 1);
-      assert.equal(now.policy_id, policy.policy_id);
-      assert.ok(now.log_size > before.log_size);
-      assert.equal((await get(na, '/crl')).body.sequence, now.crl_sequence);
-      na.clock.advance(SECOND);
-      assert.deepEqual((await beat()).body.bulletin, now, 'nothing has changed');
-    });
-
-    test('says when a node should renew, and what became of its certificate', async () => {
-      const { body } = await beat();
-      const { notices, renew_after } = body;
-      assert.deepEqual(notices, []);
-      const inHours = (Date.parse(renew_after) - na.clock.now()) / HOUR;
-      assert.ok(inHours > 83 && inHours < 127, `${inHours}`);
-      await nodeRequest(na, '/renew', node.key, { cert_id: node.certId });
-      assert.deepEqual((await beat()).body.notices, ['superseded']);
-    });
+  test('contains the newest versions, signed', async () => {
+    await get(na, '/policy');
+    const { body, text } = await get(na, '/bulletin');
+    assert.equal(canonicalJson(body), text);
+    assert.equal(verifyText(na.audience, singlySignedText(body), body.signature.sig), true);
+    const genesis = (await get(na, '/genesis')).body;
+    const delta = (await get(na, '/crl?since=0')).body;
+    assert.equal(body.version, 1);
+    assert.equal(body.network_name, genesis.network_name);
+    assert.equal(body.genesis_digest, sha256Hex(canonicalJson(genesis)));
+    assert.equal(body.crl_sequence, delta.sequence);
+    assert.equal(body.crl_digest, delta.entries_digest);
+    const reasonOf = (given: unknown, network = genesis.network_name) =>
+      createVerifier().bulletin(given, network, na.audience);
+    assert.equal(reasonOf(text), 'valid');
+    assert.equal(reasonOf({ ...body, crl_sequence: 9 }), 'invalid_signature');
+    assert.equal(reasonOf(text, 'another'), 'invalid_signature');
+    assert.equal(reasonOf({}), 'malformed');
   });
-}
+
+  test('is returned to heartbeats that ask for it, the same for all, and to no others', async () => {
+    na.clock.advance(2 * SECOND);
+    const other = await joinedNode(na);
+    const first = await beat();
+    const second = await nodeRequest(na, '/heartbeat', other.key, {
+      cert_id: other.certId,
+      bulletin: true,
+    });
+    assert.deepEqual(Object.keys(first.body), [
+      'ack',
+      'server_time',
+      'next_heartbeat_seconds',
+      'renew_after',
+      'notices',
+      'bulletin',
+    ]);
+    assert.deepEqual(first.body.bulletin, second.body.bulletin);
+    assert.deepEqual(first.body.bulletin, (await get(na, '/bulletin')).body);
+    assert.ok(first.text.endsWith(`,"bulletin":${(await get(na, '/bulletin')).text}}`));
+    for (const further of [{}, { bulletin: false }]) {
+      assert.deepEqual(Object.keys((await beat(further)).body), ['ack', 'server_time']);
+    }
+    assert.equal(outcome(await beat({ bulletin: 'yes' })), '422 request_validation_failed');
+  });
+
+  test('changes with its subjects, and at most once a second', async () => {
+    const before = (await beat()).body.bulletin;
+    const doomed = await joinedNode(na);
+    await operate(na, '/admin/revoke', { cert_id: doomed.certId });
+    const { body: policy } = await operate(na, '/admin/policy', {});
+    assert.deepEqual((await beat()).body.bulletin, before);
+    na.clock.advance(SECOND);
+    const now = (await beat()).body.bulletin;
+    assert.equal(now.crl_sequence, before.crl_sequence + 1);
+    assert.equal(now.policy_id, policy.policy_id);
+    assert.ok(now.log_size > before.log_size);
+    assert.equal((await get(na, '/crl')).body.sequence, now.crl_sequence);
+    na.clock.advance(SECOND);
+    assert.deepEqual((await beat()).body.bulletin, now, 'nothing has changed');
+  });
+
+  test('says when a node should renew, and what became of its certificate', async () => {
+    const { body } = await beat();
+    const { notices, renew_after } = body;
+    assert.deepEqual(notices, []);
+    const inHours = (Date.parse(renew_after) - na.clock.now()) / HOUR;
+    assert.ok(inHours > 83 && inHours < 127, `${inHours}`);
+    await nodeRequest(na, '/renew', node.key, { cert_id: node.certId });
+    assert.deepEqual((await beat()).body.notices, ['superseded']);
+  });
+});
 
 test('heartbeats are spread evenly, less often the more nodes there are, and after a start', () => {
   let now = 0;

@@ -8,6 +8,7 @@ import { formatInstant } from '../src/base/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE } from './support/clock.ts';
 import { scratchFolder } from './support/folders.ts';
+import { joinedNodes } from './support/joined-nodes.ts';
 import {
   auditEvents,
   heartbeat,
@@ -134,8 +135,10 @@ test('one certificate is returned with every member, and an unknown one is 404',
   }
 });
 
-test('a contradictory filter is refused, after the caller was authenticated', async (t) => {
+test('a contradictory filter is refused, and reading leaves no trace in the audit log', async () => {
   await using na = await startTestAuthority();
+  const { certId } = await joinedNode(na);
+  const before = auditEvents(na).length;
   for (const [query, expected] of [
     ['?status=silnet', '400 invalid_status'],
     ['?expires_before=tomorrow', '400 invalid_expires_before'],
@@ -144,26 +147,16 @@ test('a contradictory filter is refused, after the caller was authenticated', as
     ['?cursor=x', '400 invalid_cursor'],
     ['?cursor=WzAsIiJd', '200'],
     ['?limit=1000&status=active', '200'],
+    [`/${certId}`, '200'],
   ] as const) {
-    await t.test(query, async () => assert.equal(outcome(await read(na, query)), expected));
+    assert.equal(outcome(await read(na, query)), expected, query);
   }
-  const unsigned = await fetch(`${na.url}/admin/certificates?status=x`);
-  assert.equal(unsigned.status, 401);
-});
-
-test('reading leaves no trace in the audit log', async () => {
-  await using na = await startTestAuthority();
-  const { certId } = await joinedNode(na);
-  const before = auditEvents(na).length;
-  await read(na);
-  await read(na, `/${certId}`);
   assert.equal(auditEvents(na).length, before);
 });
 
 test('pages contain each certificate once, even if certificates are issued, renewed and expire in between', async () => {
   await using na = await startTestAuthority();
-  const nodes: TestNode[] = [];
-  for (let i = 0; i < 40; i += 1) nodes.push(await joinedNode(na));
+  const nodes = await joinedNodes(na, 40);
   const ids = nodes.map(({ certId }) => certId).sort();
   const whole = (await read(na)).body.certificates;
   assert.deepEqual(

@@ -40,65 +40,63 @@ function named(bins: readonly ContactBin[]): string[] {
   return bins.map(({ by, value, count, active }) => `${by} ${value}: ${active} of ${count}`);
 }
 
-for (const threads of ['1', '2']) {
-  test(`nodes in use are counted by how long they have been silent, with ${threads} threads and after a restart`, async () => {
-    await using na = await startTestAuthority({ flags: { threads } });
-    const long = { max_validity_hours: 400 };
-    const join = async (terms: object, hostname?: string) => {
-      const invite_token = await invite(na, { ...long, ...terms });
-      const body = {
-        invite_token,
-        validity_hours: 400,
-        ...(hostname !== undefined && { hostname }),
-      };
-      const key = newKey();
-      return { key, certId: (await nodeRequest(na, '/join', key, body)).body.cert_id as string };
+test('nodes in use are counted by how long they have been silent, also after a restart', async () => {
+  await using na = await startTestAuthority();
+  const long = { max_validity_hours: 400 };
+  const join = async (terms: object, hostname?: string) => {
+    const invite_token = await invite(na, { ...long, ...terms });
+    const body = {
+      invite_token,
+      validity_hours: 400,
+      ...(hostname !== undefined && { hostname }),
     };
-    const first = na.clock.now();
-    await join({ name: 'Web-1', labels: { rack: 'r1' } });
-    const revoked = await join({ name: 'web-9', labels: { rack: 'r1' } });
-    await operate(na, '/admin/revoke', { cert_id: revoked.certId });
-    await joinedNode(na, { name: 'expired', max_validity_hours: 1 });
-    na.clock.advance(6 * DAY);
-    const second = na.clock.now();
-    await join({ labels: { rack: 'r2', role: 'r1' } }, 'Host.example');
-    na.clock.advance(DAY);
-    const renewing = await join({ roles: ['role:anchor'], labels: { rack: 'r1' } });
-    na.clock.advance(2 * HOUR);
-    await join({ name: 'db-1', labels: { racks: 'r1' } });
-    na.clock.advance(10 * MINUTE);
-    const { body } = await nodeRequest(na, '/renew', renewing.key, { cert_id: renewing.certId });
-    await heartbeat(na, { key: renewing.key, certId: body.cert_id });
-    const check = async (na: TestAuthority) => {
-      const { body } = await read(na);
-      assert.ok(Value.Check(Contacts, body), JSON.stringify(body));
-      const { as_of, total, bins, unlabeled, other } = body;
-      assert.equal(as_of, formatInstant(na.clock.now()));
-      assert.deepEqual([unlabeled, other], [null, null]);
-      assert.deepEqual(total, {
-        ...{ count: 4, active: 1, silent_under_hour: 1, silent_under_day: 0 },
-        ...{ silent_under_week: 1, silent_longer: 1, silent_since: formatInstant(first) },
-      });
-      assert.deepEqual(named(bins), [
-        'name db-1: 0 of 1',
-        'name web-1: 0 of 1',
-        'hostname host.example: 0 of 1',
-        'remote_addr 127.0.0.1: 1 of 1',
-      ]);
-      const racks = (await read(na, '?group=rack')).body;
-      assert.deepEqual(named(racks.bins), ['label rack=r1: 1 of 2', 'label rack=r2: 0 of 1']);
-      assert.deepEqual(racks.bins[1], {
-        ...{ by: 'label', value: 'rack=r2', count: 1, ...NONE, silent_under_week: 1 },
-        silent_since: formatInstant(second),
-      });
-      assert.equal(racks.unlabeled.silent_under_hour, 1, 'the key of a label is not its beginning');
-      assert.equal((await read(na, '?group=none')).body.unlabeled.count, 4);
-    };
-    await check(na);
-    await using again = await na.restart();
-    await check(again);
-  });
-}
+    const key = newKey();
+    return { key, certId: (await nodeRequest(na, '/join', key, body)).body.cert_id as string };
+  };
+  const first = na.clock.now();
+  await join({ name: 'Web-1', labels: { rack: 'r1' } });
+  const revoked = await join({ name: 'web-9', labels: { rack: 'r1' } });
+  await operate(na, '/admin/revoke', { cert_id: revoked.certId });
+  await joinedNode(na, { name: 'expired', max_validity_hours: 1 });
+  na.clock.advance(6 * DAY);
+  const second = na.clock.now();
+  await join({ labels: { rack: 'r2', role: 'r1' } }, 'Host.example');
+  na.clock.advance(DAY);
+  const renewing = await join({ roles: ['role:anchor'], labels: { rack: 'r1' } });
+  na.clock.advance(2 * HOUR);
+  await join({ name: 'db-1', labels: { racks: 'r1' } });
+  na.clock.advance(10 * MINUTE);
+  const { body } = await nodeRequest(na, '/renew', renewing.key, { cert_id: renewing.certId });
+  await heartbeat(na, { key: renewing.key, certId: body.cert_id });
+  const check = async (na: TestAuthority) => {
+    const { body } = await read(na);
+    assert.ok(Value.Check(Contacts, body), JSON.stringify(body));
+    const { as_of, total, bins, unlabeled, other } = body;
+    assert.equal(as_of, formatInstant(na.clock.now()));
+    assert.deepEqual([unlabeled, other], [null, null]);
+    assert.deepEqual(total, {
+      ...{ count: 4, active: 1, silent_under_hour: 1, silent_under_day: 0 },
+      ...{ silent_under_week: 1, silent_longer: 1, silent_since: formatInstant(first) },
+    });
+    assert.deepEqual(named(bins), [
+      'name db-1: 0 of 1',
+      'name web-1: 0 of 1',
+      'hostname host.example: 0 of 1',
+      'remote_addr 127.0.0.1: 1 of 1',
+    ]);
+    const racks = (await read(na, '?group=rack')).body;
+    assert.deepEqual(named(racks.bins), ['label rack=r1: 1 of 2', 'label rack=r2: 0 of 1']);
+    assert.deepEqual(racks.bins[1], {
+      ...{ by: 'label', value: 'rack=r2', count: 1, ...NONE, silent_under_week: 1 },
+      silent_since: formatInstant(second),
+    });
+    assert.equal(racks.unlabeled.silent_under_hour, 1, 'the key of a label is not its beginning');
+    assert.equal((await read(na, '?group=none')).body.unlabeled.count, 4);
+  };
+  await check(na);
+  await using again = await na.restart();
+  await check(again);
+});
 
 suite('the question', () => {
   const authority = sharedAuthority();

@@ -54,10 +54,15 @@ const THREADED = {
   ],
   // Each thread has the documents, lists and events in its own memory, or shares it with the authority.
   documents: [
+    'adoption',
+    'bulletin',
     'certificate-list',
+    'contacts',
     'crl',
     'documents',
     'events',
+    'history',
+    'horizon',
     'large-bodies',
     'public-lists',
     'publication',

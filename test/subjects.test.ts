@@ -9,11 +9,7 @@ import { createLiveness } from '../src/authority/certificates/last-contact.ts';
 import { execute } from '../src/authority/engine/execute.ts';
 import { restoreSubjects } from '../src/authority/restore.ts';
 import type { Subject } from '../src/authority/subjects/kinds.ts';
-import {
-  createCertificateNumbers,
-  createTextIndex,
-  NONE,
-} from '../src/authority/subjects/numbering.ts';
+import { createCertificateNumbers } from '../src/authority/subjects/numbering.ts';
 import { createSliceQueue, Sliced } from '../src/authority/subjects/sliced.ts';
 import { createSubjects, toSubject } from '../src/authority/subjects/subjects.ts';
 import { Refusal } from '../src/protocol/refusals.ts';
@@ -105,20 +101,6 @@ test('certificates are read as from a map, whatever was restored, decided and se
   );
 });
 
-test('certificates are found however many there are', () => {
-  const subjects = createSubjects(createCertificateNumbers());
-  const all = Array.from({ length: 10_000 }, (_, i) => certificate(`c-${i}`, { issuedAt: i }));
-  for (const one of all) subjects.restore('certificate', one.id, toSubject(one));
-  for (const one of all) {
-    assert.deepEqual(subjects.committed('certificate', one.id), toSubject(one));
-  }
-  const ids = Array.from(subjects.allCommitted('certificate'), ([id]) => id);
-  assert.deepEqual(
-    ids,
-    all.map(({ id }) => id),
-  );
-});
-
 test('the ids of an imported feed are not kept, because the graph has them', () => {
   const subjects = createSubjects(createCertificateNumbers());
   const context = {
@@ -136,22 +118,6 @@ test('the ids of an imported feed are not kept, because the graph has them', () 
   const kept = subjects.committed('revocation-import', 'slot');
   assert.deepEqual(kept?.context, { ...context, rows: [] });
   assert.deepEqual(given, [context.rows]);
-});
-
-test('an index of texts finds the number that was put last, for any texts and seed', () => {
-  const texts = fc.array(fc.oneof(fc.constantFrom('', 'a', 'b'), fc.string()), { size: 'large' });
-  fc.assert(
-    fc.property(texts, fc.integer(), (put, seed) => {
-      const index = createTextIndex((number) => put[number - 1] as string, seed);
-      const model = new Map<string, number>();
-      for (const [i, text] of put.entries()) {
-        assert.equal(index.put(text, i + 1), model.get(text) ?? NONE);
-        model.set(text, i + 1);
-      }
-      for (const [text, number] of model) assert.equal(index.find(text), number);
-      assert.equal(index.find('not put'), NONE);
-    }),
-  );
 });
 
 test('a start finds the last contact of each certificate, and which of them are active', async () => {
