@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, suite, test } from 'node:test';
 import { createRevisionLog } from '../src/authority/lists/crl.ts';
+import { verifySignature } from '../src/base/crypto/ed25519.ts';
 import { canonicalJson } from '../src/base/json/write.ts';
 import { keyFromSeed, signText, verifyText } from '../src/client/keys.ts';
 import { createVerifier } from '../src/client/offline.ts';
@@ -174,7 +175,7 @@ async function continued(
 ): Promise<CertificateRevocationList> {
   const delta = await createPublicClient({ url }).crlSince(held.sequence);
   assert.equal(delta.base_sequence, held.sequence);
-  const verifier = createVerifier({ now: clock.now });
+  const verifier = createVerifier({ verify: verifySignature, now: clock.now });
   const { reason, list } = verifier.revocationListDelta(delta, held, audience);
   assert.equal(reason, 'valid');
   assert.ok(list);

@@ -560,18 +560,6 @@ test('a revoked treaty is revoked or replaced, by its reason, and no longer by t
   }
 });
 
-test('renewing means issuing a successor and naming it in the reason, even of a revoked treaty', async () => {
-  const na = await shared();
-  const old = await issued(recognize(na));
-  await revokeTreaty(na, old.treaty_id, { reason: 'ended' });
-  assert.equal(((await rowOf(na, old)).lifecycle as JsonObject).state, 'revoked');
-  const successor = await issued(recognize(na));
-  await revokeTreaty(na, old.treaty_id, { reason: `renewed_by:${successor.treaty_id}` });
-  const { state, replacement_treaty_id } = (await rowOf(na, old)).lifecycle as JsonObject;
-  assert.deepEqual([state, replacement_treaty_id], ['replaced', successor.treaty_id]);
-  assert.equal(((await rowOf(na, successor)).lifecycle as JsonObject).state, 'active');
-});
-
 function rowPath(id: JsonValue | undefined): string {
   return `/recognition-treaties/${encodeURIComponent(String(id))}`;
 }
