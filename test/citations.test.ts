@@ -1,8 +1,12 @@
-/** Comments and pages cite clauses of `docs/wire` by their anchors, and every anchor must exist. */
+/**
+ * Comments and pages cite clauses of `docs/wire` by their anchors, documents link to each other, and both name tests: all
+ * of it must exist. `docs.deep.test.ts` tests the output that documents show.
+ */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { test } from 'node:test';
+import { markdownFiles, readDocument } from './support/documents.ts';
 import { PROJECT_PATH } from './support/project.ts';
 
 /** This file mentions the old forms; in the others, a reporter and a manifest member have names that look like them. */
@@ -55,18 +59,61 @@ test('the contract is cited in no other form', () => {
   );
 });
 
-test('every document that is named, and every anchor that is linked, exists', () => {
+test('every document that is named exists', () => {
   const named = found(texts, /(?<![\w.*:/-])((?:\.\.?\/)*[\w-]+(?:\/[\w-]+)*\.md)\b(?!\]\()/g);
   assert.ok(named.some(({ match }) => match === 'core.md'));
-  const links = found(pages, /\]\(([^)\s]*)\)/g).filter(({ match }) => !/^\w+:/.test(match));
   assert.deepEqual(
-    [
-      ...named.filter(({ file, match }) => !leadsToFile(file, match)),
-      ...links.filter(({ file, match }) => !leadsToPlace(file, match)),
-    ].map(({ at, match }) => `${at}: ${match}`),
+    named
+      .filter(({ file, match }) => !leadsToFile(file, match))
+      .map(({ at, match }) => `${at}: ${match}`),
     [],
   );
 });
+
+test('every link in a document leads to an existing file, heading or anchor', () => {
+  const broken = markdownFiles().flatMap((path) =>
+    linksOf(readDocument(path))
+      .filter((link) => !leadsToPlace(path, link))
+      .map((link) => `${path}: ${link}`),
+  );
+  assert.deepEqual(broken, []);
+});
+
+test('every alert names the section that says what to do', () => {
+  const rules = readDocument('docs/deploy/prometheus-rules.yml');
+  const urls = [...rules.matchAll(/^ +runbook_url: '(.*)'$/gm)].map(([, url = '']) => url);
+  assert.equal(urls.length, rules.match(/- alert: /g)?.length);
+  assert.deepEqual(
+    urls.filter((url) => !leadsToPlace('docs/monitoring.md', url)),
+    [],
+  );
+});
+
+test('every deep test has existing short forms', () => {
+  const rows = readDocument('test/README.md').matchAll(/^\| (`.*`) \| (`.*`) \|$/gm);
+  const tests = readdirSync(join(PROJECT_PATH, 'test'), { recursive: true, encoding: 'utf8' });
+  const shortened = new Set<string>();
+  for (const [, deep = '', short = ''] of rows) {
+    for (const name of namesIn(deep)) shortened.add(name);
+    for (const name of namesIn(short)) {
+      const isThere = new RegExp(`^${name.replace('*', '[\\w-]*')}\\.test\\.ts$`);
+      assert.ok(
+        tests.some((path) => isThere.test(path)),
+        name,
+      );
+    }
+  }
+  const isDeep = /\.deep\.test\.ts$/;
+  const deep = tests.filter((path) => isDeep.test(path));
+  assert.deepEqual(
+    deep.filter((path) => !shortened.has(basename(path).replace(isDeep, ''))),
+    [],
+  );
+});
+
+function namesIn(cell: string): string[] {
+  return cell.split('`').filter((_, index) => index % 2 === 1);
+}
 
 interface Found {
   readonly file: string;
@@ -92,24 +139,31 @@ function leadsToFile(file: string, path: string): boolean {
   );
 }
 
-function leadsToPlace(file: string, link: string): boolean {
-  const [path = '', place] = link.split('#');
-  const target = path === '' ? file : join(dirname(file), path);
+/** Targets of links and images, and sources of pictures, except in fenced blocks. */
+function linksOf(markdown: string): string[] {
+  const text = markdown.replace(/^```[\s\S]*?^```$/gm, '').replace(/`[^`\n]*`/g, '');
+  const found = [...text.matchAll(/\]\(([^)\s]+)\)|(?:src|srcset)="([^"]+)"/g)];
+  return found.map(([, link, source]) => link ?? source ?? '');
+}
+
+function leadsToPlace(from: string, link: string): boolean {
+  if (/^https?:/.test(link)) return true;
+  const [path = '', anchor] = link.split('#');
+  const target = path === '' ? from : join(dirname(from), path);
   if (!existsSync(join(PROJECT_PATH, target))) return false;
-  return place === undefined || placesOf(target).has(place);
+  return anchor === undefined || anchorsOf(readDocument(target)).has(anchor);
 }
 
 /** The anchors of a page: explicit ones, and those that headings get when they are rendered. */
-function placesOf(page: string): Set<string> {
-  const text = readFileSync(join(PROJECT_PATH, page), 'utf8');
-  const written = [...text.matchAll(/<a id="([^"]+)"/g)].map(([, id]) => id ?? '');
-  const headings = [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading]) =>
-    (heading ?? '')
+function anchorsOf(markdown: string): Set<string> {
+  const ids = [...markdown.matchAll(/<a id="([^"]+)"/g)].map(([, id]) => id ?? '');
+  const headings = [...markdown.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+    heading
       .toLowerCase()
-      .replace(/[^\w\s-]/g, '')
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
       .replaceAll(' ', '-'),
   );
-  return new Set([...written, ...headings]);
+  return new Set([...ids, ...headings]);
 }
 
 function repeated(values: readonly string[]): string[] {
