@@ -17,11 +17,11 @@ import { createBackup } from '../../src/maintenance/backup/create.ts';
 import { readBackup } from '../../src/maintenance/backup/file.ts';
 import { applyRestore } from '../../src/maintenance/restore/apply.ts';
 import { planRestore, type RestorePlan } from '../../src/maintenance/restore/plan.ts';
-import { readGenesisBlock } from '../../src/protocol/records/genesis.ts';
 import { signRecord, soleSigner } from '../../src/protocol/records/signed-record.ts';
 import { type AuditEntry, GENESIS_HASH } from '../../src/store/store.ts';
+import { INVITE } from '../simulation/instances/asking.ts';
 import { TOLERANCE } from '../simulation/model/access.ts';
-import { AUTHORITY, FORGER, NETWORK, OPERATORS } from '../simulation/requests.ts';
+import { AUTHORITY, GENESIS, NETWORK, OPERATORS } from '../simulation/requests.ts';
 import { type SimulatedRuntime, simulatedRuntime } from '../simulation/runtime.ts';
 import { type Accepted, Lived, valueIn } from './lived.ts';
 import type { Route, StatePlace } from './places.ts';
@@ -215,18 +215,8 @@ async function take(step: Step, authority: Lived, observed: Observed): Promise<v
 }
 
 async function invite(authority: Lived, observed: Observed): Promise<string> {
-  const terms = {
-    roles: ['role:client'],
-    max_validity_hours: 24,
-    token_expiry_hours: 24,
-    recipient_public_key: null,
-    count: null,
-    batch: null,
-    name: null,
-    labels: null,
-  };
-  const answer = await authority.ask(authority.operator('createInvites', terms), observed.accepted);
-  return String(valueIn(answer).token_id);
+  const request = authority.operator('createInvites', INVITE);
+  return String(valueIn(await authority.ask(request, observed.accepted)).token_id);
 }
 
 async function backUp(place: StatePlace, path: string, runtime: SimulatedRuntime): Promise<void> {
@@ -241,26 +231,6 @@ async function backUp(place: StatePlace, path: string, runtime: SimulatedRuntime
     now: runtime.now(),
   });
   await source.close();
-}
-
-const GENESIS = genesis();
-
-function genesis() {
-  const block = readGenesisBlock({
-    network_name: NETWORK,
-    network_version: '1',
-    root_public_key: FORGER.publicKey,
-    network_authority: {
-      public_key: AUTHORITY.publicKey,
-      valid_from: formatInstant(0),
-      valid_to: formatInstant(Date.UTC(2030, 0)),
-    },
-    policy_manifest: { hash: '', url: null },
-    signatures: [],
-  });
-  if (block === null) throw new Error('The genesis block is not one');
-  const { signatures } = signRecord(block as unknown as JsonObject, soleSigner(FORGER, 'root'));
-  return { ...block, signatures: [...signatures] };
 }
 
 async function headOf(
@@ -360,17 +330,7 @@ async function acceptsTheOthers(
 async function usableOperators(authority: Lived): Promise<number> {
   let usable = 0;
   for (const operator of OPERATORS) {
-    const terms = {
-      roles: ['role:client'],
-      max_validity_hours: 24,
-      token_expiry_hours: 24,
-      recipient_public_key: null,
-      count: null,
-      batch: null,
-      name: null,
-      labels: null,
-    };
-    const answer = await authority.operator('createInvites', terms, operator).send(authority);
+    const answer = await authority.operator('createInvites', INVITE, operator).send(authority);
     if (answer.ok) usable += 1;
   }
   return usable;

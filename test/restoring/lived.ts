@@ -17,10 +17,10 @@ import { open } from '../simulation/authority-calls.ts';
 import { KeyFolder } from '../simulation/key-folder.ts';
 import {
   AUTHORITY,
-  FORGER,
   NETWORK,
   OPERATORS,
   type Operator,
+  ROOT,
   signAsNode,
   signAsOperator,
 } from '../simulation/requests.ts';
@@ -28,7 +28,7 @@ import type { SimulatedRuntime } from '../simulation/runtime.ts';
 
 export const IDENTITY = {
   network_name: NETWORK,
-  root_public_key: FORGER.publicKey,
+  root_public_key: ROOT.publicKey,
   authority_public_key: AUTHORITY.publicKey,
 };
 
