@@ -3,30 +3,17 @@ import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { Ajv } from 'ajv';
 import type { JsonObject } from '../src/base/json/value.ts';
-import { get, operate, outcome, type Received, send } from './support/requests.ts';
+import { type Operation, readDescription } from './support/described.ts';
+import { operate, outcome, type Received, send } from './support/requests.ts';
 import { inExampleOrder } from './support/routes.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
-
-interface Operation {
-  readonly method: string;
-  readonly path: string;
-  // biome-ignore lint/suspicious/noExplicitAny: a test reads members of a description it then asserts on
-  readonly described: any;
-}
 
 const shared = sharedAuthority();
 let document: JsonObject;
 let operations: readonly Operation[];
 
 before(async () => {
-  document = (await get(await shared(), '/swagger.json')).body;
-  operations = Object.entries(document.paths as JsonObject).flatMap(([path, item]) =>
-    Object.entries(item as JsonObject).map(([method, described]) => ({
-      method: method.toUpperCase(),
-      path,
-      described,
-    })),
-  );
+  ({ document, operations } = await readDescription(await shared()));
 });
 
 /** Makes Ajv interpret `nullable` as OpenAPI 3.0.3 defines it. */
@@ -50,7 +37,7 @@ function pointer(step: string): string {
   return encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'));
 }
 
-test('each example is answered as the description says, in the documented form', async (t) => {
+test('each example is answered as the description says, in the documented form', async () => {
   const problemOf = createAnswerCheck();
   const refusalOf = ({ described }: Operation) => described['x-mesh-example-outcome'];
   const inOrder = inExampleOrder(operations, {
@@ -60,34 +47,31 @@ test('each example is answered as the description says, in the documented form',
   for (const operation of inOrder) {
     const refusal = refusalOf(operation);
     const name = `${operation.method} ${operation.path}`;
-    await t.test(
-      refusal === undefined ? `${name} succeeds` : `${name} lacks what it needs`,
-      async () => {
-        const answer = await sendExample(operation);
-        if (refusal !== undefined) return assert.equal(outcome(answer), refusal);
-        assert.match(String(answer.status), /^20[01]$/, answer.text);
-        const type = answer.headers.get('content-type')?.split(';')[0] ?? '';
-        assert.ok(type in operation.described.responses[answer.status].content, type);
-        if (type === 'application/json') assert.equal(problemOf(operation, answer), '');
-      },
-    );
+    const answer = await sendExample(operation);
+    if (refusal !== undefined) {
+      assert.equal(outcome(answer), refusal, `${name} lacks what it needs`);
+      continue;
+    }
+    assert.match(String(answer.status), /^20[01]$/, `${name}: ${answer.text}`);
+    const type = answer.headers.get('content-type')?.split(';')[0] ?? '';
+    assert.ok(type in operation.described.responses[answer.status].content, `${name}: ${type}`);
+    if (type === 'application/json') assert.equal(problemOf(operation, answer), '', name);
   }
 });
 
-test('exactly the reads with an ETag describe it, and the 304 for clients that have it', async (t) => {
+test('exactly the reads with an ETag describe it, and the 304 for clients that have it', async () => {
   const reads = operations.filter(
     ({ method, described }) => method === 'GET' && !described['x-mesh-example-outcome'],
   );
   for (const operation of reads) {
-    await t.test(`GET ${operation.path}`, async () => {
-      const { responses } = operation.described;
-      const etag = (await sendExample(operation)).headers.get('etag');
-      assert.equal(responses[304] !== undefined, etag !== null);
-      assert.equal(responses[200].headers.ETag !== undefined, etag !== null);
-      if (etag === null) return;
-      const headers = { 'If-None-Match': etag };
-      assert.equal((await send(await shared(), 'GET', operation.path, { headers })).status, 304);
-    });
+    const { path } = operation;
+    const { responses } = operation.described;
+    const etag = (await sendExample(operation)).headers.get('etag');
+    assert.equal(responses[304] !== undefined, etag !== null, path);
+    assert.equal(responses[200].headers.ETag !== undefined, etag !== null, path);
+    if (etag === null) continue;
+    const headers = { 'If-None-Match': etag };
+    assert.equal((await send(await shared(), 'GET', path, { headers })).status, 304, path);
   }
 });
 

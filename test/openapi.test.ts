@@ -14,16 +14,10 @@ import { ROUTES } from '../src/edge/routes/table.ts';
 import { API } from '../src/protocol/api/table.ts';
 import { REFUSALS } from '../src/protocol/refusals.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { type Operation, readDescription } from './support/described.ts';
 import { PROJECT_PATH } from './support/project.ts';
-import { freshNonce, get, newKey, operatorRequest, sendRaw } from './support/requests.ts';
+import { freshNonce, newKey, operatorRequest, sendRaw } from './support/requests.ts';
 import { signNodeBody } from './support/signing.ts';
-
-interface Operation {
-  readonly method: string;
-  readonly path: string;
-  // biome-ignore lint/suspicious/noExplicitAny: a test reads members of a description it then asserts on
-  readonly described: any;
-}
 
 const run = promisify(execFile);
 const modules = join(PROJECT_PATH, 'node_modules');
@@ -39,18 +33,11 @@ let operations: readonly Operation[];
 
 before(async () => {
   na = await startTestAuthority();
-  const received = await get(na, '/swagger.json');
-  document = received.body;
-  operations = Object.entries<JsonObject>(document.paths).flatMap(([path, item]) =>
-    Object.entries(item).map(([method, described]) => ({
-      method: method.toUpperCase(),
-      path,
-      described,
-    })),
-  );
+  const read = await readDescription(na);
+  ({ document, operations } = read);
   folder = mkdtempSync(join(tmpdir(), 'mesh-na-openapi-'));
   file = join(folder, 'swagger.json');
-  writeFileSync(file, received.text);
+  writeFileSync(file, read.text);
   symlinkSync(modules, join(folder, 'node_modules'));
 });
 after(async () => {
@@ -95,48 +82,47 @@ test('the description and the route table name the same operations', () => {
   assert.deepEqual(ids.sort(), Object.keys(API).sort());
 });
 
-for (const route of ROUTES) {
-  test(`${route.method} ${route.path} is described as the table has it`, () => {
+test('every route is described as the table has it', () => {
+  for (const route of ROUTES) {
+    const name = `${route.method} ${route.path}`;
     const { described } =
       operations.find(({ method, path }) => method === route.method && path === route.path) ?? {};
-    assert.ok(described !== undefined);
+    assert.ok(described !== undefined, name);
     assert.equal(described.summary, route.summary);
-    assert.equal(described['x-mesh-access'], route.access);
-    assert.equal(described['x-mesh-rate-limit'], route.limit);
-    assert.equal(typeof described['x-mesh-auth-hint'], 'string');
-    assert.deepEqual(described.security, securityOf(route.access, route.path));
-    assert.equal(described.tags.length, 1);
+    assert.equal(described['x-mesh-access'], route.access, name);
+    assert.equal(described['x-mesh-rate-limit'], route.limit, name);
+    assert.equal(typeof described['x-mesh-auth-hint'], 'string', name);
+    assert.deepEqual(described.security, securityOf(route.access, route.path), name);
+    assert.equal(described.tags.length, 1, name);
 
     const statuses = Object.keys(described.responses);
     const bodyStatuses = route.method === 'GET' ? [] : ['408', '413'];
     for (const status of ['200', ...ANY_REFUSAL, ...bodyStatuses]) {
-      assert.ok(statuses.includes(status), status);
+      assert.ok(statuses.includes(status), `${status} of ${name}`);
       if (status === '200') continue;
       assert.deepEqual(described.responses[status], { $ref: '#/components/responses/Error' });
     }
-    assert.equal(statuses.includes('201'), route.created !== undefined);
+    assert.equal(statuses.includes('201'), route.created !== undefined, name);
     for (const refusal of route.refusals) {
-      assert.ok(statuses.includes(String(REFUSALS[refusal].status)), refusal);
+      assert.ok(statuses.includes(String(REFUSALS[refusal].status)), `${refusal} of ${name}`);
     }
 
     const parameters: JsonObject[] = described.parameters ?? [];
     const named = (place: string) =>
       parameters.filter((parameter) => parameter.in === place).map(({ name }) => name);
-    assert.deepEqual(
-      named('path'),
-      [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name),
-    );
-    assert.deepEqual(named('query'), Object.keys(route.query?.properties ?? {}));
+    const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+    assert.deepEqual(named('path'), inPath, name);
+    assert.deepEqual(named('query'), Object.keys(route.query?.properties ?? {}), name);
 
     const { requestBody } = described;
-    assert.equal(requestBody !== undefined, route.body !== undefined);
-    if (route.body === undefined) return;
+    assert.equal(requestBody !== undefined, route.body !== undefined, name);
+    if (route.body === undefined) continue;
     const { schema } = requestBody.content['application/json'];
     const { properties, required } = resolved(schema);
-    assert.deepEqual(Object.keys(properties), Object.keys(route.body.properties));
-    assert.equal(requestBody.required, required !== undefined);
-  });
-}
+    assert.deepEqual(Object.keys(properties), Object.keys(route.body.properties), name);
+    assert.equal(requestBody.required, required !== undefined, name);
+  }
+});
 
 const ANY_REFUSAL = ['400', '401', '403', '404', '409', '422', '429', '500', '503'];
 
