@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { verifySignature } from '../src/base/crypto/ed25519.ts';
 import { parseJson } from '../src/base/json/parse.ts';
@@ -19,7 +18,7 @@ import {
   readAgentDescriptor,
 } from '../src/protocol/records/agent-descriptor.ts';
 import { isSignedByAny, signedText } from '../src/protocol/records/signed-record.ts';
-import { PROJECT } from './support/project.ts';
+import { readVectors } from './support/vectors.ts';
 
 interface OperatorVector {
   readonly id: string;
@@ -175,11 +174,6 @@ for (const [problem, publicKey] of [
     assert.equal(decodeBase64(publicKey, 32), null);
     assert.equal(verifyText(publicKey, 'text', await signText(keyA, 'text')), false);
   });
-}
-
-function readVectors<T>(name: string): T {
-  const source = readFileSync(new URL(`test/vectors/${name}`, PROJECT), 'utf8');
-  return (parseJson(source) as { vectors: unknown }).vectors as T;
 }
 
 function signerOf(publicKey: string) {

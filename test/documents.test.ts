@@ -20,6 +20,7 @@ import {
 import { SCHEMA_VERSION } from '../src/store/postgresql/schema.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, SECOND } from './support/clock.ts';
+import { metricOf } from './support/metrics.ts';
 import {
   get,
   heartbeat,
@@ -31,6 +32,7 @@ import {
   send,
   sendRaw,
 } from './support/requests.ts';
+import { privateKeysOf } from './support/secrets.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
 import { IN_DATABASE } from './support/test-stores.ts';
 
@@ -93,7 +95,7 @@ test('no document contains a private key or a path, or a member whose name sugge
   await operate(na, '/admin/revoke', { cert_id: node.certId });
   for (const path of DOCUMENTS) {
     const { text, body } = await get(na, path);
-    for (const secret of [na.dataDir, ...privateKeys(na)]) {
+    for (const secret of [na.dataDir, ...privateKeysOf(na)]) {
       assert.equal(text.includes(secret), false);
     }
     // Clients refuse a bundle with such member names; the reference must name request fields.
@@ -293,7 +295,7 @@ test('the first GET /policy creates, signs and stores the policy whose digest is
   na.clock.advance(HOUR);
   const readers = await Promise.all(Array.from({ length: 20 }, () => get(na, '/policy')));
   assert.equal(new Set(readers.map(({ text }) => text)).size, 1);
-  assert.match(metric(await get(na, '/metrics'), 'mesh_na_policy_versions_total'), /^1$/);
+  assert.equal(await metricOf(na, 'mesh_na_policy_versions_total'), 1);
   const { body, text } = await get(na, '/policy');
   const { signatures, ...rest } = body;
   assert.deepEqual(rest, {
@@ -509,10 +511,8 @@ test('GET /metrics is in the Prometheus text format, each figure a gauge with it
 
 test('the five counts follow joins, renewals, revocations, time and restarts', async () => {
   await using na = await startTestAuthority();
-  const counts = async (authority = na) => {
-    const answer = await get(authority, '/metrics');
-    return FIGURES.map((figure) => Number(metric(answer, figure)));
-  };
+  const counts = (authority = na) =>
+    Promise.all(FIGURES.map((figure) => metricOf(authority, figure)));
   assert.deepEqual(await counts(), [0, 0, 0, 0, 0]);
   const node = await joinedNode(na);
   const other = await joinedNode(na);
@@ -578,19 +578,6 @@ function memberNames(value: unknown): string[] {
   if (typeof value !== 'object' || value === null) return [];
   const names = Array.isArray(value) ? [] : Object.keys(value);
   return [...names, ...Object.values(value).flatMap(memberNames)];
-}
-
-function privateKeys({ dataDir }: TestAuthority): string[] {
-  return ['na', 'root', 'operator-privileged', 'operator-standard'].map((name) => {
-    const lines = readFileSync(join(dataDir, 'keys', `${name}.key`), 'utf8')
-      .trim()
-      .split('\n');
-    return lines.find((line) => !line.startsWith('#')) ?? '';
-  });
-}
-
-function metric({ text }: Received, name: string): string {
-  return new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1] ?? '';
 }
 
 /** Whether only the metrics of the process itself (memory, event loop) have the label. */

@@ -1,6 +1,5 @@
 /** What a reader of events accepts and refuses [events-4], and the bytes in which they are sent [events-3]. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { eventText } from '../src/authority/audit/audit-tail.ts';
 import { AuthorityError } from '../src/client/authority-error.ts';
@@ -13,7 +12,7 @@ import {
 import { readEvents } from '../src/client/events.ts';
 import type { Fetch } from '../src/client/options.ts';
 import { createEventLog } from '../src/edge/events/event-log.ts';
-import { PROJECT } from './support/project.ts';
+import { readVectors } from './support/vectors.ts';
 
 interface Vectors {
   readonly events: readonly { index: number; entry: string; hash: string }[];
@@ -22,9 +21,7 @@ interface Vectors {
   readonly refused: readonly { after: number; problem: string; line: string }[];
 }
 
-const { events, lines, sse, refused } = JSON.parse(
-  readFileSync(new URL('test/vectors/events.json', PROJECT), 'utf8'),
-).vectors as Vectors;
+const { events, lines, sse, refused } = readVectors<Vectors>('events.json');
 const texts = events.map(({ index, hash, entry }) => eventText(index, hash, entry));
 const places: readonly EventPlace[] = [BEFORE_FIRST, ...events];
 

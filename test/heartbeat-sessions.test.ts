@@ -17,10 +17,10 @@ import { derivedSecret, networkDigest } from '../src/server/derived-secret.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE } from './support/clock.ts';
 import { respelled } from './support/hostile.ts';
+import { metricOf } from './support/metrics.ts';
 import { PROJECT } from './support/project.ts';
 import {
   auditEvents,
-  get,
   heartbeat,
   joinedNode,
   newKey,
@@ -50,15 +50,6 @@ const TOLERANCE = 5 * MINUTE;
 async function rosterRow(na: TestAuthority, { certId }: TestNode) {
   const { body } = await operate(na, '/nodes', undefined, { method: 'GET', operator: na.standard });
   return body.nodes[certId];
-}
-
-function metric(text: string, line: string): number {
-  return Number(
-    text
-      .split('\n')
-      .find((each) => each.startsWith(`${line} `))
-      ?.slice(line.length),
-  );
 }
 
 test('a signed heartbeat begins a session, in which heartbeats count like signed ones', async () => {
@@ -150,12 +141,14 @@ test('a heartbeat that does not belong to the session is refused, and changes no
   assert.equal(outcome(await beat(na, session)), '200');
   na.clock.advance(1);
   assert.equal(outcome(await heartbeat(na, session.node)), '200');
-  const { text } = await get(na, '/metrics');
-  const ended = metric(text, 'mesh_na_heartbeat_sessions_total{event="ended"}');
-  assert.equal(ended, cases.length + 1);
-  assert.equal(metric(text, 'mesh_na_heartbeat_sessions_total{event="begun"}'), 2);
-  assert.equal(metric(text, 'mesh_na_heartbeats_total{proof="session"}'), 2);
-  assert.equal(metric(text, 'mesh_na_heartbeats_total{proof="signature"}'), 3);
+  for (const [series, expected] of [
+    ['mesh_na_heartbeat_sessions_total{event="ended"}', cases.length + 1],
+    ['mesh_na_heartbeat_sessions_total{event="begun"}', 2],
+    ['mesh_na_heartbeats_total{proof="session"}', 2],
+    ['mesh_na_heartbeats_total{proof="signature"}', 3],
+  ] as const) {
+    assert.equal(await metricOf(na, series), expected, series);
+  }
 });
 
 test('a heartbeat in a session is refused for its certificate like a signed one', async () => {

@@ -3,12 +3,13 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer as createSecureServer } from 'node:https';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { readJsonUrl } from '../src/cli/connection/server.ts';
 import { runProgram } from './support/child-server.ts';
 import { scratchFolder } from './support/folders.ts';
+import { type Behavior, floods, listen, says } from './support/odd-server.ts';
 import { makeTlsPair } from './support/tls-files.ts';
 
 const BOUNDS = { longestMs: 300, mostBytes: 100_000, mostValues: 1000 };
@@ -17,52 +18,44 @@ const NO_HURRY = { ...BOUNDS, longestMs: 60_000 };
 const TOO_LONG = /it took longer than 0.3 s$/;
 const OK = 'HTTP/1.1 200 OK\r\n';
 
-/** Sends the text over and over, as fast as it is read. */
-const floods =
-  (first: string, again: string) =>
-  (socket: Socket): void => {
-    const block = again.repeat(1000);
-    const more = () => void (socket.destroyed || socket.write(block, more));
-    socket.write(first, more);
-  };
-
 const drips = (socket: Socket): void => {
   socket.write(`${OK}Transfer-Encoding: chunked\r\n\r\n1\r\n[\r\n`);
   const timer = setInterval(() => socket.write('1\r\n \r\n'), 10);
   socket.once('close', () => clearInterval(timer));
 };
 
-const says = (text: string) => (socket: Socket) => void socket.write(text);
-
-const CASES: readonly (readonly [what: string, does: (socket: Socket) => void, reason: RegExp])[] =
+const CASES: readonly (readonly [what: string, does: Behavior, reason: RegExp])[] = [
+  ['nothing', () => undefined, TOO_LONG],
+  ['half of a head', says(`${OK}X-A:`), TOO_LONG],
+  ['a body that drips', drips, TOO_LONG],
+  ['a head without an end', floods(OK, `X-A: ${'a'.repeat(100)}\r\n`), /Header overflow/],
   [
-    ['nothing', () => undefined, TOO_LONG],
-    ['half of a head', says(`${OK}X-A:`), TOO_LONG],
-    ['a body that drips', drips, TOO_LONG],
-    ['a head without an end', floods(OK, `X-A: ${'a'.repeat(100)}\r\n`), /Header overflow/],
-    [
-      'a body without an end',
-      floods(`${OK}Transfer-Encoding: chunked\r\n\r\n`, '5\r\n     \r\n'),
-      /the answer has more than 100000 bytes$/,
-    ],
-    [
-      'more values than a list has',
-      says(`${OK}Connection: close\r\nContent-Length: 3005\r\n\r\n[${'[],'.repeat(1000)}[]] `),
-      /There are too many values/,
-    ],
-    [
-      'an error',
-      says('HTTP/1.1 500 No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n'),
-      /the server answered 500$/,
-    ],
-    [
-      'a way to another place',
-      says('HTTP/1.1 302 There\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n'),
-      /unexpected redirect$/,
-    ],
-    ['no JSON', says(`${OK}Connection: close\r\nContent-Length: 6\r\n\r\n<html>`), /JSON|token/i],
-    ['the end of the connection', (socket) => socket.destroy(), /hang up|ECONNRESET/],
-  ];
+    'a body without an end',
+    floods(`${OK}Transfer-Encoding: chunked\r\n\r\n`, '5\r\n     \r\n'),
+    /the answer has more than 100000 bytes$/,
+  ],
+  [
+    'more values than a list has',
+    says(`${OK}Connection: close\r\nContent-Length: 3005\r\n\r\n[${'[],'.repeat(1000)}[]] `),
+    /There are too many values/,
+  ],
+  [
+    'an error',
+    says('HTTP/1.1 500 No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n'),
+    /the server answered 500$/,
+  ],
+  [
+    'a way to another place',
+    says('HTTP/1.1 302 There\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n'),
+    /unexpected redirect$/,
+  ],
+  [
+    'no JSON',
+    says(`${OK}Connection: close\r\nContent-Length: 6\r\n\r\n<html>`),
+    /A value is expected at position 0$/,
+  ],
+  ['the end of the connection', (socket) => socket.destroy(), /hang up|ECONNRESET/],
+];
 
 for (const [what, does, reason] of CASES) {
   test(`a server that answers with ${what} is abandoned within the limits, which are named`, async () => {
@@ -104,28 +97,3 @@ test('a list behind a certificate of a private authority is read with --ca', asy
   assert.equal(trusted.code, 3);
   assert.match(trusted.stderr, /none cannot be read \(ENOENT\)/);
 });
-
-async function listen(does: (socket: Socket) => void) {
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-    socket.on('error', () => undefined);
-    socket.once('data', () => does(socket));
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/crl.json`,
-    /** Resolves when no connection is open. */
-    async allClosed() {
-      for (const socket of sockets) {
-        if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve));
-      }
-    },
-    async [Symbol.asyncDispose]() {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, 'close');
-    },
-  };
-}

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { createRequire } from 'node:module';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -10,6 +9,7 @@ import { type PieceWriter, sendReply } from '../src/edge/http/send-reply.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { rawConnection } from './support/raw-http.ts';
 import { sendRaw } from './support/requests.ts';
+import { listenApp } from './support/uws-app.ts';
 
 const MIB = 1024 * 1024;
 const REQUEST = { id: 'id', sentMethod: 'GET' };
@@ -35,30 +35,26 @@ interface Sender {
 
 /** A real server that answers every request with these bytes. */
 async function sender(body: string | Uint8Array): Promise<Sender> {
-  const uws: typeof import('uWebSockets.js') = createRequire(import.meta.url)('uWebSockets.js');
-  const app = uws.App();
   let begun = 0;
   let over = 0;
   let cut = 0;
-  app.get('/*', (res) => {
-    const writer: PieceWriter = { res, aborted: false, onGone: null };
-    res.onAborted(() => {
-      writer.aborted = true;
-      cut += 1;
-      writer.onGone?.();
-    });
-    begun += 1;
-    void Promise.resolve(sendReply(writer, REQUEST, { ...REPLY, body }, 'stays', nextTurn)).then(
-      () => {
+  const app = await listenApp((app) =>
+    app.get('/*', (res) => {
+      const writer: PieceWriter = { res, aborted: false, onGone: null };
+      res.onAborted(() => {
+        writer.aborted = true;
+        cut += 1;
+        writer.onGone?.();
+      });
+      begun += 1;
+      const sent = sendReply(writer, REQUEST, { ...REPLY, body }, 'stays', nextTurn);
+      void Promise.resolve(sent).then(() => {
         over += 1;
-      },
-    );
-  });
-  const port = await new Promise<number>((resolve) => {
-    app.listen('127.0.0.1', 0, (socket) => resolve(socket ? uws.us_socket_local_port(socket) : 0));
-  });
+      });
+    }),
+  );
   return {
-    port,
+    port: app.port,
     get begun() {
       return begun;
     },
@@ -68,9 +64,7 @@ async function sender(body: string | Uint8Array): Promise<Sender> {
     get cut() {
       return cut;
     },
-    [Symbol.dispose]() {
-      app.close();
-    },
+    [Symbol.dispose]: app[Symbol.dispose],
   };
 }
 

@@ -1,9 +1,6 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { readKeyFile } from '../src/base/keys/key-file.ts';
 import { createLogger, LOG_LEVELS, type LogLevel } from '../src/base/log/logger.ts';
 import { redact } from '../src/base/log/redact.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
@@ -26,6 +23,7 @@ import {
   sendSigned,
   signedByNode,
 } from './support/requests.ts';
+import { privateKeysOf } from './support/secrets.ts';
 
 const REQUEST_KEYS = [
   'duration_ms',
@@ -383,7 +381,7 @@ for (const format of ['text', 'json']) {
   test(`a whole enrollment leaves no token, signature or private key in the ${format} log`, async () => {
     const environment = { MESH_LOG_FORMAT: format, MESH_LOG_LEVEL: 'DEBUG' };
     await using na = await startTestAuthority({ environment });
-    const secrets: string[] = [...privateKeys(na)];
+    const secrets: string[] = [...privateKeysOf(na)];
 
     const asked = operatorRequest(na, '/admin/invite', { count: 3 });
     secrets.push(asked.init.headers['X-Admin-Signature'] ?? '');
@@ -526,15 +524,6 @@ function assertGone(written: string, secret: string): void {
     const part = secret.slice(start, start + 8);
     assert.equal(written.includes(part), false, `${part} of ${secret} is left in ${written}`);
   }
-}
-
-function privateKeys({ dataDir }: TestAuthority): string[] {
-  return ['na', 'root', 'operator-privileged', 'operator-standard'].flatMap((name) => {
-    const file = join(dataDir, 'keys', `${name}.key`);
-    const seed = readKeyFile(file);
-    assert.ok(readFileSync(file, 'utf8').includes(seed.toString('base64')));
-    return [seed.toString('base64'), seed.toString('hex')];
-  });
 }
 
 function signatureIn(body: string | undefined): string {

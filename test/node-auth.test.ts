@@ -1,6 +1,5 @@
 /** What a node's proof covers: the members of a body, the grammar of the header, and the scopes of nonces. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
 import type { Signer } from '../src/base/crypto/primitives.ts';
@@ -21,7 +20,6 @@ import {
   WEAK_KEYS,
   WRONG_TIMESTAMPS,
 } from './support/hostile.ts';
-import { PROJECT } from './support/project.ts';
 import {
   auditEvents,
   freshNonce,
@@ -40,6 +38,7 @@ import {
 } from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
 import { nodeProofHeader, signNodeBody } from './support/signing.ts';
+import { readVectors } from './support/vectors.ts';
 
 /** For tests that leave nothing behind that another test would notice. */
 const shared = sharedAuthority();
@@ -246,7 +245,7 @@ test('a proof header on a public route is ignored', async () => {
 });
 
 test('a signed body proves exactly its members, in the form of the vector', () => {
-  const { body, public_key_b64: key } = vectors().node_body_signature;
+  const { body, public_key_b64: key } = VECTORS.node_body_signature;
   const judged = (change: JsonObject, now = NOW) => judgeBody(key, { ...body, ...change }, now);
   assert.equal(judged({}), 'valid');
   assert.equal(judged({}, NOW + TOLERANCE + 1), 'stale_timestamp');
@@ -382,10 +381,7 @@ interface NodeVectors {
   };
 }
 
-function vectors(): NodeVectors {
-  const source = readFileSync(new URL('test/vectors/own_wire_core.json', PROJECT), 'utf8');
-  return (parseJson(source) as unknown as { vectors: NodeVectors }).vectors;
-}
+const VECTORS = readVectors<NodeVectors>('own_wire_core.json');
 
 /** The key that signs the vectors. */
 function vectorKey(): Signer {
@@ -397,11 +393,11 @@ const REQUEST = {
   path: '/heartbeat',
   query: {},
   body: {},
-  rawBody: Buffer.from(vectors().node_proof_header_ours.raw_body),
+  rawBody: Buffer.from(VECTORS.node_proof_header_ours.raw_body),
 };
 
 function headerVector() {
-  const { header, signed_text } = vectors().node_proof_header_ours;
+  const { header, signed_text } = VECTORS.node_proof_header_ours;
   const { audience, key } = parseJson(signed_text) as { audience: string; key: string };
   const judged = (given: string, change: object = {}, named = audience) =>
     judgeHeader(key, given, { ...REQUEST, ...change }, named);

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { parseJson } from '../src/base/json/parse.ts';
 import { JsonFloat, type JsonObject } from '../src/base/json/value.ts';
 import { canonicalJson } from '../src/base/json/write.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
@@ -17,7 +16,6 @@ import type { SignedRequest } from '../src/edge/auth/signed-request.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE, SECOND } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';
-import { PROJECT } from './support/project.ts';
 import {
   auditEvents,
   get,
@@ -36,6 +34,7 @@ import {
 import { sharedAuthority } from './support/shared-authority.ts';
 import { loadAll } from './support/stored.ts';
 import { openStoreOf } from './support/test-stores.ts';
+import { readVectors } from './support/vectors.ts';
 
 const HEADERS = ['X-Admin-Key-Id', 'X-Admin-Timestamp', 'X-Admin-Nonce', 'X-Admin-Signature'];
 const TOLERANCE = 5 * MINUTE;
@@ -68,8 +67,10 @@ interface Vector {
   };
 }
 
+const VECTORS = readVectors<Vector[]>('admin_auth.json');
+
 test('vectors: version 2 signs the text that other implementations sign, and binds all of the request', () => {
-  for (const vector of readVectors()) {
+  for (const vector of VECTORS) {
     const { id, input, expected } = vector;
     const second = expected.signature_b64;
     const body = canonicalJson(input.body);
@@ -85,7 +86,7 @@ test('vectors: version 2 signs the text that other implementations sign, and bin
 });
 
 test('vectors: version 1 covers only the body, and counts where it is accepted', () => {
-  for (const vector of readVectors()) {
+  for (const vector of VECTORS) {
     const first = vector.expected.legacy_signature_b64;
     assert.equal(judge(vector, first, {}, false), 'invalid_signature');
     for (const change of [{}, ...changesOf(vector)]) {
@@ -461,11 +462,6 @@ async function storedNonces({ dataDir }: TestAuthority): Promise<string[]> {
   const digests = nonces.map(({ digest }) => digest).sort();
   await store.close();
   return digests;
-}
-
-function readVectors(): Vector[] {
-  const source = readFileSync(new URL('test/vectors/admin_auth.json', PROJECT), 'utf8');
-  return (parseJson(source) as unknown as { vectors: Vector[] }).vectors;
 }
 
 function headersOf({ input }: Vector, signature: string): OperatorHeaders {

@@ -12,6 +12,7 @@ import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { startChildServer } from './support/child-server.ts';
 import { HOUR, MINUTE, SECOND, setClock, tick } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';
+import { metricOf } from './support/metrics.ts';
 import { PROGRAM } from './support/project.ts';
 import {
   freshNonce,
@@ -331,18 +332,10 @@ test('heartbeats lost in a kill are not accepted again after the next start, nor
   const { folder } = makeNetworkFolder();
   const server = await startChildServer(folder);
   const { clock } = server.na;
-  const node = await joinedNode(server.na);
-  // Some were signed ahead of time.
-  const beats = [0, 1, 30, 200].map((seconds) => {
-    const timestamp = formatInstant(clock.now() + seconds * SECOND);
-    const body = { cert_id: node.certId, status: 'healthy' };
-    return signedByNode(server.na, '/heartbeat', node.key, body, { timestamp });
-  });
-  for (const beat of beats) assert.equal(outcome(await sendSigned(server.na, beat)), '200');
-
-  // So are heartbeats in sessions, each later than the signed one that began the session.
+  const [node, ahead] = [await joinedNode(server.na), await joinedNode(server.na)];
   const session = await openSession(server.na, await joinedNode(server.na));
   const ofAhead = await openSession(server.na, await joinedNode(server.na));
+  // Each is later than the signed heartbeat that began the session.
   const now = clock.now();
   const inSessions = [
     ...[1, 2, 3].map((ms) => [session, { instant: formatInstant(now + ms) }] as const),
@@ -351,6 +344,15 @@ test('heartbeats lost in a kill are not accepted again after the next start, nor
   for (const [one, call] of inSessions) {
     assert.equal(outcome(await beat(server.na, one, call)), '200');
   }
+  const body = { cert_id: ahead.certId, status: 'healthy' };
+  const beats = [
+    signedBeat(server.na, node),
+    ...[0, 1, 30, 200].map((seconds) => {
+      const timestamp = formatInstant(clock.now() + seconds * SECOND);
+      return signedByNode(server.na, '/heartbeat', ahead.key, body, { timestamp });
+    }),
+  ];
+  for (const beat of beats) assert.equal(outcome(await sendSigned(server.na, beat)), '200');
   await server.end('SIGKILL');
 
   const second = await startChildServer(folder);
@@ -361,6 +363,7 @@ test('heartbeats lost in a kill are not accepted again after the next start, nor
     assert.equal(outcome(await beat(second.na, one, call)), '401 session_ended');
   }
   assert.equal(outcome(await beat(second.na, session)), '200', 'a session goes on');
+  assert.equal(outcome(await heartbeat(second.na, ahead)), '200');
   await second.end('SIGTERM');
 
   const third = await startChildServer(folder);
@@ -437,9 +440,7 @@ test('no range is stored for a heartbeat that was signed ahead of the clock', as
 
 /** How often work of this kind was written to the store. */
 async function storedTimes(na: TestAuthority, work: string): Promise<number> {
-  const { text } = await get(na, '/metrics');
-  const line = new RegExp(`^mesh_na_store_seconds_count\\{work="${work}"\\} (\\d+)$`, 'm');
-  return Number(line.exec(text)?.[1] ?? 0);
+  return (await metricOf(na, `mesh_na_store_seconds_count{work="${work}"}`)) || 0;
 }
 
 /** A connection whose request is in flight when `write` resolves. */

@@ -1,12 +1,12 @@
 /** Every kind of answer over a real connection that stays open or is closed afterward. */
 import assert from 'node:assert/strict';
-import { createRequire } from 'node:module';
 import { after, before, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Closing } from '../src/edge/http/response.ts';
 import { type PieceWriter, sendReply } from '../src/edge/http/send-reply.ts';
 import type { PiecewiseBody, Reply } from '../src/edge/reply.ts';
 import { rawConnection } from './support/raw-http.ts';
+import { listenApp } from './support/uws-app.ts';
 
 const LARGE = 'large '.repeat(100_000);
 /** All characters of each text are below U+0100. */
@@ -20,37 +20,33 @@ const BODIES: Readonly<Record<string, () => Reply['body']>> = {
   'no-pieces': () => pieces([]),
 };
 
-const uws: typeof import('uWebSockets.js') = createRequire(import.meta.url)('uWebSockets.js');
-const app = uws.App();
-let url = '';
+let app: Awaited<ReturnType<typeof listenApp>>;
 
 before(async () => {
   // /<body>/<status>/<closing>
-  app.any('/:body/:status/:closing', (res, req) => {
-    const writer: PieceWriter = { res, aborted: false, onGone: null };
-    res.onAborted(() => {
-      writer.aborted = true;
-      writer.onGone?.();
-    });
-    const reply: Reply = {
-      status: Number(req.getParameter(1)),
-      contentType: 'text/plain',
-      headerLines: 'Cache-Control: no-store',
-      refusal: null,
-      contentSecurityPolicy: null,
-      body: BODIES[req.getParameter(0) ?? '']?.() ?? '',
-    };
-    const closing = req.getParameter(2) as Closing;
-    const request = { id: 'id', sentMethod: req.getMethod().toUpperCase() };
-    void sendReply(writer, request, reply, closing, nextTurn);
-  });
-  const port = await new Promise<number>((resolve) => {
-    app.listen('127.0.0.1', 0, (socket) => resolve(socket ? uws.us_socket_local_port(socket) : 0));
-  });
-  url = `http://127.0.0.1:${port}`;
+  app = await listenApp((app) =>
+    app.any('/:body/:status/:closing', (res, req) => {
+      const writer: PieceWriter = { res, aborted: false, onGone: null };
+      res.onAborted(() => {
+        writer.aborted = true;
+        writer.onGone?.();
+      });
+      const reply: Reply = {
+        status: Number(req.getParameter(1)),
+        contentType: 'text/plain',
+        headerLines: 'Cache-Control: no-store',
+        refusal: null,
+        contentSecurityPolicy: null,
+        body: BODIES[req.getParameter(0) ?? '']?.() ?? '',
+      };
+      const closing = req.getParameter(2) as Closing;
+      const request = { id: 'id', sentMethod: req.getMethod().toUpperCase() };
+      void sendReply(writer, request, reply, closing, nextTurn);
+    }),
+  );
 });
 
-after(() => app.close());
+after(() => app[Symbol.dispose]());
 
 function pieces(texts: readonly string[]): PiecewiseBody {
   const left = [...texts];
@@ -102,7 +98,7 @@ for (const [method, body, status, expected] of CASES) {
     // Answers to requests refused unread are short, and never generated while they are sent.
     if (closing === 'forced' && (body !== 'short' || status === '304')) continue;
     test(`${method} of ${body}, ${status}: the connection ${closing}, and the answer says so once`, async () => {
-      using connection = await rawConnection(url);
+      using connection = await rawConnection(app.url);
       connection.write(`${method} /${body}/${status}/${closing} HTTP/1.1\r\nHost: na\r\n\r\n`);
       if (closing === 'forced') await connection.closed();
       else await connection.until(endOf(method, body, expected));

@@ -11,7 +11,7 @@ import type { CallInput } from '../src/protocol/contract/calls.ts';
 import { fromCloneable, toCloneable } from '../src/server/threads/cloneable.ts';
 import { heartbeatIn, heartbeatRow } from '../src/server/threads/crossing.ts';
 import { edgeThreadOn } from '../src/server/threads/edge-threads.ts';
-import { startTestAuthority, type TestAuthority, type TestOptions } from './support/authority.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { NO_LIMITS, startChildServer } from './support/child-server.ts';
 import { MINUTE } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';
@@ -27,12 +27,21 @@ import {
   type SignedRequest,
   sendRaw,
 } from './support/requests.ts';
+import { sharedAuthority } from './support/shared-authority.ts';
 
 const MANY = 24;
 
-function startThreaded(options: TestOptions = {}): Promise<TestAuthority> {
-  return startTestAuthority({ ...options, flags: { threads: '3' } });
-}
+const flags = { threads: '3' };
+const shared = sharedAuthority({ flags });
+/** What each test uses up is free again after a minute. */
+const limited = sharedAuthority({
+  flags,
+  environment: {
+    MESH_RATE_LIMIT_ADMIN: '7/60',
+    MESH_RATE_LIMIT_VERIFY: '5/60',
+    MESH_RATE_LIMIT_NODE_FAILURES: '4/60',
+  },
+});
 
 /** Each request has its own connection, because the kernel distributes connections over the threads. */
 function fresh(na: TestAuthority, { method, path, init }: SignedRequest): Promise<Received> {
@@ -51,7 +60,7 @@ function tally(answers: readonly Received[]): Record<string, number> {
 }
 
 test('all threads answer, and /metrics adds up what each has counted', async () => {
-  await using na = await startThreaded();
+  const na = await shared();
   await Promise.all(times(MANY, () => sendRaw(na, 'GET', '/healthz')));
   const { text } = await sendRaw(na, 'GET', '/metrics');
   const line =
@@ -67,7 +76,7 @@ test('all threads answer, and /metrics adds up what each has counted', async () 
 });
 
 test('a limit allows the specified number of requests, over all threads', async () => {
-  await using na = await startThreaded({ environment: { MESH_RATE_LIMIT_ADMIN: '7/60' } });
+  const na = await limited();
   const requests = times(MANY, () => operatorRequest(na, '/admin/invite'));
   const answers = await Promise.all(requests.map((request) => fresh(na, request)));
   assert.deepEqual(tally(answers), { 200: 7, '429 rate_limit_exceeded': MANY - 7 });
@@ -76,7 +85,8 @@ test('a limit allows the specified number of requests, over all threads', async 
 });
 
 test('a public route has one limit over all threads', async () => {
-  await using na = await startThreaded({ environment: { MESH_RATE_LIMIT_VERIFY: '5/60' } });
+  const na = await limited();
+  na.clock.advance(MINUTE + 1);
   const answers = await Promise.all(
     times(MANY, () => sendRaw(na, 'POST', '/boundary/verify', { pieces: ['{}'] })),
   );
@@ -87,7 +97,8 @@ test('a public route has one limit over all threads', async () => {
 });
 
 test('failed proofs of one key are refused on every thread, and only those', async () => {
-  await using na = await startThreaded({ environment: { MESH_RATE_LIMIT_NODE_FAILURES: '4/60' } });
+  const na = await limited();
+  na.clock.advance(MINUTE + 1);
   const [broken, sound] = [await joinedNode(na), await joinedNode(na)];
   const forged = await Promise.all(
     times(MANY, () => heartbeat(na, broken, { signedBy: newKey() })),
@@ -110,7 +121,7 @@ test('failed proofs of one key are refused on every thread, and only those', asy
 });
 
 test('two joins with one invite on different threads: one certificate', async () => {
-  await using na = await startThreaded();
+  const na = await shared();
   const { body } = await operate(na, '/admin/invite');
   const answers = await Promise.all(
     times(MANY, () => nodeRequest(na, '/join', newKey(), { invite_token: body.token_id })),
@@ -119,7 +130,7 @@ test('two joins with one invite on different threads: one certificate', async ()
 });
 
 test('a heartbeat sent to all threads at once is accepted once', async () => {
-  await using na = await startThreaded();
+  const na = await shared();
   const node = await joinedNode(na);
   const nonce = 'the-same-nonce';
   const timestamp = new Date(na.clock.now()).toISOString();
@@ -128,7 +139,7 @@ test('a heartbeat sent to all threads at once is accepted once', async () => {
 });
 
 test('once a revocation is acknowledged, no thread serves a list without it', async () => {
-  await using na = await startThreaded();
+  const na = await shared();
   for (let round = 0; round < 8; round += 1) {
     const node = await joinedNode(na);
     assert.equal(outcome(await operate(na, '/admin/revoke', { cert_id: node.certId })), '200');
@@ -141,7 +152,7 @@ test('once a revocation is acknowledged, no thread serves a list without it', as
 });
 
 test('what is kept only in memory is the same on every thread', async () => {
-  await using na = await startThreaded();
+  const na = await shared();
   for (const licensee of ['beta', 'gamma']) {
     await operate(na, '/admin/data-usage/policy', {
       licensee_sovereign_id: licensee,
@@ -156,7 +167,7 @@ test('what is kept only in memory is the same on every thread', async () => {
 });
 
 test('the graph documents of one moment agree on every thread', async () => {
-  await using na = await startThreaded();
+  const na = await shared();
   for (const subject of ['beta', 'gamma', 'delta']) {
     await operate(na, '/admin/recognition-treaties', {
       subject_sovereign_id: subject,
@@ -169,9 +180,9 @@ test('the graph documents of one moment agree on every thread', async () => {
 });
 
 test('a port in use prevents the start of several threads too', async () => {
-  await using na = await startThreaded();
+  const na = await shared();
   const { port } = new URL(na.url);
-  await assert.rejects(startTestAuthority({ flags: { threads: '3', port } }), /Cannot listen on/);
+  await assert.rejects(startTestAuthority({ flags: { ...flags, port } }), /Cannot listen on/);
 });
 
 test('a process with threads ends with 0 when it is asked to, and keeps everything it acknowledged', async (t) => {
@@ -215,19 +226,19 @@ test('every JSON value passes between threads with its kinds of numbers', () => 
   );
 });
 
-for (const text of [
-  '{"a":1,"b":1.0,"c":-0.0,"d":12345678901234567890123,"e":1e300}',
-  '{"__proto__":{"x":1.5},"constructor":[2.0]}',
-  '{"value":1.5}',
-  '[[],{},[{"a":[0.5]}]]',
-]) {
-  test(`${text} passes between threads unchanged`, () => {
+test('numbers, and names that every object has, pass between threads unchanged', () => {
+  for (const text of [
+    '{"a":1,"b":1.0,"c":-0.0,"d":12345678901234567890123,"e":1e300}',
+    '{"__proto__":{"x":1.5},"constructor":[2.0]}',
+    '{"value":1.5}',
+    '[[],{},[{"a":[0.5]}]]',
+  ]) {
     const value = parseJson(text);
     const crossed = fromCloneable(structuredClone(toCloneable(value))) as JsonValue;
     assert.equal(canonicalJson(crossed), canonicalJson(value));
     assert.equal(isJsonObject(crossed), isJsonObject(value));
-  });
-}
+  }
+});
 
 test('a heartbeat is the same after it has been taken apart and put together', () => {
   const beat: CallInput<'heartbeat'> = {

@@ -1,10 +1,10 @@
 /** Request bodies in transit: their memory bounds, and which ones are dropped. */
 import assert from 'node:assert/strict';
-import { createRequire } from 'node:module';
 import { test } from 'node:test';
 import { createUploads, type UploadLimits, type Uploads } from '../src/edge/http/uploads.ts';
 import type { ReceivedBody } from '../src/edge/request/body.ts';
 import { type RawConnection, rawConnection } from './support/raw-http.ts';
+import { listenApp } from './support/uws-app.ts';
 
 interface Receiver {
   readonly url: string;
@@ -14,25 +14,16 @@ interface Receiver {
 
 /** A real server that only receives bodies, and answers with the result for each one. */
 async function receiver(limits: UploadLimits, bodyLimit: number): Promise<Receiver> {
-  const uws: typeof import('uWebSockets.js') = createRequire(import.meta.url)('uWebSockets.js');
   const uploads = createUploads(limits);
-  const app = uws.App();
-  app.post('/*', (res) => {
-    const forget = uploads.receive(res, bodyLimit, (body) =>
-      res.cork(() => res.end(described(body))),
-    );
-    res.onAborted(forget);
+  const app = await listenApp((app) => {
+    app.post('/*', (res) => {
+      const forget = uploads.receive(res, bodyLimit, (body) =>
+        res.cork(() => res.end(described(body))),
+      );
+      res.onAborted(forget);
+    });
   });
-  const port = await new Promise<number>((resolve) => {
-    app.listen('127.0.0.1', 0, (socket) => resolve(socket ? uws.us_socket_local_port(socket) : 0));
-  });
-  return {
-    url: `http://127.0.0.1:${port}`,
-    uploads,
-    [Symbol.dispose]() {
-      app.close();
-    },
-  };
+  return { ...app, uploads };
 }
 
 function described(body: ReceivedBody): string {

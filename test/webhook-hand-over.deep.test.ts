@@ -6,6 +6,7 @@ import { NO_LIMITS, startChildServer } from './support/child-server.ts';
 import { REAL_TIME } from './support/clock.ts';
 import { networkFolder } from './support/folders.ts';
 import { placeOf, testInstances } from './support/instances.ts';
+import { indexesOf, numbers } from './support/logged-events.ts';
 import { operate, outcome } from './support/requests.ts';
 import { sharedCluster } from './support/shared-cluster.ts';
 import { until } from './support/until.ts';
@@ -27,7 +28,7 @@ test('a process that is killed repeatedly while it posts omits nothing', async (
   }
   await using _last = await startChildServer(folder.path, { environment });
   await hook.until(logged);
-  assert.deepEqual(indexesOf(hook.events), numbers(logged));
+  assert.deepEqual(indexesOf(hook.events), numbers(1, logged));
   assert.deepEqual(hook.refused, []);
   t.diagnostic(`${logged} events in ${hook.requests} requests, ${hook.posted - logged} twice`);
 });
@@ -50,7 +51,7 @@ test('the instance that takes over continues where the previous one ended, which
   await until(async () => (await placeOf(third)).ready);
   await inviteMany(third, 10);
   await hook.until(310);
-  assert.deepEqual(indexesOf(hook.events), numbers(310));
+  assert.deepEqual(indexesOf(hook.events), numbers(1, 310));
   assert.deepEqual(hook.refused, []);
   t.diagnostic(`310 events in ${hook.requests} requests, ${hook.posted - 310} twice`);
 });
@@ -65,12 +66,4 @@ function keyIn(dataDir: string): string {
 
 async function inviteMany({ na }: Awaited<ReturnType<typeof startChildServer>>, count: number) {
   assert.equal(outcome(await operate(na, '/admin/invite', { count })), '200');
-}
-
-function indexesOf(events: readonly { readonly index: number }[]): number[] {
-  return events.map(({ index }) => index);
-}
-
-function numbers(last: number): number[] {
-  return Array.from({ length: last }, (_, index) => index + 1);
 }

@@ -1,13 +1,12 @@
 /** How a request to a webhook is signed [events-6], and what a receiver accepts and refuses [events-7]. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { suite, test } from 'node:test';
 import { SHA256, sha256Hex } from '../src/base/crypto/digest.ts';
 import { signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
 import type { EventPlace } from '../src/client/event-chain.ts';
 import { readWebhook } from '../src/client/webhook.ts';
 import { webhookProof, webhookProofText } from '../src/protocol/records/webhook-proof.ts';
-import { PROJECT } from './support/project.ts';
+import { readVectors } from './support/vectors.ts';
 
 interface Case {
   readonly about: string;
@@ -26,9 +25,7 @@ interface Vectors {
   readonly refused: readonly (Case & { readonly reason: string })[];
 }
 
-const { keys, request, accepted, refused } = JSON.parse(
-  readFileSync(new URL('test/vectors/webhooks.json', PROJECT), 'utf8'),
-).vectors as Vectors;
+const { keys, request, accepted, refused } = readVectors<Vectors>('webhooks.json');
 const authorityKey = keys.authority.public_base64;
 
 test('the authority signs as the vectors are signed', () => {

@@ -1,13 +1,14 @@
 /** Webhooks [events-5]: the audit log is posted as it grows, in order and without omissions. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { LoggedEvent } from '../src/client/event-chain.ts';
 import { loadConfig } from '../src/server/config/load.ts';
 import type { Environment } from '../src/server/config/options.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, testClock } from './support/clock.ts';
 import { networkFolder } from './support/folders.ts';
-import { get, invite, operate } from './support/requests.ts';
+import { indexesOf, invites, numbers } from './support/logged-events.ts';
+import { untilMetric } from './support/metrics.ts';
+import { get, operate } from './support/requests.ts';
 import { startReceiver, type WebhookReceiver } from './support/webhook-receiver.ts';
 
 for (const threads of ['1', '2']) {
@@ -107,7 +108,7 @@ test('an endpoint that never answers delays neither commands, nor other webhooks
   await invites(na, 30);
   await hook.until(30);
   // What is unanswered at a stop is posted again.
-  await line(na, `mesh_na_webhook_delivered_events_total{host="${hook.host}"} 30`);
+  await untilMetric(na, `mesh_na_webhook_delivered_events_total{host="${hook.host}"} 30`);
   assert.equal(silent.requests, 1, 'one request is under way at a time');
   await na.stop();
   silent.behavior = null;
@@ -124,13 +125,13 @@ test('failures are counted and shown only by hostname, logged once, and tried ag
   hook.behavior = (_request, answer) => answer.writeHead(503).end('token=not-for-logs');
   await using na = await house.start({ MESH_WEBHOOKS: hook.url });
   await invites(na, 2);
-  await line(na, `mesh_na_webhook_lag_entries{host="${hook.host}"} 2`);
+  await untilMetric(na, `mesh_na_webhook_lag_entries{host="${hook.host}"} 2`);
   while (!na.logLines.join('').includes('cannot be posted')) await get(na, '/healthz');
   na.clock.advance(20 * MINUTE);
-  await line(na, `mesh_na_webhook_lag_seconds{host="${hook.host}"} 1200`);
-  await line(na, 'mesh_na_posture_finding{rule="webhooks"} 1');
+  await untilMetric(na, `mesh_na_webhook_lag_seconds{host="${hook.host}"} 1200`);
+  await untilMetric(na, 'mesh_na_posture_finding{rule="webhooks"} 1');
   na.clock.advance(24 * HOUR);
-  await line(na, 'mesh_na_posture_finding{rule="webhooks"} 2');
+  await untilMetric(na, 'mesh_na_posture_finding{rule="webhooks"} 2');
   hook.behavior = null;
   await hook.until(2);
   const failures = new RegExp(
@@ -138,10 +139,10 @@ test('failures are counted and shown only by hostname, logged once, and tried ag
     'm',
   );
   assert.match((await get(na, '/metrics')).text, failures);
-  await line(na, `mesh_na_webhook_delivered_events_total{host="${hook.host}"} 2`);
-  await line(na, `mesh_na_webhook_lag_entries{host="${hook.host}"} 0`);
-  await line(na, `mesh_na_webhook_lag_seconds{host="${hook.host}"} 0`);
-  await line(na, 'mesh_na_posture_finding{rule="webhooks"} 0');
+  await untilMetric(na, `mesh_na_webhook_delivered_events_total{host="${hook.host}"} 2`);
+  await untilMetric(na, `mesh_na_webhook_lag_entries{host="${hook.host}"} 0`);
+  await untilMetric(na, `mesh_na_webhook_lag_seconds{host="${hook.host}"} 0`);
+  await untilMetric(na, 'mesh_na_posture_finding{rule="webhooks"} 0');
   const log = na.logLines.filter((text) => text.includes('mesh.webhook')).join('');
   const lines = log
     .split('\n')
@@ -164,7 +165,7 @@ test('a private address is not connected to unless that is allowed, and the reas
   const url = hook.url.replace('http://127.0.0.1', 'https://localhost');
   await using na = await house.start({ MESH_WEBHOOKS: url, MESH_WEBHOOK_PRIVATE: '0' });
   await invites(na, 1);
-  await line(
+  await untilMetric(
     na,
     `mesh_na_webhook_failures_total{host="${hook.host.replace('127.0.0.1', 'localhost')}"} 1`,
   );
@@ -196,28 +197,4 @@ async function openHouse(): Promise<House> {
     receiver: () => startReceiver({ authorityKey: publicKey, now: clock.now }),
     [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
   };
-}
-
-async function invites(na: TestAuthority, count: number): Promise<void> {
-  for (let made = 0; made < count; made += 1) await invite(na);
-}
-
-/** Resolves when the metrics contain the line. */
-async function line(na: TestAuthority, wanted: string): Promise<void> {
-  let text = '';
-  for (let looks = 0; looks < 5000; looks += 1) {
-    ({ text } = await get(na, '/metrics'));
-    if (text.split('\n').includes(wanted)) return;
-  }
-  assert.fail(
-    `The metrics have no ${wanted}: ${text.match(/^mesh_na_webhook.*|.*"webhooks".*/gm)}`,
-  );
-}
-
-function indexesOf(events: readonly LoggedEvent[]): number[] {
-  return events.map(({ index }) => index);
-}
-
-function numbers(first: number, last: number): number[] {
-  return Array.from({ length: last - first + 1 }, (_, index) => first + index);
 }
