@@ -7,6 +7,7 @@ import { parseQuery } from '../src/edge/request/query.ts';
 import { sourceAddress } from '../src/edge/request/request-head.ts';
 import { decodePath, matchedPath } from '../src/edge/request/router.ts';
 import { publishedDocument } from '../src/protocol/contract/documents.ts';
+import { startTestAuthority } from './support/authority.ts';
 import { cpuOf } from './support/cpu.ts';
 import { rawConnection } from './support/raw-http.ts';
 import {
@@ -190,6 +191,59 @@ for (const [what, read] of [
     assert.ok(Math.min(...times) < MOST_CPU_MS, `${Math.min(...times)} ms`);
   });
 }
+
+const PEER = '127.0.0.1';
+
+/** The source of a request with these X-Forwarded-For headers, behind this number of proxies. */
+const SOURCES: readonly (readonly [hops: string, forwarded: readonly string[], source: string])[] =
+  [
+    ['0', ['192.0.2.1'], PEER],
+    ['0', [], PEER],
+    ['1', [], PEER],
+    ['1', ['192.0.2.1'], '192.0.2.1'],
+    ['1', ['198.51.100.9, 192.0.2.1'], '192.0.2.1'],
+    ['2', ['198.51.100.9, 192.0.2.1, 10.0.0.1'], '192.0.2.1'],
+    ['2', ['192.0.2.1'], '192.0.2.1'],
+    ['1', ['198.51.100.9,192.0.2.1 '], '192.0.2.1'],
+    ['1', ['198.51.100.9', '192.0.2.1'], '192.0.2.1'],
+    ['2', ['198.51.100.9, 192.0.2.1', '10.0.0.1'], '192.0.2.1'],
+    ['1', ['2001:DB8::0:1'], '2001:db8::1'],
+    ['1', ['::ffff:192.0.2.1'], '192.0.2.1'],
+    ['1', ['7.7.7.7:1234'], '7.7.7.7'],
+    ['1', ['[2001:db8::1]:80'], '2001:db8::1'],
+    ['1', ['[2001:db8::1]'], '2001:db8::1'],
+    ['1', ['[::ffff:192.0.2.1]:65535'], '192.0.2.1'],
+    ['1', ['7.7.7.7:'], PEER],
+    ['1', ['7.7.7.7:123456'], PEER],
+    ['1', ['7.7.7.7:80:80'], PEER],
+    ['1', ['[2001:db8::1'], PEER],
+    ['1', ['[7.7.7.7]:80'], PEER],
+    ['1', ['not an address'], PEER],
+    ['1', ['0x7f.1'], PEER],
+    ['1', ['1'], PEER],
+    ['1', ['192.0.2.1, '], PEER],
+  ];
+
+test('the source of a request is what the outermost trusted proxy has added, if that is an address', async () => {
+  for (const [hops, forwarded, source] of SOURCES) {
+    const head = {
+      ...headWith('', ''),
+      headerLines: () => [...forwarded],
+      peerAddress: () => PEER,
+    };
+    assert.equal(sourceAddress(head, Number(hops)), source, `${hops}: ${forwarded.join()}`);
+  }
+  for (const [hops, source] of [
+    ['0', PEER],
+    ['1', '192.0.2.1'],
+    ['2', '198.51.100.9'],
+  ] as const) {
+    await using na = await startTestAuthority({ environment: { MESH_PROXY_HOPS: hops } });
+    const headers = { 'X-Forwarded-For': ['198.51.100.9', '192.0.2.1'] };
+    await sendRaw(na, 'GET', '/healthz', { headers });
+    assert.match(na.logLines.at(-1) ?? '', new RegExp(` remote_addr=${source}\\s*$`));
+  }
+});
 
 test('the address that a trusted proxy has added to a long X-Forwarded-For is the source', () => {
   const head = headWith('x-forwarded-for', `${repeated('198.51.100.1, ')}203.0.113.7`);

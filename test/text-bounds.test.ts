@@ -6,7 +6,7 @@ import type { JsonObject } from '../src/base/json/value.ts';
 import { jsonText } from '../src/base/json/write.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { GENESIS_HASH } from '../src/store/store.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import type { TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
 import {
   auditEvents,
@@ -18,8 +18,11 @@ import {
   send,
   type TestNode,
 } from './support/requests.ts';
+import { sharedAuthority } from './support/shared-authority.ts';
 import { auditEntriesOf } from './support/test-stores.ts';
 import { signedBy } from './support/trust.ts';
+
+const shared = sharedAuthority();
 
 function register(na: TestAuthority, { key }: TestNode, changes: JsonObject) {
   na.clock.advance(1);
@@ -42,7 +45,7 @@ function lastDetails(na: TestAuthority, type: string): Record<string, unknown> {
 }
 
 test('texts of a descriptor have at most 1,024 characters, and the whole of it 64 KiB', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   const node = await joinedNode(na);
   const longest = 'a'.repeat(1024);
   const endpoint = { host: longest, port: 1, scheme: longest };
@@ -62,7 +65,7 @@ test('texts of a descriptor have at most 1,024 characters, and the whole of it 6
 });
 
 test('texts from strangers are truncated in the audit log', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   const long = 'x'.repeat(10_000);
   const answer = await nodeRequest(na, '/heartbeat', newKey(), { cert_id: long });
   assert.equal(outcome(answer), '403 certificate_not_found');
@@ -70,7 +73,7 @@ test('texts from strangers are truncated in the audit log', async () => {
 });
 
 test('so are texts from operators, including lists, and the chain still verifies', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   const roles = Array.from({ length: 1000 }, (_, n) => `role:${n}`);
   assert.equal(outcome(await operate(na, '/admin/invite', { roles })), '200');
   assert.deepEqual(lastDetails(na, 'invite_created').roles, roles.slice(0, 64));
@@ -85,7 +88,7 @@ test('so are texts from operators, including lists, and the chain still verifies
 });
 
 test('free texts of operators have at most 1,024 characters', async () => {
-  await using na = await startTestAuthority();
+  const na = await shared();
   const reason = 'r'.repeat(1025);
   const path = '/admin/operator-keys/ops-standard/revoke';
   const refused = await operate(na, path, { reason });
