@@ -1,43 +1,25 @@
 /** Commands find the authority that is served on another port or address than the default one. */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
-import { withoutSettings } from './support/isolation.ts';
-import { ownPort } from './support/own-port.ts';
-import { PROGRAM } from './support/project.ts';
+import { NO_LIMITS, startChildServer } from './support/child-server.ts';
+import { runCommand } from './support/commands.ts';
+import { networkFolder } from './support/folders.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'mesh-na-address-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
-const environment = { ...withoutSettings(process.env), XDG_CONFIG_HOME: join(folder, 'config') };
-
-function started(args: readonly string[], variables: NodeJS.ProcessEnv = {}) {
-  return spawn(process.execPath, [...PROGRAM, ...args], {
-    cwd: folder,
-    env: { ...environment, ...variables },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-}
+// All of them are in the folder of this test.
+after(() => rmSync('mesh-data', { recursive: true, force: true }));
 
 /** Standard output of a command that succeeds. */
 async function done(...args: string[]): Promise<string> {
-  const child = started(args);
-  const ended = once(child, 'close');
-  const [out, errors] = await Promise.all([text(child.stdout), text(child.stderr)]);
-  assert.deepEqual((await ended)[0], 0, `${args.join(' ')}: ${errors}`);
-  return out;
+  const { code, stdout, stderr } = await runCommand(args);
+  assert.equal(code, 0, `${args.join(' ')}: ${stderr}`);
+  return stdout;
 }
 
-test('a service on another port is found by the commands that follow, in its folder and in that of a node', async (t) => {
-  const port = String(await ownPort());
-  const server = started(['serve', '--create', '--json'], { PORT: port });
-  const ended = once(server, 'close');
-  t.after(() => server.kill('SIGKILL'));
-  await once(server.stdout, 'data');
+test('a service on another port is found by the commands that follow, in its folder and in that of a node', async () => {
+  const server = await startChildServer('mesh-data', { args: ['--create'] });
+  const { port } = new URL(server.na.url);
 
   await done('invite', 'create', '--name', 'web-1', '--out', 'token');
   await done('node', 'join', '--genesis', 'mesh-data/genesis.json', '--token-file', 'token');
@@ -46,25 +28,15 @@ test('a service on another port is found by the commands that follow, in its fol
   assert.match(await done('status'), new RegExp(`^network +local-mesh at \\S+:${port}, as `, 'm'));
   assert.match(await done('graph', 'show'), /Sovereigns: /);
 
-  server.kill('SIGTERM');
-  await ended;
-  assert.ok(!existsSync(join(folder, 'mesh-data', 'address')), 'nothing is served there');
-  const late = started(['node', 'heartbeat']);
-  assert.match(
-    await text(late.stderr),
-    new RegExp(`^mesh-na: No answer .*:${port} `),
-    'of the node',
-  );
+  await server.end('SIGTERM');
+  assert.ok(!existsSync('mesh-data/address'), 'nothing is served there');
+  const { stderr } = await runCommand(['node', 'heartbeat']);
+  assert.match(stderr, new RegExp(`^mesh-na: No answer .*:${port} `), 'of the node');
 });
 
-test('a service whose address can be neither saved nor removed stops as any other', async (t) => {
-  const dataDir = join(folder, 'other');
-  await done('init', '--data-dir', dataDir);
-  mkdirSync(join(dataDir, 'address'));
-  const server = started(['serve', '--json', '--data-dir', dataDir], { PORT: '0' });
-  const ended = once(server, 'close');
-  t.after(() => server.kill('SIGKILL'));
-  await once(server.stdout, 'data');
-  server.kill('SIGTERM');
-  assert.deepEqual(await ended, [0, null]);
+test('a service whose address can be neither saved nor removed stops as any other', async () => {
+  await using folder = networkFolder('alpha');
+  mkdirSync(join(folder.path, 'address'));
+  const server = await startChildServer(folder.path, { environment: NO_LIMITS });
+  assert.equal((await server.end('SIGTERM')).code, 0);
 });

@@ -18,12 +18,10 @@ import {
   type SignedSuccession,
 } from '../src/protocol/records/succession-request.ts';
 import { isLeaf, nodesOf, put } from './support/altered.ts';
-import { runProgram } from './support/child-server.ts';
-import { runCommand } from './support/commands.ts';
+import { runAtTerminal, runCommand } from './support/commands.ts';
 import { endOf } from './support/failed-command.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { signedSuccession } from './support/successions.ts';
-import { openTerminal, programLine } from './support/terminal.ts';
 
 const DAY = 86_400_000;
 const folders: string[] = [];
@@ -150,31 +148,35 @@ suite('a planned change', () => {
 
   test('replaces no file', async () => {
     const request = readFileSync(alpha.at('planned.request'), 'utf8');
-    assert.equal((await alpha.prepare('planned.request')).code, 3);
-    assert.equal((await alpha.sign('planned.request', 'planned')).code, 3);
+    for (const { code, stderr } of [
+      await alpha.prepare('planned.request'),
+      await alpha.sign('planned.request', 'planned'),
+    ]) {
+      assert.equal(code, 3);
+      assert.match(stderr, / exists\n {2}Choose another name/);
+    }
     assert.equal(readFileSync(alpha.at('planned.request'), 'utf8'), request);
     assert.deepEqual(readSignedSuccession(alpha.read(alpha.at('planned'))), succession);
   });
 
   test('is signed on a terminal only after a yes', async () => {
     const out = alpha.at('asked');
-    const line = programLine(signing(alpha.rootKey, alpha.at('planned.request'), out));
+    const line = signing(alpha.rootKey, alpha.at('planned.request'), out);
     for (const [answer, code] of [
       ['n', 4],
       ['y', 0],
     ] as const) {
-      await using terminal = openTerminal(line, { columns: 200 });
-      await terminal.until(/rollback +to the old key/);
-      await terminal.until(/Sign it\? \[y\/N\] /);
-      terminal.type(`${answer}\n`);
-      assert.equal(await terminal.ended, code, terminal.shown());
+      const question = /rollback +to the old key[\s\S]*Sign it\? \[y\/N\] /;
+      const answers = [[question, `${answer}\n`]] as const;
+      const ended = await runAtTerminal(line, { columns: 200, answers });
+      assert.equal(ended.code, code, ended.shown);
     }
     assert.deepEqual(readSignedSuccession(alpha.read(out)), succession);
   });
 
   test('is not signed without --yes if nobody can be asked', async () => {
     const args = signing(alpha.rootKey, alpha.at('planned.request'), alpha.at('never'));
-    const { code, stderr } = await runProgram(args);
+    const { code, stderr } = await runCommand(args);
     assert.equal(code, 2);
     assert.match(stderr, /add --yes/);
   });

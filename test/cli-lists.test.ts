@@ -7,9 +7,8 @@ import { type ListOptions, ordered, orderedRows } from '../src/cli/kernel/list.t
 import { type Column, column, timeColumn } from '../src/cli/kernel/table.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { REAL_TIME } from './support/clock.ts';
-import { runCommand } from './support/commands.ts';
+import { runAtTerminal, runCommand } from './support/commands.ts';
 import { joinedNode, operate } from './support/requests.ts';
-import { openTerminal, programLine } from './support/terminal.ts';
 
 const na = await startTestAuthority({ clock: REAL_TIME });
 after(() => na.stop());
@@ -104,8 +103,6 @@ test('nodes, certificates and invites are listed in the requested order and numb
   assert.match(stderr, /Allowed choices are certificate, name, labels, key, roles, status, last-/);
 });
 
-const ERASED = '\u001b[1G\u001b[0K';
-
 test('events are one readable line each on a terminal, and complete in a pipe', async () => {
   const { key, certId } = await joinedNode(na, { name: 'mail' });
   await operate(na, '/admin/revoke', { cert_id: certId, reason: 'superseded' });
@@ -113,15 +110,10 @@ test('events are one readable line each on a terminal, and complete in a pipe', 
     ['events', ...place, '--subject', certId],
     ['audit', 'show', '--data-dir', na.dataDir, '--subject', certId.slice(0, 12)],
   ]) {
-    await using terminal = openTerminal(programLine(command), { columns: 120 });
-    assert.equal(await terminal.ended, 0, terminal.shown());
-    // Progress is shown if the answer takes long, and is erased then.
-    const shown = terminal
-      .shown()
-      .trimEnd()
-      .split('\r\n')
-      .map((line) => stripVTControlCharacters(line.split(ERASED).at(-1) ?? ''));
-    assert.equal(shown.length, 2, terminal.shown());
+    const terminal = await runAtTerminal(command, { columns: 120 });
+    assert.equal(terminal.code, 0, terminal.shown);
+    const shown = stripVTControlCharacters(terminal.stdout).trimEnd().split('\n');
+    assert.equal(shown.length, 2, terminal.shown);
     const [issued = '', revoked = ''] = shown;
     assert.match(issued, /\d+[sm] ago +mail \([A-Za-z0-9+/]{8}\) joined as role:client$/);
     assert.ok(issued.includes(key.publicKey.slice(0, 8)) && !issued.includes(key.publicKey));
@@ -169,9 +161,9 @@ test('the audit log is in sentences that wrap, with the invites of one request a
     [120, ['--details', '--type', 'invite_created'], ['web-1 (', 'web-10 (', 'name=web-10']],
   ] as const) {
     const command = ['audit', 'show', ...place, ...extra];
-    await using terminal = openTerminal(programLine(command), { columns });
-    assert.equal(await terminal.ended, 0, terminal.shown());
-    const lines = stripVTControlCharacters(terminal.shown()).trimEnd().split('\r\n');
+    const { code, stdout, shown } = await runAtTerminal(command, { columns });
+    assert.equal(code, 0, shown);
+    const lines = stripVTControlCharacters(stdout).trimEnd().split('\n');
     for (const line of lines) assert.ok(line.length <= columns, line);
     const text = lines.map((line) => line.trim()).join(' ');
     for (const part of parts) assert.ok(text.includes(part), `${part} in ${text}`);

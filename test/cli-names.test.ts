@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { commandReference, listedBelow } from '../src/cli/command-reference.ts';
 import { buildProgram } from '../src/cli/program.ts';
-import { runProgram } from './support/child-server.ts';
+import { runCommand } from './support/commands.ts';
 import { endOf } from './support/failed-command.ts';
 
 /** Commands that set up, run or inspect the program itself are a single word. */
@@ -61,31 +61,29 @@ suite('the help of the program', () => {
       assert.doesNotMatch(help(path), /--url|--key-file|--wait/);
     }
     assert.doesNotMatch(help(['audit', 'show']), /invite_withdrawn/);
-    const { stdout } = await runProgram(['help', 'connection']);
+    const { stdout } = await runCommand(['help', 'connection']);
     for (const option of ['--url <url>', '--ca <file>', '--wait', '--key-file', '--profile']) {
       assert.ok(stdout.includes(`  ${option}`), option);
     }
-    const listed = await runProgram(['help', 'node', 'list']);
+    const listed = await runCommand(['help', 'node', 'list']);
     assert.match(listed.stdout, /^Usage: mesh-na node list\|ls \[options\]\n/);
   });
 
   test('a group alone prints its help', async () => {
-    const { code, stdout, stderr } = await runProgram(['invite']);
+    const { code, stdout, stderr } = await runCommand(['invite']);
     assert.deepEqual([code, stdout], [2, '']);
     assert.match(stderr, /^Usage: mesh-na invite \[options\] \[command\]\n/);
   });
 
+  const program = buildProgram();
   for (const group of groups) {
-    test(`${group.name()} alone does nothing`, async () => {
-      const { exit, code, message } = await endOf([group.name()]);
+    test(`${group.name()} alone does nothing, and suggests the intended command`, async () => {
+      const { exit, code, message } = await endOf([group.name()], program);
       assert.deepEqual([exit, code, message], [2, 'usage', '']);
-    });
-
-    test(`${group.name()} suggests the intended command`, async () => {
       for (const command of listedBelow(group)) {
         const name = command.name();
         const misspelled = `${name.slice(0, 2)}${name.slice(3)}`;
-        const { exit, message } = await endOf([group.name(), misspelled]);
+        const { exit, message } = await endOf([group.name(), misspelled], program);
         assert.equal(exit, 2);
         assert.match(message, new RegExp(`'${misspelled}'\\s\\(Did you mean .*\\b${name}\\b`));
       }

@@ -13,7 +13,6 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
 import { startTestAuthority } from './support/authority.ts';
 import { runProgram, runProgramBehind } from './support/child-server.ts';
 import { REAL_TIME } from './support/clock.ts';
@@ -21,6 +20,7 @@ import { runCommand } from './support/commands.ts';
 import { LOADER } from './support/project.ts';
 import { get, invite, operate } from './support/requests.ts';
 import { type SmallDisk, smallDisk } from './support/small-disk.ts';
+import { until } from './support/until.ts';
 
 const na = await startTestAuthority({
   clock: REAL_TIME,
@@ -36,22 +36,6 @@ const rootKey: string = (await get(na, '/genesis')).body.root_public_key;
 const ONE_SENTENCE = /^mesh-na: [^\n]+\n(?: {2}[^\n]+\n)*$/;
 const tokenFile = join(scratch, 'token');
 const nodeDir = join(scratch, 'node');
-
-function run(further: readonly string[] = [], onSpawn?: (process: ChildProcess) => void) {
-  return runProgram(
-    ['node', 'run', '--node-dir', nodeDir, ...further],
-    { MESH_URL: na.url, NODE_OPTIONS: FRUGAL },
-    onSpawn,
-  );
-}
-
-async function until(isTrue: () => boolean): Promise<void> {
-  const deadline = Date.now() + 120_000;
-  while (!isTrue()) {
-    assert.ok(Date.now() < deadline, 'It does not come to pass');
-    await pause(50);
-  }
-}
 
 /** As docs/install.md recommends: otherwise garbage from startup stays in memory for a long time. */
 const FRUGAL = '--max-semi-space-size=1';
@@ -79,8 +63,10 @@ test('a node joins, follows its network, is stopped and started again, and exits
   const log = join(scratch, 'changes');
   const onChange = `echo "$@" >> ${log}; true`;
   let child: ChildProcess | null = null;
-  const first = run(
-    ['--root-key', rootKey, '--token-file', tokenFile, '--on-change', onChange],
+  const joining = ['--root-key', rootKey, '--token-file', tokenFile, '--on-change', onChange];
+  const first = runProgram(
+    ['node', 'run', '--node-dir', nodeDir, ...joining],
+    { MESH_URL: na.url, NODE_OPTIONS: FRUGAL },
     (process) => (child = process),
   );
   await until(() => stateIn(nodeDir).last_heartbeat !== null);
@@ -98,7 +84,7 @@ test('a node joins, follows its network, is stopped and started again, and exits
   assert.deepEqual(names.toSorted(), ['certificate', 'crl', 'genesis', 'policy']);
 
   rmSync(tokenFile);
-  const second = run();
+  const second = runCommand(['node', 'run', '--node-dir', nodeDir], { MESH_URL: na.url });
   const { cert_id } = stateIn(nodeDir);
   await operate(na, '/admin/revoke', { cert_id });
   const ended = await second;
@@ -130,11 +116,9 @@ test('anything that prevents a node’s start is refused in one sentence, with a
     [join(file, 'node'), ['--root-key', rootKey], 3, /file\/node/],
     [join(scratch, 'empty'), ['--root-key', rootKey], 4, /no certificate and no invite/],
   ];
-  const ends = cases.map(([folder, args]) =>
-    runProgram(['node', 'run', '--node-dir', folder, ...args], { MESH_URL: na.url }),
-  );
-  for (const [index, { code, stderr }] of (await Promise.all(ends)).entries()) {
-    const [folder, , expected, message] = cases[index] ?? assert.fail();
+  for (const [folder, args, expected, message] of cases) {
+    const command = ['node', 'run', '--node-dir', folder, ...args];
+    const { code, stderr } = await runCommand(command, { MESH_URL: na.url });
     assert.equal(code, expected, `${folder}: ${stderr}`);
     assert.match(stderr, ONE_SENTENCE);
     assert.match(stderr, message);
@@ -155,19 +139,19 @@ for (const [fault, code, breakDisk, mendDisk] of [
     if (disk === null) return t.skip('no disk can be mounted here');
     const folder = join(disk.path, 'node');
     const token = join(scratch, `token-${code}`);
+    const within = join(disk.inside.path, 'node');
     writeFileSync(token, await invite(na));
     const joining = ['--root-key', rootKey, '--token-file', token];
-    const within = join(disk.inside.path, 'node');
     const first = startNode(disk, ['--node-dir', within, ...joining]);
     await until(() => stateIn(folder).last_heartbeat !== null);
     breakDisk(disk);
-    await until(() => first.printed().includes('cannot be written'));
+    await until(() => first.shown().includes('cannot be written'));
     const held = recordsIn(folder);
     const { cert_id } = stateIn(folder);
     await beatsOf(cert_id, 2);
     assert.deepEqual(recordsIn(folder), held, 'nothing is changed');
     mendDisk(disk);
-    await until(() => first.printed().includes('is writable again'));
+    await until(() => first.shown().includes('is writable again'));
     await until(() => stateIn(folder).problem === null);
     const { stderr } = await first.stop();
     assert.equal(
@@ -185,20 +169,20 @@ for (const [fault, code, breakDisk, mendDisk] of [
   });
 }
 
-/** Starts `node run` as a process. */
+/** As a process, because only that sees the disk where its path leads. */
 function startNode({ inside }: SmallDisk, args: readonly string[]) {
   let child: ChildProcess | null = null;
-  let printed = '';
+  let shown = '';
   const command = ['node', 'run', ...args];
   const ended = runProgramBehind(inside.command, command, { MESH_URL: na.url }, (process) => {
     child = process;
     process.stderr?.on('data', (text) => {
-      printed += text;
+      shown += text;
     });
   });
   return {
     ended,
-    printed: () => printed,
+    shown: () => shown,
     async stop() {
       child?.kill('SIGTERM');
       const end = await ended;
@@ -226,6 +210,6 @@ async function beatsOf(certId: string, count: number): Promise<void> {
     const seen = String(body.last_contact);
     if (seen !== last) beats += 1;
     last = seen;
-    await pause(100);
+    await new Promise(setImmediate);
   }
 }

@@ -1,6 +1,5 @@
 /** The node commands while the authority's key is replaced [authority-keys-7], in real time. */
 import assert from 'node:assert/strict';
-import type { ChildProcess } from 'node:child_process';
 import {
   cpSync,
   existsSync,
@@ -13,14 +12,13 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, beforeEach, test } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
 import { SHA256 } from '../src/base/crypto/digest.ts';
 import { authorityKeysDigest } from '../src/protocol/records/authority-chain.ts';
 import { genesisDigest } from '../src/protocol/records/genesis.ts';
 import { chainOf, countedKey, HOUR, ROOT, START, type Step } from './support/authority-chain.ts';
-import { runProgram } from './support/child-server.ts';
-import { runCommand } from './support/commands.ts';
+import { runCommand, startCommand } from './support/commands.ts';
 import { FIRST_GENESIS, startSuccessionAuthority } from './support/succession-authority.ts';
+import { until } from './support/until.ts';
 
 const na = await startSuccessionAuthority();
 const scratch = mkdtempSync(join(tmpdir(), 'mesh-succession-'));
@@ -248,24 +246,13 @@ test('node status accepts nothing of a chain that is shorter than the known one,
 
 test('node run reports in one line that it follows, and renews within MESH_SUCCESSION_SPREAD', async () => {
   na.successions = chain(stolen);
-  let child: ChildProcess | null = null;
-  const running = runProgram(
-    ['node', 'run', '--node-dir', nodeDir],
-    { MESH_URL: na.url, MESH_SUCCESSION_SPREAD: '1s' },
-    (spawned) => (child = spawned),
-  );
-  const deadline = Date.now() + 120_000;
-  const signers = () => {
-    const { signatures } = JSON.parse(readFileSync(join(nodeDir, 'certificate.json'), 'utf8'));
-    return signatures.map(({ key_id }: { key_id: string }) => key_id);
-  };
-  while (signers()[0] !== SECOND) {
-    assert.ok(Date.now() < deadline, 'It does not renew');
-    await pause(50);
-  }
-  (child as ChildProcess | null)?.kill('SIGTERM');
-  const { stderr, code } = await running;
+  const environment = { MESH_URL: na.url, MESH_SUCCESSION_SPREAD: '1s' };
+  const running = startCommand(['node', 'run', '--node-dir', nodeDir], environment);
+  await until(() => running.shown().includes('Renewed: '));
+  const { stderr, code } = await running.stop();
   assert.equal(code, 0, stderr);
+  const { signatures } = JSON.parse(readFileSync(join(nodeDir, 'certificate.json'), 'utf8'));
+  assert.equal(signatures[0].key_id, SECOND);
   assert.equal(stderr.split('\n').filter((line) => line.startsWith(NEWS)).length, 1, stderr);
   const [, renewed = '', end] = stderr.split('\n');
   assert.match(renewed, /^mesh-na: Renewed: certificate /);

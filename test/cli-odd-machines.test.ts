@@ -1,17 +1,18 @@
-/** Commands on machines without hard links, or with the clock of 1970, and what remains of a command that hangs. */
+/** Commands on machines without hard links, or with a clock that is decades behind, and what remains of a command that hangs. */
 import assert from 'node:assert/strict';
-import type { ChildProcess } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, suite, test } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
-import { startTestAuthority } from './support/authority.ts';
+import { after, before, suite, test } from 'node:test';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { runProgram, runProgramBehind } from './support/child-server.ts';
-import { REAL_TIME } from './support/clock.ts';
-import { runCommand } from './support/commands.ts';
+import { HOUR, REAL_TIME, testClock } from './support/clock.ts';
+import { runCommand, startCommand } from './support/commands.ts';
 import { mayTrace } from './support/failing-calls.ts';
-import { get, invite } from './support/requests.ts';
+import { makeNetworkFolder } from './support/folders.ts';
+import { isRunning } from './support/processes.ts';
+import { get, invite, newKey, nodeRequest } from './support/requests.ts';
+import { until } from './support/until.ts';
 
 const na = await startTestAuthority({ clock: REAL_TIME });
 after(() => na.stop());
@@ -19,90 +20,76 @@ const scratch = mkdtempSync(join(tmpdir(), 'mesh-na-odd-'));
 after(() => rmSync(scratch, { recursive: true, force: true }));
 const rootKey: string = (await get(na, '/genesis')).body.root_public_key;
 
-async function until(isTrue: () => boolean): Promise<void> {
-  const deadline = Date.now() + 60_000;
-  while (!isTrue()) {
-    assert.ok(Date.now() < deadline, 'It does not come to pass');
-    await pause(20);
-  }
-}
-
 const EVERY_LINK_FAILS = ['-e', 'trace=link,linkat', '-e', 'inject=link,linkat:error=EPERM'];
 
-suite('files on a stick whose file system has no hard links', { skip: !mayTrace() }, () => {
-  const network = join(scratch, 'network');
-  const request = join(scratch, 'request.json');
-  const signed = join(scratch, 'signed.json');
+test('on a stick whose file system has no hard links, a file is saved once, and overwrites nothing', {
+  skip: !mayTrace(),
+}, async () => {
   const token = join(scratch, 'token');
+  const tracer = ['strace', '-D', '-f', '-o', '/dev/null', ...EVERY_LINK_FAILS];
   const place = ['--data-dir', na.dataDir, '--url', na.url];
-  const root = ['--root-key', join(network, 'keys', 'root.key'), '--yes'];
+  const create = () => runProgramBehind(tracer, ['invite', 'create', ...place, '--out', token]);
+  const before = readdirSync(scratch);
+  const { code, stderr } = await create();
+  assert.equal(code, 0, stderr);
+  const text = readFileSync(token, 'utf8');
+  assert.ok(text.length > 40);
+  const added = readdirSync(scratch).filter((name) => !before.includes(name));
+  assert.deepEqual(added, ['token'], 'no draft is left');
 
-  function run(args: readonly string[]) {
-    const tracer = ['strace', '-D', '-f', '-o', '/dev/null', ...EVERY_LINK_FAILS];
-    return runProgramBehind(tracer, args);
-  }
-
-  for (const [what, command, file] of [
-    ['a request', ['authority-key', 'prepare', '--data-dir', network, '--out', request], request],
-    [
-      'a signature',
-      ['authority-key', 'sign', '--request', request, ...root, '--out', signed],
-      signed,
-    ],
-    ['a token', ['invite', 'create', ...place, '--out', token], token],
-  ] as const) {
-    test(`${what} is saved there once, and overwrites nothing`, async () => {
-      if (!existsSync(network)) {
-        assert.equal((await runCommand(['init', '--data-dir', network])).code, 0);
-      }
-      const before = readdirSync(scratch);
-      const { code, stderr } = await run(command);
-      assert.equal(code, 0, stderr);
-      const text = readFileSync(file, 'utf8');
-      assert.ok(text.length > 40);
-      const added = readdirSync(scratch).filter((name) => !before.includes(name));
-      assert.deepEqual(added, [file.slice(scratch.length + 1)], 'no draft is left');
-
-      const again = await run(command);
-      assert.equal(again.code, 3);
-      assert.match(
-        again.stderr,
-        / exists(?:; use --force to overwrite it\n|\n {2}Choose another name)/,
-      );
-      assert.equal(readFileSync(file, 'utf8'), text);
-    });
-  }
+  const again = await create();
+  assert.equal(again.code, 3);
+  assert.match(again.stderr, / exists; use --force to overwrite it\n/);
+  assert.equal(readFileSync(token, 'utf8'), text);
 });
-
-/** The clock of a machine without a battery, before it is set. */
-const OF_1970 = preloaded(`
-  const { now } = Date;
-  const began = now();
-  Date.now = () => 60_000 + now() - began;`);
 
 function preloaded(source: string): string {
   return `--import=data:text/javascript,${encodeURIComponent(source)}`;
 }
 
-suite('a clock that says 1970', () => {
+/** So far behind its authority is a machine without a battery, whose clock says 1970 before it is set. */
+const BEHIND = 20_700 * 24 * HOUR;
+
+suite('a clock that is decades behind', () => {
   const tokenFile = join(scratch, 'invite');
-  const network = ['--root-key', rootKey, '--token-file', tokenFile];
-  const at = (name: string) => ['--node-dir', join(scratch, name), '--url', na.url];
+  const ahead = testClock(Date.now() + BEHIND);
+  let later: TestAuthority;
+  before(async () => {
+    const { folder } = makeNetworkFolder('alpha', { now: ahead.now() - 1 });
+    later = await startTestAuthority({ dataDir: folder, clock: ahead });
+  });
+  after(async () => {
+    await later.stop();
+    rmSync(later.dataDir, { recursive: true, force: true });
+  });
+
+  async function joining(name: string): Promise<string[]> {
+    const { root_public_key: root } = (await get(later, '/genesis')).body;
+    const network = ['--root-key', root, '--token-file', tokenFile];
+    return ['--node-dir', join(scratch, name), '--url', later.url, ...network];
+  }
 
   test('keeps a node from joining, which says so and what to do, and leaves the token', async () => {
-    writeFileSync(tokenFile, await invite(na));
-    const join_ = ['node', 'join', ...at('node'), ...network];
-    const { code, stderr } = await runProgram(join_, { NODE_OPTIONS: OF_1970 });
+    const token = await invite(later);
+    writeFileSync(tokenFile, token);
+    const { code, stderr } = await runCommand(['node', 'join', ...(await joining('node'))]);
     assert.equal(code, 4);
     assert.match(
       stderr,
-      /^mesh-na: The genesis .* is not valid before 20\S+, and the clock of this machine says 1970-01-01T\S+: correct the clock if it is wrong\n$/,
+      /^mesh-na: The genesis .* is not valid before 20\S+, and the clock of this machine says 20\S+: correct the clock if it is wrong\n$/,
     );
-    assert.equal((await runProgram(join_)).code, 0, 'the token is good with the right clock');
+    const joined = await nodeRequest(later, '/join', newKey(), { invite_token: token });
+    assert.equal(joined.status, 200, 'the token is good with the right clock');
   });
 
   test('is named by a node that is enrolled, with the difference', async () => {
-    const beat = await runProgram(['node', 'heartbeat', ...at('node')], { NODE_OPTIONS: OF_1970 });
+    const node = ['--node-dir', join(scratch, 'enrolled'), '--url', na.url];
+    const join_ = ['node', 'join', ...node, '--token', await invite(na)];
+    assert.equal((await runCommand([...join_, '--trust-on-first-use'])).code, 0);
+    const behind = preloaded(`
+      const { now } = Date;
+      Date.now = () => now() - ${BEHIND};`);
+    const beat = await runProgram(['node', 'heartbeat', ...node], { NODE_OPTIONS: behind });
     assert.equal(beat.code, 4);
     assert.match(beat.stderr, /\(401 node_auth_failed, request \S+\)\n/);
     assert.match(
@@ -112,23 +99,12 @@ suite('a clock that says 1970', () => {
   });
 
   test('is said once for each attempt by a node that runs, which goes on trying', async () => {
-    writeFileSync(tokenFile, await invite(na));
-    let process: ChildProcess | undefined;
-    const ended = runProgram(
-      ['node', 'run', ...at('runs'), ...network],
-      { NODE_OPTIONS: OF_1970 },
-      (child) => {
-        process = child;
-        let shown = '';
-        child.stderr?.on('data', (text) => {
-          shown += text;
-          if (shown.match(/rying again in/g)?.length === 2) child.kill('SIGTERM');
-        });
-      },
-    );
-    const { code, stderr } = await ended;
-    assert.deepEqual([code, process?.signalCode], [0, null], stderr);
-    const causes = stderr.match(/the clock of this machine says 1970-\S+ correct the clock/g);
+    writeFileSync(tokenFile, await invite(later));
+    const running = startCommand(['node', 'run', ...(await joining('runs'))]);
+    await until(() => running.shown().match(/rying again in/g)?.length === 2);
+    const { code, stderr } = await running.stop();
+    assert.equal(code, 0, stderr);
+    const causes = stderr.match(/the clock of this machine says 20\S+ correct the clock/g);
     assert.equal(causes?.length, 2, stderr);
     assert.match(stderr, /\nmesh-na: Trying again in \d+ s\n/);
   });
@@ -164,12 +140,3 @@ test('a command of --on-change that hangs is ended with everything it started', 
   assert.ok(started.length >= 2, started.join());
   await until(() => started.every((pid) => !isRunning(Number(pid))));
 });
-
-/** A process that has ended may still be listed until it is reaped. */
-function isRunning(pid: number): boolean {
-  try {
-    return !/^State:\tZ/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
-  } catch {
-    return false;
-  }
-}

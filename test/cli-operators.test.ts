@@ -13,10 +13,9 @@ import { EXIT } from '../src/cli/kernel/errors.ts';
 import { onlyId } from '../src/cli/kernel/ids.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { REAL_TIME } from './support/clock.ts';
-import { runCommand } from './support/commands.ts';
+import { runAtTerminal, runCommand } from './support/commands.ts';
 import { endOf } from './support/failed-command.ts';
 import { joinedNode, newKey, nodeRequest, operate } from './support/requests.ts';
-import { openTerminal, programLine } from './support/terminal.ts';
 
 const na = await startTestAuthority({ clock: REAL_TIME });
 after(() => na.stop());
@@ -225,11 +224,11 @@ test('certificates are revoked by filters after a preview, and only as many as w
   assert.equal((await printed('certificate', 'list', ...role, '--status', 'active')).count, 2);
   assert.equal((await printed(...revoke, '--silent-since', '30d', '--dry-run')).count, 0);
 
-  await using terminal = openTerminal(programLine([...revoke, ...place]), { columns: 80 });
-  await terminal.until(/Type 2 to revoke these 2 certificates: /);
-  terminal.type('y\r');
-  assert.equal(await terminal.ended, EXIT.usage);
-  assert.match(terminal.shown(), new RegExp(`${ids[0]?.slice(0, 8)} .* in \\d+[dh]`));
+  const { code, shown } = await runAtTerminal([...revoke, ...place], {
+    answers: [[/Type 2 to revoke these 2 certificates: /, 'y\r']],
+  });
+  assert.equal(code, EXIT.usage);
+  assert.match(shown, new RegExp(`${ids[0]?.slice(0, 8)} .* in \\d+[dh]`));
   assert.equal((await printed('certificate', 'list', ...role, '--status', 'active')).count, 2);
 
   const revoked = await printed(...revoke, '--yes-revoke', '2');
@@ -342,18 +341,18 @@ test('a batch of invites is created, listed, previewed, and withdrawn if its num
   assert.deepEqual(await printed('invite', 'list', ...batch, '--status', 'unused'), listed);
 
   await t.test('a terminal prompts for the number', async () => {
-    const line = programLine([...withdraw, ...place]);
-    await using unmeant = openTerminal(line, { columns: 80 });
-    await unmeant.until(/Type 2 to withdraw these 2 invites: /);
-    unmeant.type('3\r');
-    assert.equal(await unmeant.ended, EXIT.usage);
-    assert.match(unmeant.shown(), /Not confirmed, so nothing was withdrawn/);
-    await using meant = openTerminal(line, { columns: 80 });
-    await meant.until(/Type 2 to withdraw these 2 invites: /);
-    await printed('invite', 'create', ...batch);
-    meant.type('2\r');
-    assert.equal(await meant.ended, 0);
-    assert.match(meant.shown(), /Invites withdrawn: 2\.\r\n$/);
+    const question = /Type 2 to withdraw these 2 invites: /;
+    const line = [...withdraw, ...place];
+    const unmeant = await runAtTerminal(line, { answers: [[question, '3\r']] });
+    assert.equal(unmeant.code, EXIT.usage);
+    assert.match(unmeant.shown, /Not confirmed, so nothing was withdrawn/);
+    const whenAnotherCame = async () => {
+      await operate(na, '/admin/invite', { batch: 'field team 7' });
+      return '2\r';
+    };
+    const meant = await runAtTerminal(line, { answers: [[question, whenAnotherCame]] });
+    assert.equal(meant.code, 0);
+    assert.match(meant.shown, /Invites withdrawn: 2\.\n$/);
     // Another one came in the meantime, and nobody has confirmed it.
     assert.equal((await printed('invite', 'list', ...batch, '--status', 'unused')).count, 1);
   });
@@ -431,11 +430,10 @@ test('the audit log can be searched for who did what to whom, and since when', a
     printed('audit', 'show', '--last', '2'),
   ]);
   assert.deepEqual(last.entries, (everything.entries as JsonObject[]).slice(-2));
-  await using terminal = openTerminal(programLine(['audit', 'show', '--data-dir', na.dataDir]), {
-    columns: 300,
-  });
-  assert.equal(await terminal.ended, 0);
-  const lines = terminal.shown().trimEnd().split('\r\n');
+  const show = ['audit', 'show', '--data-dir', na.dataDir];
+  const { code, shown } = await runAtTerminal(show, { columns: 300 });
+  assert.equal(code, 0);
+  const lines = shown.trimEnd().split('\n');
   assert.ok(lines.length < 50);
   const nobody = await run('audit', 'show', '--actor', 'nobody');
   assert.equal(nobody.stdout, '');
@@ -461,15 +459,8 @@ test('operator keys are added, listed, changed and revoked, the last privileged 
   const made = await runCommand(['operator-key', 'create', 'ops-2', '--key-dir', folder]);
   assert.equal(made.code, 0, made.stderr);
   const file = join(folder, 'ops-2.pub');
-  const added = await run(
-    'operator-key',
-    'add',
-    'ops-2',
-    '--public-key-file',
-    file,
-    '--tier',
-    'standard',
-  );
+  const add = ['operator-key', 'add', 'ops-2', '--public-key-file', file];
+  const added = await run(...add, '--tier', 'standard');
   assert.equal(
     added.stdout,
     'Operator key ops-2 is added, with the tier standard.\n',

@@ -17,7 +17,6 @@ import { after, before, beforeEach, suite, test } from 'node:test';
 import { EXIT } from '../src/cli/kernel/errors.ts';
 import { buildProgram } from '../src/cli/program.ts';
 import { startTestAuthority } from './support/authority.ts';
-import { runProgram } from './support/child-server.ts';
 import { runCommand } from './support/commands.ts';
 import { endOf } from './support/failed-command.ts';
 import { makeNetworkFolder } from './support/folders.ts';
@@ -229,7 +228,7 @@ suite('mesh-na invite', () => {
     const { exit, message } = await endOf([...enroll, tokens]);
     assert.equal(exit, EXIT.unusable);
     assert.match(message, /tokens does not contain one invite token$/);
-    const none = await runProgram([...enroll, '-']);
+    const none = await runCommand([...enroll, '-']);
     assert.equal(none.code, EXIT.unusable);
     assert.match(none.stderr, /Standard input does not contain one invite token/);
   });

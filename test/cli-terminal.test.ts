@@ -4,8 +4,7 @@ import { after, before, suite, test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import stringWidth from 'string-width';
 import { isColored, wrapped } from '../src/cli/kernel/output.ts';
-import { runProgram } from './support/child-server.ts';
-import { runCommand } from './support/commands.ts';
+import { runAtTerminal, runCommand } from './support/commands.ts';
 import { type HostileAuthority, startHostileAuthority } from './support/hostile-authority.ts';
 import { openTerminal, programLine } from './support/terminal.ts';
 
@@ -83,18 +82,17 @@ suite('a list', () => {
 
   async function shownAt(
     columns: number,
-    environment: NodeJS.ProcessEnv = {},
+    environment: { readonly [name: string]: string } = {},
     ...more: readonly string[]
   ): Promise<string> {
-    const line = programLine([...graph, ...more]);
-    await using terminal = openTerminal(line, { columns, environment });
-    assert.equal(await terminal.ended, 0, terminal.shown());
-    return readable(terminal.shown());
+    const { code, shown } = await runAtTerminal([...graph, ...more], { columns, environment });
+    assert.equal(code, 0, shown);
+    return readable(shown);
   }
 
   test('is as wide as the terminal, with colors that show what is in force', async () => {
     const shown = await shownAt(100);
-    const lines = stripVTControlCharacters(shown.replaceAll('<ESC>', ESCAPE)).split('\r\n');
+    const lines = stripVTControlCharacters(shown.replaceAll('<ESC>', ESCAPE)).split('\n');
     const widths = lines.map((line) => stringWidth(line));
     assert.ok(Math.max(...widths) <= 100, shown);
     assert.match(shown, /<ESC>\[1mFROM<ESC>\[22m/);
@@ -103,7 +101,7 @@ suite('a list', () => {
     assert.match(shown, /北京-long-n.*…/);
     assert.match(
       shown,
-      new RegExp(`${TREATY.slice(0, 8)}\\r`),
+      new RegExp(`${TREATY.slice(0, 8)}\\n`),
       'a beginning of the id that commands take',
     );
     assert.match(shown, / \d+d ago /);
@@ -116,7 +114,7 @@ suite('a list', () => {
     const narrow = await shownAt(60);
     assert.doesNotMatch(narrow, /EXPIRY RISK/);
     assert.match(narrow, /FROM.*TO.*STATE.*EXPIRES.*TREATY/);
-    for (const line of stripVTControlCharacters(narrow.replaceAll('<ESC>', ESCAPE)).split('\r\n')) {
+    for (const line of stripVTControlCharacters(narrow.replaceAll('<ESC>', ESCAPE)).split('\n')) {
       assert.ok(stringWidth(line) <= 60, line);
     }
     const wide = await shownAt(60, {}, '--wide');
@@ -185,7 +183,7 @@ suite('a list', () => {
     server.answers = { 'GET /agents': new Promise((given) => (resolve = given)) };
     const args = ['agent', 'list', '--url', server.url];
     await using terminal = openTerminal(programLine(args));
-    const piped = runProgram(args);
+    const piped = runCommand(args);
     await terminal.until(/Waiting for the authority \(1 s\)/);
     await terminal.until(/Waiting for the authority \(2 s\)/);
     resolve({ count: 3, capability: null });

@@ -10,10 +10,9 @@ import { after, test } from 'node:test';
 import type { AuthoritySuccession } from '../src/protocol/records/authority-succession.ts';
 import { chainAt, countedKey, FIRST, ROOT, type Step } from './support/authority-chain.ts';
 import { REAL_TIME } from './support/clock.ts';
-import { runCommand } from './support/commands.ts';
+import { runAtTerminal, runCommand } from './support/commands.ts';
 import { get } from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
-import { openTerminal, programLine } from './support/terminal.ts';
 import { freshId, issued, recognize } from './support/trust.ts';
 
 const shared = sharedAuthority({ clock: REAL_TIME });
@@ -127,17 +126,15 @@ test('asks on a terminal, and requires --yes elsewhere', async () => {
   const unasked = await follow(id, keys);
   assert.equal(unasked.code, 2);
   assert.match(unasked.stderr, /add --yes/);
-  const line = programLine(['treaty', 'follow', id, '--keys', keys]);
+  const line = ['treaty', 'follow', id, '--keys', keys];
   const environment = { MESH_URL: na.url, MESH_DATA_DIR: na.dataDir };
   for (const [answer, code, state] of [
     ['n', 4, 'active'],
     ['y', 0, 'replaced'],
   ] as const) {
-    await using terminal = openTerminal(line, { columns: 200, environment });
-    await terminal.until(/adds/);
-    await terminal.until(/Replace it\? \[y\/N\] /);
-    terminal.type(`${answer}\n`);
-    assert.equal(await terminal.ended, code, terminal.shown());
+    const answers = [[/adds[\s\S]*Replace it\? \[y\/N\] /, `${answer}\n`]] as const;
+    const ended = await runAtTerminal(line, { columns: 200, environment, answers });
+    assert.equal(ended.code, code, ended.shown);
     assert.equal((await row()).lifecycle.state, state);
   }
 });
@@ -146,15 +143,14 @@ test('--partner follows every treaty in force with a sovereign, and shows each',
   const { na, name, id, keys, issue } = await partner(PLANNED);
   const ids = [id, await issue()];
   const all = ['--partner', name];
-  const line = programLine(['treaty', 'follow', ...all, '--keys', keys]);
+  const line = ['treaty', 'follow', ...all, '--keys', keys];
   const environment = { MESH_URL: na.url, MESH_DATA_DIR: na.dataDir };
-  await using terminal = openTerminal(line, { columns: 200, environment });
-  await terminal.until(/Replace 2\? \[y\/N\] /);
-  terminal.type('y\n');
-  assert.equal(await terminal.ended, 0, terminal.shown());
+  const answers = [[/Replace 2\? \[y\/N\] /, 'y\n']] as const;
+  const { code, shown } = await runAtTerminal(line, { columns: 200, environment, answers });
+  assert.equal(code, 0, shown);
   for (const each of ids) {
-    assert.match(terminal.shown(), new RegExp(`Treaty ${each} recognizes`));
-    assert.match(terminal.shown(), new RegExp(`replaces treaty ${each}\\.`));
+    assert.match(shown, new RegExp(`Treaty ${each} recognizes`));
+    assert.match(shown, new RegExp(`replaces treaty ${each}\\.`));
     assert.equal((await get(na, rowPath(each))).body.lifecycle.state, 'replaced');
   }
   const again = await follow(all, keys, '--yes');

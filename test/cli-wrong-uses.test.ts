@@ -7,9 +7,10 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
+import { wrapped } from '../src/cli/kernel/output.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { REAL_TIME } from './support/clock.ts';
-import { runCommand } from './support/commands.ts';
+import { runAtTerminal, runCommand } from './support/commands.ts';
 import { joinedNode } from './support/requests.ts';
 
 const na = await startTestAuthority({ clock: REAL_TIME });
@@ -221,21 +222,21 @@ const ENVIRONMENT = {
   NO_COLOR: '1',
 };
 
-/** What the command prints to a terminal of this width, or to a file. */
-async function refused(line: string, columns?: number) {
+function refused(line: string) {
   const places = { FOLDER: folder, DATA: na.dataDir, ELSEWHERE: `http://127.0.0.1:${port}` };
   const args = Object.entries(places)
     .reduce((text, [name, place]) => text.replaceAll(name, place), line)
     .split(' ');
-  const { stderr } = process;
-  const own = { isTTY: stderr.isTTY, columns: stderr.columns };
-  Object.assign(stderr, { isTTY: columns !== undefined, columns });
-  try {
-    return await runCommand(args, ENVIRONMENT);
-  } finally {
-    Object.assign(stderr, own);
-  }
+  return runCommand(args, ENVIRONMENT);
 }
+
+test('a terminal shows what is wrong in lines that end between words', async () => {
+  const args = ['node', 'list', '--silent-since', 'yesterday'];
+  const { code, shown } = await runAtTerminal(args, { columns: 60, environment: ENVIRONMENT });
+  assert.equal(code, 2);
+  const lines = shown.trimEnd().split('\n');
+  assert.ok(lines.length > 2 && lines.every(({ length }) => length <= 60), shown);
+});
 
 test('without a home folder, the message says what to set', {
   skip: process.getuid?.() !== 0 && 'only root can become another user',
@@ -265,11 +266,13 @@ suite('a wrong use says what is wrong and what to do', { concurrency: false }, (
       assert.match(advice.trim(), cure);
       assert.deepEqual(others, []);
       assert.doesNotMatch(stderr, /secret/);
-      for (const columns of [60, 120]) {
-        const shown = (await refused(line, columns)).stderr.trimEnd().split('\n');
-        const words = (text: string) => text.replace(/[0-9a-f]{8}-[0-9a-f-]+/, '').split(/\s+/);
-        assert.deepEqual(words(shown.join(' ')), words(`${said} ${advice}`.trimEnd()));
-        for (const each of shown) assert.ok(each.length <= columns || !each.trim().includes(' '));
+      for (const text of [said, advice]) {
+        for (const columns of [60, 120]) {
+          const shown = wrapped(text, { isTTY: true, columns }, 2);
+          const words = (text: string) => text.trim().split(/\s+/);
+          assert.deepEqual(words(shown.join(' ')), words(text));
+          for (const each of shown) assert.ok(each.length <= columns || !each.trim().includes(' '));
+        }
       }
     });
   }

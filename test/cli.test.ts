@@ -8,11 +8,12 @@ import { suite, type TestContext, test } from 'node:test';
 import { verifyAuditChain } from '../src/authority/audit/audit.ts';
 import { type AuditEntry, GENESIS_HASH } from '../src/store/store.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
-import { type Ended, NO_LIMITS, runProgram, startChildServer } from './support/child-server.ts';
+import { type Ended, runProgram } from './support/child-server.ts';
 import { REAL_TIME } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
-import { get, heartbeat, joinedNode, operate, outcome } from './support/requests.ts';
+import { get, operate } from './support/requests.ts';
 import { IN_DATABASE } from './support/test-stores.ts';
+import { until } from './support/until.ts';
 
 const DONE = 0;
 const REFUSED = 4;
@@ -52,13 +53,13 @@ test('a network can be managed on the command line: from init to the audit log',
   const scratch = scratchFolder(t);
   const dataDir = join(scratch, 'network');
   const made = printed(
-    await runProgram(['init', '--data-dir', dataDir, '--network-name', 'beta', '--json']),
+    await runCommand(['init', '--data-dir', dataDir, '--network-name', 'beta', '--json']),
   );
   assert.equal(made.network_name, 'beta');
 
   await using na = await startTestAuthority({ dataDir, clock: REAL_TIME });
   const settings = { MESH_URL: na.url, MESH_DATA_DIR: dataDir };
-  // Output for programs is produced in this process, output for people by the real program.
+  // The real program prints a result and a refusal for people, and everything else is printed in this process.
   const cli = (...args: string[]) => runCommand([...args, '--json'], settings);
   const node = (name: string, command: string, ...args: string[]) =>
     cli('node', command, '--node-dir', join(scratch, name), ...args);
@@ -112,7 +113,7 @@ test('a network can be managed on the command line: from init to the audit log',
   // The roster, and the table for people; the certificate before and after its renewal.
   const [roster, table, renewal] = await Promise.all([
     cli('node', 'list', '--key-id', 'ops-standard'),
-    runProgram(['node', 'list'], settings),
+    runCommand(['node', 'list'], settings),
     node('b', 'renew', '--validity-hours', '1000'),
   ]);
   const nodes = printed(roster).nodes as { cert_id: string; node_status: string }[];
@@ -168,7 +169,7 @@ test('a network can be managed on the command line: from init to the audit log',
   const [invited, verified, exported] = await Promise.all([
     cli('invite', 'create', '--key-id', 'ops-standard'),
     cli('audit', 'verify'),
-    runProgram(['audit', 'export', '--data-dir', dataDir]),
+    runCommand(['audit', 'export', '--data-dir', dataDir]),
   ]);
   assert.equal(failed(invited, REFUSED).code, 'admin_auth_failed');
   const entries = exported.stdout.trimEnd().split('\n');
@@ -190,7 +191,7 @@ test('a network can be managed on the command line: from init to the audit log',
   await na.stop();
   const [absent, absentText] = await Promise.all([
     node('b', 'heartbeat'),
-    runProgram(['node', 'list'], settings),
+    runCommand(['node', 'list'], settings),
   ]);
   assert.equal(failed(absent, UNREACHABLE).code, 'unreachable');
   assert.equal(absentText.code, UNREACHABLE);
@@ -232,45 +233,6 @@ suite('heartbeats at an interval', () => {
   });
 });
 
-suite('mesh-na serve', () => {
-  test('--create creates a network once, and serves it afterwards', async (t) => {
-    const dataDir = join(scratchFolder(t), 'made', 'here');
-    const first = await startChildServer(dataDir, {
-      args: ['--create', '--network-name', 'gamma'],
-    });
-    const genesis = (await get(first.na, '/genesis')).body;
-    assert.equal(genesis.network_name, 'gamma');
-    assert.equal((await first.end('SIGTERM')).code, DONE);
-    const second = await startChildServer(dataDir, {
-      args: ['--create', '--network-name', 'delta'],
-    });
-    assert.deepEqual((await get(second.na, '/genesis')).body, genesis, 'nothing is created again');
-    assert.equal((await second.end('SIGINT')).code, DONE);
-  });
-
-  test('writes liveness before it ends on a signal, however long the interval is', async (t) => {
-    const dataDir = scratchFolder(t);
-    await runProgram(['init', '--data-dir', dataDir]);
-    const environment = { ...NO_LIMITS, MESH_LIVENESS_FLUSH_MS: '60000' };
-    const server = await startChildServer(dataDir, { environment });
-    const node = await joinedNode(server.na);
-    const beat = await heartbeat(server.na, node);
-    assert.equal(outcome(beat), '200');
-    const { code, stderr } = await server.end('SIGTERM');
-    assert.equal(code, DONE, stderr);
-    assert.match(stderr, /SIGTERM: finishing requests in flight/);
-    assert.match(stderr, /Stopped\n$/);
-    await using na = await startTestAuthority({ dataDir, clock: REAL_TIME });
-    const row = (await rosterOf(na))[node.certId];
-    assert.deepEqual([row?.status, row?.last_heartbeat], ['healthy', beat.body.server_time]);
-  });
-});
-
 async function rosterOf(na: TestAuthority): Promise<Record<string, Record<string, unknown>>> {
   return (await operate(na, '/nodes', {}, { method: 'GET' })).body.nodes;
-}
-
-/** Retries until the condition holds; the runner's time limit ends a hang. */
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 20));
 }

@@ -1,21 +1,20 @@
 /** Command-line completion in the shells themselves. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, suite, test } from 'node:test';
+import { after, before, suite, test } from 'node:test';
 import { runCommand } from './support/commands.ts';
 import { findProgram } from './support/programs.ts';
-import { PROGRAM } from './support/project.ts';
 import { openTerminal, shellLine } from './support/terminal.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'mesh-na-completion-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-/** The program, which the scripts ask. Any other command prints its words. */
-const program = shellLine([process.execPath, ...PROGRAM]);
-const STUB = `mesh-na() { if [ "$1" = complete ]; then ${program} "$@"; else echo "[$*]"; fi; }`;
+/** What the program answers is in files that are named after its words. Any other command prints its words. */
+const answers = join(folder, 'answers');
+const STUB = `mesh-na() { if [ "$1" = complete ]; then cat "${answers}/$*"; else echo "[$*]"; fi; }`;
 
 async function saved(shell: string): Promise<string> {
   const path = join(folder, `mesh-na.${shell}`);
@@ -34,6 +33,16 @@ const COMPLETED = [
   ['mesh-na consensus vote j.json app', 'mesh-na consensus vote j.json approve '],
   ['mesh-na treaty verify reco', 'mesh-na treaty verify record.json '],
 ] as const;
+
+before(async () => {
+  mkdirSync(answers);
+  for (const [typed] of COMPLETED) {
+    const asked = ['complete', '--', ...typed.split(' ').slice(1)];
+    const { code, stdout } = await runCommand(asked);
+    assert.equal(code, 0);
+    writeFileSync(join(answers, asked.join(' ')), stdout);
+  }
+});
 
 for (const [shell, start] of [
   ['bash', ['--norc', '-i']],
@@ -71,7 +80,7 @@ const fish = findProgram(['fish'], process.env);
 
 suite('fish', { skip: fish === null && 'fish is not installed' }, () => {
   const candidates = async (line: string): Promise<string[]> => {
-    const stub = `function mesh-na; ${program} $argv; end`;
+    const stub = `function mesh-na; cat "${answers}/$argv"; end`;
     const asked = `${stub}; source ${await saved('fish')}; complete -C '${line}'`;
     const home = { ...process.env, HOME: folder, XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder };
     const output = execFileSync(fish ?? '', ['--no-config', '-c', asked], {

@@ -8,6 +8,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { EXIT } from '../src/cli/kernel/errors.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { REAL_TIME } from './support/clock.ts';
+import { runAtTerminal } from './support/commands.ts';
 import { get, invite } from './support/requests.ts';
 import { openTerminal, programLine } from './support/terminal.ts';
 
@@ -26,11 +27,15 @@ suite('node join without a root key, at a terminal', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  /** Answers the question; returns what was shown after that, and the exit code. */
+  const QUESTION = /The authority at [\s\S]*Trust it\? \[y\/N\] /;
+  const join_ = (nodeDir: string) => [
+    ...['node', 'join', '--url', na.url, '--node-dir', nodeDir, '--token', token],
+  ];
+
+  /** Answers the question on a real terminal; returns what was shown after that, and the exit code. */
   async function answered(nodeDir: string, answer: string) {
-    const args = ['node', 'join', '--url', na.url, '--node-dir', nodeDir, '--token', token];
-    await using terminal = openTerminal(programLine(args), { columns: 200 });
-    const asked = await terminal.until(/The authority at [\s\S]*Trust it\? \[y\/N\] /);
+    await using terminal = openTerminal(programLine(join_(nodeDir)), { columns: 200 });
+    const asked = await terminal.until(QUESTION);
     assert.ok(asked.includes(`belongs to network "alpha" with root key ${rootKey}.`), asked);
     assert.ok(!existsSync(nodeDir), 'nothing is saved before the answer');
     terminal.type(answer);
@@ -44,16 +49,24 @@ suite('node join without a root key, at a terminal', () => {
     ['nothing', '\r'],
     ['something else', 'yesterday\r'],
     ['the end of the input', '\x04'],
-    ['an interruption', '\x03'],
   ] as const) {
     test(`${name} refuses, and saves nothing`, async () => {
       const nodeDir = join(folder, name.replaceAll(' ', '-'));
-      const { code, shown } = await answered(nodeDir, answer);
+      const answers = [[QUESTION, answer]] as const;
+      const { code, shown } = await runAtTerminal(join_(nodeDir), { columns: 200, answers });
       assert.equal(code, EXIT.refused, shown);
-      assert.match(shown, /mesh-na: The root key was not accepted\r\n$/);
+      assert.match(stripVTControlCharacters(shown), /mesh-na: The root key was not accepted\n$/);
       assert.ok(!existsSync(nodeDir));
     });
   }
+
+  test('an interruption refuses, and saves nothing', async () => {
+    const nodeDir = join(folder, 'interrupted');
+    const { code, shown } = await answered(nodeDir, '\x03');
+    assert.equal(code, EXIT.refused, shown);
+    assert.match(shown, /mesh-na: The root key was not accepted\r\n$/);
+    assert.ok(!existsSync(nodeDir));
+  });
 
   test('yes joins, and the folder is used from then on', async () => {
     const nodeDir = join(folder, 'node');
@@ -63,8 +76,8 @@ suite('node join without a root key, at a terminal', () => {
     const pinned = JSON.parse(readFileSync(join(nodeDir, 'genesis.json'), 'utf8'));
     assert.equal(pinned.root_public_key, rootKey);
     const status = ['node', 'status', '--url', na.url, '--node-dir', nodeDir];
-    await using terminal = openTerminal(programLine(status));
-    assert.equal(await terminal.ended, EXIT.done);
-    assert.doesNotMatch(terminal.shown(), /Trust it/);
+    const later = await runAtTerminal(status);
+    assert.equal(later.code, EXIT.done);
+    assert.doesNotMatch(later.shown, /Trust it/);
   });
 });

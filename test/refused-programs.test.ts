@@ -1,24 +1,14 @@
 /** The exit codes and messages of the program if it does not start, or only checks its settings. */
 import assert from 'node:assert/strict';
-import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { hostname } from 'node:os';
-import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { startTestAuthority } from './support/authority.ts';
 import { type Ended, runProgram, startChildServer } from './support/child-server.ts';
 import { REAL_TIME } from './support/clock.ts';
-import {
-  type Case,
-  genesisWith,
-  KEY,
-  keyFlag,
-  remove,
-  type Setup,
-  setupOf,
-  tiersJson,
-  variable,
-} from './support/refused-starts.ts';
+import { runCommand } from './support/commands.ts';
+import { genesisWith, KEY, remove, setupOf } from './support/refused-starts.ts';
 import { get, newKey, operate, outcome } from './support/requests.ts';
 import { LMDB_ONLY } from './support/test-stores.ts';
 
@@ -27,68 +17,29 @@ const START_REFUSED = 3;
 /** Drops root privileges once Node.js is running. */
 const AS_NOBODY = `data:text/javascript,${encodeURIComponent('process.setgid(65534); process.setgroups([]); process.setuid(65534);')}`;
 
-suite('the program ends with 3 and says why', { concurrency: 2 }, () => {
-  const serve = ({ folder, flags, environment }: Setup, ...more: string[]) => {
-    const keys = [flags.operatorPublicKey ?? []].flat();
-    const given = keys.flatMap((value) => ['--operator-public-key', String(value)]);
-    const isGiven = environment.PORT !== undefined || more.includes('--port');
-    const port = isGiven ? [] : ['--port', '0'];
-    const args = ['serve', '--data-dir', folder, ...port, ...given, ...more];
-    return runProgram(args, environment);
-  };
+suite('the program ends with 3 and says why', () => {
+  const serve = (folder: string, ...more: string[]) =>
+    runCommand(['serve', '--data-dir', folder, ...more]);
 
-  for (const [what, prepare, message] of [
-    ['a missing genesis', remove('genesis.json'), /genesis file .* cannot be read/],
-    [
-      'an empty folder',
-      ({ folder }) => {
-        for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true });
-      },
-      /for a new network run mesh-na init .*if there was one, mount its volume, or restore/,
-    ],
-    ['a missing key', remove('keys/na.key'), /key file .*na\.key cannot be read/],
-    [
-      'an unsigned genesis',
-      genesisWith(
-        () => ({}),
-        () => [],
-      ),
-      /no valid root signature/,
-    ],
-    ['an operator key without tier', keyFlag(`ops-2=${KEY}`), /Operator key ops-2 has no tier/],
-    ['a wrong log level', variable('MESH_LOG_LEVEL', 'loud'), /MESH_LOG_LEVEL must be one of/],
-    [
-      'a port that is no number',
-      variable('PORT', 'http'),
-      /PORT must be a whole number .*, not "http"/,
-    ],
-    [
-      'a key that every user can read',
-      (setup) => chmodSync(setup.path('keys/na.key'), 0o644),
-      /na\.key can be opened by other users; run chmod 600 /,
-    ],
-    [
-      'a log file that cannot be opened',
-      variable('MESH_LOG_FILE', '/nonexistent/na.log'),
-      /MESH_LOG_FILE needs the folder \/nonexistent, which does not exist; create it, or name another/,
-    ],
-    [
-      'a log file that is a folder',
-      variable('MESH_LOG_FILE', '/'),
-      /MESH_LOG_FILE names \/, which is a folder; name a file/,
-    ],
-  ] as const satisfies readonly Case[]) {
-    test(what, async (t) => {
-      const setup = setupOf(t);
-      prepare(setup);
-      assertRefused(await serve(setup), message);
-    });
-  }
+  test('as a process', async (t) => {
+    const setup = setupOf(t);
+    remove('keys/na.key')(setup);
+    assertRefused(
+      await runProgram(['serve', '--data-dir', setup.folder]),
+      /key file .*na\.key cannot be read/,
+    );
+  });
+
+  test('an operator key without tier, by its flag', async (t) => {
+    const { folder } = setupOf(t);
+    const key = ['--operator-public-key', `ops-2=${KEY}`];
+    assertRefused(await serve(folder, ...key), /Operator key ops-2 has no tier/);
+  });
 
   test('with --json, as one JSON object', async (t) => {
-    const setup = setupOf(t);
-    tiersJson({ 'ops-9': 'standard' })(setup);
-    const { code, stdout, stderr } = await serve(setup, '--json');
+    const { folder } = setupOf(t);
+    const tier = ['--operator-key-tier', 'ops-9=standard'];
+    const { code, stdout, stderr } = await serve(folder, '--json', ...tier);
     assert.equal(code, START_REFUSED);
     assert.equal(stdout, '');
     const message = 'Operator key ops-9 has a tier but is not configured';
@@ -96,15 +47,13 @@ suite('the program ends with 3 and says why', { concurrency: 2 }, () => {
     assert.equal(stderr.split('\n').length, 2);
   });
 
-  test('a data folder that a running authority holds', LMDB_ONLY, async () => {
+  test('a data folder that a running authority holds, with --json', LMDB_ONLY, async () => {
     await using na = await startTestAuthority({ clock: REAL_TIME });
-    const args = ['serve', '--data-dir', na.dataDir, '--port', '0'];
-    const [text, json] = await Promise.all([runProgram(args), runProgram([...args, '--json'])]);
-    assertRefused(text, /data directory is in use by another process/);
-    assert.equal(json.code, START_REFUSED);
-    assert.equal(json.stdout, '');
+    const args = ['serve', '--data-dir', na.dataDir, '--port', '0', '--json'];
+    const { code, stdout, stderr } = await runProgram(args);
+    assert.deepEqual([code, stdout], [START_REFUSED, '']);
     const holder = `pid ${process.pid} on ${hostname()}`;
-    assert.deepEqual(JSON.parse(json.stderr), {
+    assert.deepEqual(JSON.parse(stderr), {
       error: {
         code: 'start_refused',
         message: `The data directory is in use by another process (${holder}); stop that one, or name another folder than ${na.dataDir} by --data-dir`,
@@ -119,7 +68,7 @@ suite('the program ends with 3 and says why', { concurrency: 2 }, () => {
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
     const address = taken.address();
     const port = typeof address === 'object' ? String(address?.port) : '';
-    const refused = await serve(setup, '--port', port);
+    const refused = await runProgram(['serve', '--data-dir', setup.folder, '--port', port]);
     taken.close();
     const holder = existsSync('/proc/net/tcp')
       ? `process ${process.pid} \\(.+\\)`
@@ -134,10 +83,9 @@ suite('the program ends with 3 and says why', { concurrency: 2 }, () => {
     assert.equal((await get(na, '/readyz')).status, 200);
   });
 
-  test('an address of another machine', async (t) => {
-    const refused = await serve(setupOf(t), '--host', '192.0.2.1');
-    assertRefused(
-      refused,
+  test('an address of another machine', async () => {
+    await assert.rejects(
+      startTestAuthority({ flags: { host: '192.0.2.1' } }),
       /Cannot listen on 192\.0\.2\.1:0: this machine does not have that address; /,
     );
   });
@@ -159,29 +107,9 @@ suite('the program ends with 3 and says why', { concurrency: 2 }, () => {
   test('a data folder that is a file', async (t) => {
     const setup = setupOf(t);
     setup.write('file', '');
-    const refused = await runProgram(['serve', '--data-dir', setup.path('file')]);
     assertRefused(
-      refused,
+      await serve(setup.path('file')),
       /The data folder .*file is not a folder; choose another with --data-dir/,
-    );
-  });
-
-  test('a data folder that cannot hold state', async (t) => {
-    const setup = setupOf(t);
-    setup.write('state', 'a file where the folder should be');
-    assertRefused(
-      await serve(setup),
-      /state in the data directory cannot be used: \S+ cannot be written/,
-    );
-  });
-
-  test('a state that is not a database', async (t) => {
-    const setup = setupOf(t);
-    mkdirSync(setup.path('state'));
-    setup.write('state/data.mdb', 'no database '.repeat(10_000));
-    assertRefused(
-      await serve(setup),
-      /data\.mdb, it does not begin as a database does; restore it/,
     );
   });
 });
@@ -225,24 +153,19 @@ function assertRefused({ code, signal, stdout, stderr }: Ended, message: RegExp)
   assert.doesNotMatch(stderr, /^\s*at |node:internal|\.ts:\d/m);
 }
 
-suite('the settings can be shown without a start', { concurrency: 2 }, () => {
+suite('the settings can be shown without a start', () => {
   test('serve --check names every problem, ends with 3, and leaves the folder as it is', async (t) => {
     const setup = setupOf(t);
     const before = readdirSync(setup.folder);
     const args = ['serve', '--check', '--data-dir', setup.folder, '--backup-to', '/nonexistent'];
-    const refused = await runProgram(args, { PORT: 'http' });
+    const refused = await runCommand(args, { PORT: 'http' });
     assert.deepEqual([refused.code, refused.stderr], [START_REFUSED, '']);
     assert.deepEqual(refused.stdout.trim().split('\n'), [
       'PORT must be a whole number from 0 to 65535, not "http"',
       '--backup-to needs the folder /nonexistent, which does not exist; create it, or name another',
     ]);
-    const { code, stdout } = await runProgram([
-      'serve',
-      '--check',
-      '--json',
-      '--data-dir',
-      setup.folder,
-    ]);
+    const well = ['serve', '--check', '--json', '--data-dir', setup.folder];
+    const { code, stdout } = await runCommand(well);
     assert.deepEqual([code, JSON.parse(stdout).problems], [0, []]);
     assert.deepEqual(readdirSync(setup.folder), before);
   });
@@ -250,7 +173,7 @@ suite('the settings can be shown without a start', { concurrency: 2 }, () => {
   test('config show says where each value comes from, and of a secret only that it is set', async (t) => {
     const setup = setupOf(t);
     setup.write('mesh-na.json', JSON.stringify({ log: { level: 'ERROR' } }));
-    const { code, stdout } = await runProgram(
+    const { code, stdout } = await runCommand(
       ['config', 'show', '--json', '--data-dir', setup.folder, '--port', '1'],
       { HOST: '::1', MESH_WEBHOOKS: 'https://h.example/?secret' },
     );
@@ -270,5 +193,31 @@ suite('the settings can be shown without a start', { concurrency: 2 }, () => {
     assert.deepEqual(shown('log.level'), ['ERROR', 'file']);
     assert.deepEqual(shown('threads'), [null, 'default']);
     assert.deepEqual(shown('webhook.urls'), ['set', 'variable']);
+  });
+
+  test('a misspelled variable is named with the most similar setting, and others are not', async (t) => {
+    const args = ['serve', '--check', '--json', '--data-dir', setupOf(t).folder];
+    const { stdout } = await runCommand(args, {
+      MESH_LOG_LEVL: 'DEBUG',
+      MESH_PORT: '1',
+      MESH_RATE_LIMIT_ADMINS: 'off',
+      MESH_RATE_LIMIT_ADMIN_FAILURES: '30/60',
+      MESH_URL: 'http://127.0.0.1:1',
+      MESH_PROFILE: 'default',
+      MESH_NA_PORT: 'tcp://10.0.0.1:8443',
+      MESH_NA_SERVICE_HOST: '10.0.0.1',
+      MESH_NA_PORT_8443_TCP_ADDR: '10.0.0.1',
+      MESHED: 'x',
+    });
+    const { warnings } = JSON.parse(stdout) as { warnings: string[] };
+    assert.deepEqual(
+      warnings.filter((text) => text.startsWith('The variable ')),
+      [
+        'The variable MESH_LOG_LEVL is not a setting and has no effect; did you mean MESH_LOG_LEVEL?',
+        'The variable MESH_PORT is not a setting and has no effect; did you mean PORT?',
+        'The variable MESH_RATE_LIMIT_ADMINS is not a setting and has no effect; did you mean MESH_RATE_LIMIT_ADMIN?',
+        'The variable MESH_RATE_LIMIT_ADMIN_FAILURES is not a setting and has no effect; remove it',
+      ],
+    );
   });
 });

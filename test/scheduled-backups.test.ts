@@ -12,8 +12,8 @@ import { createBackupSchedule } from '../src/maintenance/backup/schedule.ts';
 import { verifyBackup } from '../src/maintenance/backup/verify.ts';
 import { loadConfig } from '../src/server/config/load.ts';
 import { startTestAuthority } from './support/authority.ts';
-import { runProgram } from './support/child-server.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
+import { runCommand } from './support/commands.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { get, invite } from './support/requests.ts';
 
@@ -224,7 +224,7 @@ suite('invalid settings are refused', () => {
   test('an invalid recipient prevents the start', async () => {
     const { folder: dataDir } = makeNetworkFolder();
     const flags = ['--backup-to', folder, '--backup-recipient', 'age1nobody', '--port', '0'];
-    const { code, stderr } = await runProgram(['serve', '--data-dir', dataDir, ...flags]);
+    const { code, stderr } = await runCommand(['serve', '--data-dir', dataDir, ...flags]);
     rmSync(dataDir, { recursive: true });
     assert.equal(code, 3);
     assert.match(stderr, /^mesh-na: age1nobody is not an age recipient/);

@@ -11,8 +11,8 @@ import { verifySignature } from '../src/base/crypto/ed25519.ts';
 import { parseOpensshKey } from '../src/base/keys/openssh-key.ts';
 import { agentKey } from '../src/cli/connection/ssh-agent.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
-import { runProgram } from './support/child-server.ts';
 import { REAL_TIME } from './support/clock.ts';
+import { runCommand } from './support/commands.ts';
 import { endOf } from './support/failed-command.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'mesh-agent-'));
@@ -50,7 +50,7 @@ function heldKey(name: string, type = 'ed25519'): string {
 
 function run(...args: string[]) {
   const environment = { MESH_URL: na.url, SSH_AUTH_SOCK: socket };
-  return runProgram([...args, '--data-dir', na.dataDir], environment);
+  return runCommand([...args, '--data-dir', na.dataDir], environment);
 }
 
 test('an operator signs with the agent, which has the only copy of the key', async () => {
@@ -62,21 +62,18 @@ test('an operator signs with the agent, which has the only copy of the key', asy
     ...['operator-key', 'add', 'ops-agent', '--public-key-file', file, '--tier', 'privileged'],
   );
   assert.equal(added.code, 0, added.stderr);
-  const [list, published] = await Promise.all([
-    run('operator-key', 'list', '--agent', '--key-id', 'ops-agent', '--json'),
-    run(
-      'policy',
-      'publish',
-      '--port',
-      '443',
-      '--yes',
-      '--agent',
-      '--key-id',
-      'ops-agent',
-      '--agent-key',
-      key,
-    ),
-  ]);
+  const as = ['--agent', '--key-id', 'ops-agent'];
+  const list = await run('operator-key', 'list', ...as, '--json');
+  const published = await run(
+    'policy',
+    'publish',
+    '--port',
+    '443',
+    '--yes',
+    ...as,
+    '--agent-key',
+    key,
+  );
   assert.equal(list.code, 0, list.stderr);
   assert.equal(JSON.parse(list.stdout).operator_keys[0].public_key, key);
   assert.equal(published.code, 0, published.stderr);

@@ -2,8 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fingerprintOf, inviteId } from '../src/authority/invites.ts';
-import { NO_LIMITS, runProgram } from './support/child-server.ts';
-import { placeOf, testInstances } from './support/instances.ts';
+import type { Flags } from '../src/server/config/options.ts';
+import { startTestAuthority } from './support/authority.ts';
+import { NO_LIMITS } from './support/child-server.ts';
+import { REAL_TIME } from './support/clock.ts';
+import { runCommand } from './support/commands.ts';
+import { placeOf, type TestInstances, testInstances } from './support/instances.ts';
 import { get, newKey, operate, outcome, send } from './support/requests.ts';
 import { sharedCluster } from './support/shared-cluster.ts';
 import { until } from './support/until.ts';
@@ -13,21 +17,14 @@ const cluster = await sharedCluster();
 test('a waiting instance is alive, does nothing, says so, and takes over when the active instance stops', async () => {
   await using instances = await testInstances(cluster);
   const first = await instances.start();
-  const [second, third, refused] = await Promise.all([
+  const [second, third] = await Promise.all([
     instances.start(),
-    instances.start(),
-    runProgram(['serve', '--data-dir', instances.folder, '--port', '0', '--json'], {
-      ...NO_LIMITS,
-      MESH_STORE: instances.url,
-      MESH_CLOCK_TOLERANCE_SECONDS: '100',
-      MESH_RATE_LIMIT_VERIFY: '5/60',
-    }),
+    instances.start({ MESH_THREADS: '1' }),
   ]);
-  assert.equal(refused.code, 3, refused.stdout);
-  const { error } = JSON.parse(refused.stderr) as { error: { message: string } };
-  assert.match(
-    error.message,
-    /^The instance that writes \(pid \d+ on \S+\) has other settings than this one: rate limits, MESH_CLOCK_TOLERANCE_SECONDS; all instances/,
+  const otherwise = { MESH_CLOCK_TOLERANCE_SECONDS: '100', MESH_RATE_LIMIT_VERIFY: '5/60' };
+  await assert.rejects(
+    startAlso(instances, otherwise),
+    /^Error: The instance that writes \(pid \d+ on \S+\) has other settings than this one: rate limits, MESH_CLOCK_TOLERANCE_SECONDS; all instances/,
   );
   assert.deepEqual(await placeOf(first), { role: 'active', term: 1, ready: true });
   assert.deepEqual(await placeOf(second), { role: 'standby', term: 0, ready: false });
@@ -55,14 +52,14 @@ test('a waiting instance is alive, does nothing, says so, and takes over when th
   let status = '';
   // A standby writes what it has read into the database a moment after it is ready.
   await until(async () => {
-    ({ stdout: status } = await runProgram(command));
+    ({ stdout: status } = await runCommand(command));
     return status.match(/^Standby: pid \d+ on \S+, up to date$/gm)?.length === 2;
   });
   assert.match(
     status,
     /^Active: pid \d+ on \S+, in term 1; its lease lasts for [01]\.\d s unless it is renewed$/m,
   );
-  const { standbys, lease } = JSON.parse((await runProgram([...command, '--json'])).stdout);
+  const { standbys, lease } = JSON.parse((await runCommand([...command, '--json'])).stdout);
   assert.equal(lease.term, 1);
   assert.ok(lease.remaining_seconds > 0);
   assert.equal(standbys.length, 2);
@@ -89,22 +86,32 @@ test('operator keys other than the active instance’s, and a link address that 
   await using instances = await testInstances(cluster);
   const first = await instances.start(LINKED);
   const taken = await instances.linkOfActive();
-  const serve = ['serve', '--data-dir', instances.folder, '--port', '0', '--json'];
-  const otherKey = newKey().publicKey;
-  const [keys, link] = await Promise.all(
-    [
-      ['--operator-public-key', `ops-late=${otherKey}`, '--operator-key-tier', 'ops-late=standard'],
-      ['--link', taken],
-    ].map((more) =>
-      runProgram([...serve, ...more], { ...NO_LIMITS, MESH_STORE: instances.url, ...LINKED }),
-    ),
+  const operatorPublicKey = [`ops-late=${newKey().publicKey}`];
+  const flags = { operatorPublicKey, operatorKeyTier: ['ops-late=standard'] };
+  await assert.rejects(
+    startAlso(instances, LINKED, flags),
+    /has other settings than this one: operator keys and tiers; /,
   );
-  assert.equal(keys?.code, 3, keys?.stdout);
-  assert.match(keys.stderr, /has other settings than this one: operator keys and tiers; /);
-  assert.equal(link?.code, 3, link?.stdout);
-  assert.match(link.stderr, new RegExp(`The link cannot listen on ${taken} \\(EADDRINUSE\\)`));
+  await assert.rejects(
+    startAlso(instances, { MESH_LINK: taken }),
+    new RegExp(`The link cannot listen on ${taken} \\(EADDRINUSE\\)`),
+  );
   assert.deepEqual(await placeOf(first), { role: 'active', term: 1, ready: true });
 });
+
+/** Another instance, in this process. */
+function startAlso(
+  { folder, url }: TestInstances,
+  environment: Readonly<Record<string, string>>,
+  flags: Flags = {},
+) {
+  return startTestAuthority({
+    dataDir: folder,
+    clock: REAL_TIME,
+    environment: { ...NO_LIMITS, MESH_STORE: url, MESH_LEASE_MS: '', ...environment },
+    flags,
+  });
+}
 
 const LINKED = { MESH_LINK: '127.0.0.1:0' };
 

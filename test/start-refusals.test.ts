@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmodSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
@@ -92,6 +92,13 @@ refuses('a genesis block that is', [
     'missing',
     remove('genesis.json'),
     /^The genesis file .*genesis\.json cannot be read \(ENOENT\), although .*keys belongs to a network: restore its genesis\.json, mesh-na\.json and keys\/$/,
+  ],
+  [
+    'missing, like everything else',
+    ({ folder }) => {
+      for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true });
+    },
+    /for a new network run mesh-na init .*if there was one, mount its volume, or restore/,
   ],
   ['in a folder that does not exist', flag('dataDir', '/nonexistent'), /genesis file .* cannot be/],
   ['a folder', asFolder('genesis.json'), /^The genesis file .* cannot be read/],
@@ -428,6 +435,12 @@ refuses('a value that does not fit:', [
         /^MESH_LOG_LEVEL must be one of DEBUG, INFO, WARNING, ERROR, CRIT/,
       ],
       ['MESH_LOG_LEVEL', 'TRACE', /^MESH_LOG_LEVEL must be/],
+      [
+        'MESH_LOG_FILE',
+        '/nonexistent/na.log',
+        /^MESH_LOG_FILE needs the folder \/nonexistent, which does not exist; create it, or name/,
+      ],
+      ['MESH_LOG_FILE', '/', /^MESH_LOG_FILE names \/, which is a folder; name a file$/],
       ['MESH_LOG_FORMAT', 'xml', /^MESH_LOG_FORMAT must be one of text, json, not "/],
       ['MESH_PROXY_HOPS', '-1', /^MESH_PROXY_HOPS must be/],
       ['MESH_PROXY_HOPS', 'all', /^MESH_PROXY_HOPS must be/],

@@ -33,7 +33,7 @@ import { until } from './support/until.ts';
 const NODES = 12;
 
 for (const threads of ['1', '2']) {
-  suite(`with ${threads} thread(s)`, () => {
+  suite(`with ${threads} thread(s)`, { concurrency: 2 }, () => {
     test('each heartbeat acknowledged on an idle connection during a stop is kept, and cannot be replayed', async (t) => {
       const server = await start(t, threads, { MESH_LIVENESS_FLUSH_MS: '60000' });
       const nodes = await Promise.all(Array.from({ length: NODES }, () => joinedNode(server.na)));
@@ -99,23 +99,21 @@ for (const threads of ['1', '2']) {
       assert.equal(code, 0);
       assert.match(stderr, /Stopped\n$/);
     });
-
-    test('a signal while the state is read ends the process cleanly', async (t) => {
-      const { folder } = makeNetworkFolder();
-      t.after(() => rmSync(folder, { recursive: true, force: true }));
-      const { code, stdout } = await runProgram(
-        ['serve', '--data-dir', folder, '--port', '0', '--threads', threads],
-        NO_LIMITS,
-        (child) =>
-          void until(async () => existsSync(join(folder, 'state'))).then(() =>
-            child.kill('SIGTERM'),
-          ),
-      );
-      assert.equal(code, 0);
-      assert.match(stdout, /SIGTERM: finishing requests in flight[\s\S]*Stopped\n$/);
-    });
   });
 }
+
+test('a signal while the state is read ends the process cleanly', async (t) => {
+  const { folder } = makeNetworkFolder();
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const { code, stdout } = await runProgram(
+    ['serve', '--data-dir', folder, '--port', '0'],
+    NO_LIMITS,
+    (child) =>
+      void until(async () => existsSync(join(folder, 'state'))).then(() => child.kill('SIGTERM')),
+  );
+  assert.equal(code, 0);
+  assert.match(stdout, /SIGTERM: finishing requests in flight[\s\S]*Stopped\n$/);
+});
 
 async function start(
   t: TestContext,

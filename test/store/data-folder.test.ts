@@ -27,7 +27,8 @@ import { GENESIS_HASH, type SealedEntry } from '../../src/store/store.ts';
 import { startTestAuthority } from '../support/authority.ts';
 import { runProgram } from '../support/child-server.ts';
 import { testClock } from '../support/clock.ts';
-import { makeNetworkFolder } from '../support/folders.ts';
+import { runCommand } from '../support/commands.ts';
+import { makeNetworkFolder, networkFolder } from '../support/folders.ts';
 import { PROJECT_PATH } from '../support/project.ts';
 import { get, joinedNode } from '../support/requests.ts';
 
@@ -130,6 +131,28 @@ suite('the start is refused, in one sentence,', { concurrency: false }, () => {
     });
   });
 
+  for (const [what, prepare, message] of [
+    [
+      'when a folder that was never used cannot hold a state',
+      (folder: string) => writeFileSync(join(folder, 'state'), ''),
+      /state in the data directory cannot be used: \S+ cannot be written/,
+    ],
+    [
+      'when what a folder that was never used holds is not a database',
+      (folder: string) => {
+        mkdirSync(join(folder, 'state'));
+        writeFileSync(join(folder, DATABASE), 'no database '.repeat(10_000));
+      },
+      /data\.mdb, it does not begin as a database does; restore it/,
+    ],
+  ] as const) {
+    test(what, async () => {
+      await using fresh = networkFolder('alpha');
+      prepare(fresh.path);
+      await assert.rejects(startTestAuthority({ dataDir: fresh.path, clock }), message);
+    });
+  }
+
   test('and with exit code 3 by the program, with a truncated database', async () => {
     await using copy = copyOf(alpha);
     cutTo(0.5)(copy.folder);
@@ -144,8 +167,8 @@ suite('the audit log is read from a database that LMDB can open safely:', () => 
     await using copy = copyOf(alpha);
     const page = damagePage(join(copy.folder, DATABASE));
     const named = `of state/data.mdb, page ${page} does not fit the others; restore it from a backup`;
-    const ended = await runProgram(['audit', 'verify', '--data-dir', copy.folder]);
-    assert.deepEqual([ended.code, ended.signal, ended.stdout], [3, null, '']);
+    const ended = await runCommand(['audit', 'verify', '--data-dir', copy.folder]);
+    assert.deepEqual([ended.code, ended.stdout], [3, '']);
     assert.equal(ended.stderr, `mesh-na: The stored state is damaged: ${named}\n`);
   });
 

@@ -66,6 +66,12 @@ export const NO_LIMITS: ChildEnvironment = {
   MESH_TRUST_CYCLE_HOURS: '0',
 };
 
+/** Each further thread would double what a start costs; tests about threads set their number. */
+const QUICK: ChildEnvironment = {
+  MESH_DRAIN_SECONDS: '0',
+  MESH_THREADS: process.env.MESH_TEST_THREADS ?? '1',
+};
+
 /** Starts `mesh-na serve` on the folder; resolves when it is ready, rejects if it ends before that. */
 export async function startChildServer(
   dataDir: string,
@@ -158,7 +164,7 @@ function spawnProgram(
   before: readonly string[] = [],
 ) {
   const options: SpawnOptions = {
-    env: { ...withoutSettings(process.env), MESH_DRAIN_SECONDS: '0', ...environment },
+    env: { ...withoutSettings(process.env), ...QUICK, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   };
   const child = spawnNode([...program, ...args], options, before);

@@ -1,10 +1,12 @@
 /** A signer in a separate process, and networks whose key it has. */
+import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
+import { runCommand } from './commands.ts';
 import { makeNetworkFolder } from './folders.ts';
 import { spawnNode } from './processes.ts';
 import { PROGRAM } from './project.ts';
@@ -44,13 +46,26 @@ export interface RunningSigner {
   end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
 }
 
+type Places = Pick<SignedNetwork, 'keyFile' | 'address'>;
+
+function signerCommand({ keyFile, address }: Places, args: readonly string[]): string[] {
+  return ['signer', '--key', keyFile, '--listen', address, ...args];
+}
+
+/** Why a signer does not start. */
+export async function refusedSigner(places: Places, args: readonly string[] = []): Promise<string> {
+  const { code, stderr } = await runCommand(signerCommand(places, args));
+  assert.ok(code === 2 || code === 3, stderr);
+  return stderr;
+}
+
 /** Resolves when the signer is ready. */
 export async function startSigner(
-  { keyFile, address }: Pick<SignedNetwork, 'keyFile' | 'address'>,
+  places: Places,
   args: readonly string[] = [],
   program = PROGRAM,
 ): Promise<RunningSigner> {
-  const command = [...program, 'signer', '--key', keyFile, '--listen', address, ...args];
+  const command = [...program, ...signerCommand(places, args)];
   const child = spawnNode(command, { stdio: ['ignore', 'pipe', 'pipe'] });
   running.add(child);
   child.once('exit', () => running.delete(child));
