@@ -1,17 +1,16 @@
 /** `mesh-na console` in a browser: using only the keyboard, live, without scripts. `console-pages.deep` visits every page. */
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { startTestAuthority } from './support/authority.ts';
-import { assertSound, startBrowser } from './support/browser.ts';
+import { assertSound, sharedBrowser } from './support/browser.ts';
 import { HOUR } from './support/clock.ts';
-import { startTestConsole } from './support/console.ts';
+import { startTestConsole, visitConsole } from './support/console.ts';
 import { auditEvents, joinedNode, operate } from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
 
 const authority = sharedAuthority();
-const browser = await startBrowser();
-after(() => browser.close());
+const browse = sharedBrowser();
 
 /** Presses Tab until the focus is on an element with this text, or on the field of this name. */
 async function tabTo(page: Page, wanted: string, most = 80): Promise<void> {
@@ -35,15 +34,24 @@ async function press(page: Page, key: string, heading: string): Promise<void> {
   await page.waitForLoadState();
 }
 
-test('an operator opens the console, finds a node and revokes it using only the keyboard', async () => {
+/** From the question to the answer; what is asked is read before what confirms it. */
+async function confirmed(page: Page, label: string, number?: string): Promise<void> {
+  assert.equal(await page.evaluate('document.activeElement?.tagName'), 'MAIN');
+  if (number !== undefined) {
+    await tabTo(page, 'number', 6);
+    await page.keyboard.type(number);
+  }
+  await tabTo(page, label, 7);
+  await press(page, 'Enter', 'Done');
+}
+
+// `console-pages.deep` checks the accessibility of every page.
+test('an operator opens the console, finds a stolen node and revokes it using only the keyboard', async () => {
   const na = await authority();
   const node = await joinedNode(na, { name: 'edge-7', labels: { rack: 'r1' } });
   await joinedNode(na, { name: 'edge-8' });
-  await using console = await startTestConsole(na);
-  await using visit = await browser.visit(console.url, { isApart: true });
+  await using visit = await visitConsole(browse, na);
   const { page } = visit;
-  await page.waitForURL(/\/overview$/);
-  await assertSound(visit);
 
   await page.keyboard.press('?');
   assert.ok(await page.isVisible('[data-keys]'));
@@ -60,13 +68,12 @@ test('an operator opens the console, finds a node and revokes it using only the 
 
   await tabTo(page, 'Revoke…');
   await press(page, 'Enter', 'Revoke a');
-  await assertSound(visit);
-  await tabTo(page, 'Revoke…');
+  await page.locator('[name="reason"]:focus').waitFor();
+  await page.keyboard.type('The key');
+  await tabTo(page, 'Revoke…', 2);
   await press(page, 'Enter', 'Confirm');
   await assertSound(visit);
-  await tabTo(page, 'Revoke');
-  await press(page, 'Enter', 'Done');
-  await assertSound(visit);
+  await confirmed(page, 'Revoke', 'edge-7');
   const text = await page.innerText('main');
   for (const part of [
     'certificate_revoked',
@@ -78,65 +85,39 @@ test('an operator opens the console, finds a node and revokes it using only the 
   }
   const revoked = auditEvents(na).filter(({ type }) => type === 'certificate_revoked');
   assert.deepEqual(
-    revoked.map(({ details }) => details.cert_id),
-    [node.certId],
+    revoked.map(({ details }) => [details.cert_id, details.reason]),
+    [[node.certId, 'key_compromise']],
   );
+  await tabTo(page, 'Continue', 8);
+  await press(page, 'Enter', 'edge-7');
+  const shown = await page.innerText('main');
+  assert.match(shown, /Revoked.*key_compromise/s);
+  assert.doesNotMatch(shown, /If it were revoked/);
   const stored = await page.evaluate(
     'localStorage.length + sessionStorage.length + document.cookie.length',
   );
   assert.equal(stored, 0, 'nothing is stored that scripts can read');
 });
 
-/** From the question to the answer; what is asked is read before what confirms it. */
-async function confirmed(page: Page, label: string, number?: string): Promise<void> {
-  assert.equal(await page.evaluate('document.activeElement?.tagName'), 'MAIN');
-  if (number !== undefined) {
-    await tabTo(page, 'number', 6);
-    await page.keyboard.type(number);
-  }
-  await tabTo(page, label, 7);
-  await press(page, 'Enter', 'Done');
-}
-
-test('an operator revokes a stolen key, withdraws an invite, and rolls back the policy, using only the keyboard', async () => {
+test('an operator withdraws an invite, and rolls back the policy, using only the keyboard', async () => {
   const na = await authority();
-  await joinedNode(na, { name: 'stolen-1' });
-  await using console = await startTestConsole(na);
-  await using visit = await browser.visit(console.url, { isApart: true });
-  const { page } = visit;
-  await page.waitForURL(/\/overview$/);
-  const open = (path: string) => page.goto(new URL(path, page.url()).href);
-  await open('./nodes?q=stolen-1');
-  await page.keyboard.press('j');
-  await press(page, 'Enter', 'stolen-1');
-  await tabTo(page, 'Revoke…');
-  await press(page, 'Enter', 'Revoke a');
-  await page.locator('[name="reason"]:focus').waitFor();
-  await page.keyboard.type('The key');
-  await tabTo(page, 'Revoke…', 2);
-  await press(page, 'Enter', 'Confirm');
-  await confirmed(page, 'Revoke', 'stolen-1');
-  await tabTo(page, 'Continue', 8);
-  await press(page, 'Enter', 'stolen-1');
-  const revoked = await page.innerText('main');
-  assert.match(revoked, /Revoked.*key_compromise/s);
-  assert.doesNotMatch(revoked, /If it were revoked/);
-
-  await open('./invites');
+  await using visit = await visitConsole(browse, na);
+  const { page, open } = visit;
+  await open('/invites');
   await tabTo(page, 'Create invites…');
   await press(page, 'Enter', 'Create invites');
   await tabTo(page, 'batch');
   await page.keyboard.type('keys');
   await press(page, 'Enter', 'Confirm');
   await confirmed(page, 'Create');
-  await open('./invites?batch=keys');
+  await open('/invites?batch=keys');
   // The row is focused by its link to the batch; what can be done with the invite follows.
   await page.keyboard.press('j');
   await tabTo(page, 'Withdraw…', 2);
   await press(page, 'Enter', 'Confirm');
   await confirmed(page, 'Withdraw');
 
-  await open('./policy');
+  await open('/policy');
   na.clock.advance(1000);
   await tabTo(page, 'Publish…');
   await press(page, 'Enter', 'Confirm');
@@ -156,7 +137,7 @@ test('works without scripts, and switches the theme', async () => {
   const na = await authority();
   await joinedNode(na, { name: 'plain-1' });
   await using console = await startTestConsole(na);
-  await using visit = await browser.visit(`${console.origin}/`, { javaScript: false });
+  await using visit = await browse(`${console.origin}/`, { javaScript: false });
   const { page } = visit;
   await page.fill('#token', new URL(console.url).hash.slice(1));
   await page.click('button:has-text("Open")');
@@ -177,11 +158,9 @@ test('works without scripts, and switches the theme', async () => {
 test('a page stays current while it is open, and what was typed and opened stays', async () => {
   const na = await authority();
   await joinedNode(na, { name: 'live-1' });
-  await using console = await startTestConsole(na);
-  await using visit = await browser.visit(console.url, { isApart: true });
-  const { page } = visit;
-  await page.waitForURL(/\/overview$/);
-  await page.goto(new URL('./nodes?q=live-', page.url()).href);
+  await using visit = await visitConsole(browse, na);
+  const { page, open } = visit;
+  await open('/nodes?q=live-');
   await page.locator('[data-live-status="live"]').waitFor();
   await page.locator('summary').click();
   await page.fill('#role', 'half of a role');
@@ -203,11 +182,9 @@ test('a page stays current while it is open, and what was typed and opened stays
 
 test('a row that a key has focused stays focused when the page changes', async () => {
   const na = await authority();
-  await using console = await startTestConsole(na);
-  await using visit = await browser.visit(console.url, { isApart: true });
-  const { page } = visit;
-  await page.waitForURL(/\/overview$/);
-  await page.goto(new URL('./operators', page.url()).href);
+  await using visit = await visitConsole(browse, na);
+  const { page, open } = visit;
+  await open('/operators');
   await page.locator('[data-live-status="live"]').waitFor();
   await page.keyboard.press('j');
   const focused = () => page.evaluate('document.activeElement?.id');
@@ -224,12 +201,10 @@ test('a revocation is in the console within a second of its event; a busy log is
   const na = await authority();
   const first = await joinedNode(na, { name: 'watched-1' });
   const second = await joinedNode(na, { name: 'watched-2' });
-  await using console = await startTestConsole(na);
-  await using visit = await browser.visit(console.url, { isApart: true });
-  const { page } = visit;
-  await page.waitForURL(/\/overview$/);
+  await using visit = await visitConsole(browse, na);
+  const { page, open } = visit;
   await page.clock.install();
-  await page.goto(new URL('./nodes?q=watched-&status=revoked', page.url()).href);
+  await open('/nodes?q=watched-&status=revoked');
   await page.locator('[data-live-status="live"]').waitFor();
   const fetched: string[] = [];
   page.on('request', (request) => {
@@ -268,10 +243,8 @@ test('a revocation is in the console within a second of its event; a busy log is
 
 test('a page says when it is no longer live, and since when, and goes on by itself', async () => {
   const na = await startTestAuthority();
-  await using console = await startTestConsole(na);
-  await using visit = await browser.visit(console.url, { isApart: true });
+  await using visit = await visitConsole(browse, na);
   const { page } = visit;
-  await page.waitForURL(/\/overview$/);
   const status = page.locator('[data-live-status]');
   const isNow = (state: string) =>
     page.locator(`[data-live-status="${state}"]`).waitFor({ state: 'attached' });
@@ -292,10 +265,8 @@ test('a page says when it is no longer live, and since when, and goes on by itse
 test('what a page fetches by itself does not keep the console running', async () => {
   const na = await authority();
   let now = na.clock.now();
-  await using console = await startTestConsole(na, { now: () => now });
-  await using visit = await browser.visit(console.url, { isApart: true });
-  const { page } = visit;
-  await page.waitForURL(/\/overview$/);
+  await using visit = await visitConsole(browse, na, { now: () => now });
+  const { page, console } = visit;
   now += 8 * HOUR;
   await page.evaluate("fetch('./nodes').then((answer) => answer.text())");
   assert.equal(await console.stopIfIdle(), true);

@@ -1,11 +1,11 @@
 /** `mesh-na console` in Chromium, through the active instance and through a standby of three linked instances. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { PAGES } from '../src/console/registry.ts';
-import { startBrowser, type TestBrowser } from './support/browser.ts';
+import { sharedBrowser } from './support/browser.ts';
 import type { ChildServer } from './support/child-server.ts';
-import { startTestConsole } from './support/console.ts';
+import { visitConsole } from './support/console.ts';
 import { placeOf, testInstances } from './support/instances.ts';
 import { startCluster } from './support/postgresql.ts';
 import { get, joinedNode, type TestNode } from './support/requests.ts';
@@ -16,11 +16,7 @@ const LINKED = { MESH_LINK: '127.0.0.1:0' };
 const cluster = await startCluster();
 after(() => cluster[Symbol.asyncDispose]());
 
-let browser: TestBrowser;
-before(async () => {
-  browser = await startBrowser();
-});
-after(() => browser.close());
+const browse = sharedBrowser();
 
 test('every page and a revocation work through the active instance and a standby, and while the active instance changes', async () => {
   await using instances = await testInstances(cluster);
@@ -32,16 +28,14 @@ test('every page and a revocation work through the active instance and a standby
   const describedNode = await joinedNode(first.na, { name: 'seen-1', labels: { rack: 'r1' } });
 
   for (const { na } of [first, second]) {
-    await using console = await startTestConsole(na);
-    await using visit = await browser.visit(console.url, { isApart: true });
-    const { page } = visit;
-    await page.waitForURL(/\/overview$/);
+    await using visit = await visitConsole(browse, na);
+    const { page, open } = visit;
     for (const path of pathsFor(describedNode)) {
-      const answer = await page.goto(new URL(`.${path}`, page.url()).href);
+      const answer = await open(path);
       assert.equal(answer?.status(), 200, path);
       assert.equal(await page.locator('[role="alert"]').count(), 0, path);
     }
-    await page.goto(new URL('./health', page.url()).href);
+    await open('/health');
     for (const id of ids)
       assert.equal(await page.locator('#instances th', { hasText: id }).count(), 1);
     assert.deepEqual(
@@ -56,10 +50,8 @@ test('every page and a revocation work through the active instance and a standby
     await assertRevokedOnce(page, node, all);
   }
 
-  await using console = await startTestConsole(second.na);
-  await using visit = await browser.visit(console.url, { isApart: true });
+  await using visit = await visitConsole(browse, second.na);
   const { page } = visit;
-  await page.waitForURL(/\/overview$/);
   const stopped = await joinedNode(third.na);
   await propose(page, stopped);
   await first.end('SIGTERM');
@@ -72,9 +64,7 @@ test('every page and a revocation work through the active instance and a standby
   const roles = await Promise.all(left.map(placeOf));
   const active = left[roles.findIndex(({ role }) => role === 'active')] as ChildServer;
   const standby = left[roles.findIndex(({ role }) => role === 'standby')] as ChildServer;
-  await using other = await startTestConsole(standby.na);
-  await using later = await browser.visit(other.url, { isApart: true });
-  await later.page.waitForURL(/\/overview$/);
+  await using later = await visitConsole(browse, standby.na);
   const killed = await joinedNode(standby.na);
   await propose(later.page, killed);
   await active.end('SIGKILL');

@@ -1,36 +1,33 @@
 /** Every page of `mesh-na console` in a browser, in both themes and widths. axe-core takes a second for each. */
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { createContactBins } from '../src/authority/certificates/contact-counts.ts';
 import type { Context } from '../src/console/context.ts';
 import { CONTACTS } from '../src/console/pages/contacts.ts';
 import { PAGES } from '../src/console/registry.ts';
-import { assertSound, startBrowser } from './support/browser.ts';
-import { startTestConsole } from './support/console.ts';
+import { assertSound, sharedBrowser } from './support/browser.ts';
+import { visitConsole } from './support/console.ts';
 import { joinedNode, operate } from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
 
 const authority = sharedAuthority();
-const browser = await startBrowser();
-after(() => browser.close());
+const browse = sharedBrowser();
 
 test('every page is accessible and free of errors', async () => {
   const na = await authority();
   await joinedNode(na, { name: 'labeled', labels: { a: 'b' } });
   await operate(na, '/admin/invite', { count: 2, batch: 'b', name: 'n-{n}', labels: { a: 'b' } });
-  await using console = await startTestConsole(na);
-  await using visit = await browser.visit(console.url, { isApart: true });
-  const { page } = visit;
-  await page.waitForURL(/\/overview$/);
+  await using visit = await visitConsole(browse, na);
+  const { page, open } = visit;
   for (const { path, isInNavigation } of PAGES) {
     if (!isInNavigation) continue;
-    await page.goto(new URL(`.${path}`, page.url()).href);
+    await open(path);
     await assertSound(visit);
   }
-  await page.goto(new URL('./contacts?status=any&group=a', page.url()).href);
+  await open('/contacts?status=any&group=a');
   assert.ok((await page.locator('.cells rect').count()) > 0);
   await assertSound(visit);
-  await page.goto(new URL('./invites', page.url()).href);
+  await open('/invites');
   await page.click('text=Create invites…');
   await page.locator('h1', { hasText: 'Create invites' }).waitFor();
   // A browser focuses the field when it first draws the page.
@@ -39,6 +36,7 @@ test('every page is accessible and free of errors', async () => {
   await page.click('text=Create…');
   await page.locator('h1', { hasText: 'Confirm' }).waitFor();
   await page.waitForLoadState();
+  await assertSound(visit);
   await page.click('button:has-text("Create")');
   await page.locator('h1', { hasText: 'Done' }).waitFor();
   await page.waitForLoadState();
@@ -47,10 +45,8 @@ test('every page is accessible and free of errors', async () => {
 
 test('last contacts of a large network are accessible in bins of any kind', async () => {
   const na = await authority();
-  await using console = await startTestConsole(na);
-  await using visit = await browser.visit(console.url, { isApart: true });
-  const { page } = visit;
-  await page.waitForURL(/\/overview$/);
+  await using visit = await visitConsole(browse, na);
+  const { page, open } = visit;
   for (const label of [null, 'rack']) {
     const bins = createContactBins(label, 0);
     for (let i = 0; i < 2400; i += 1) {
@@ -74,7 +70,7 @@ test('last contacts of a large network are accessible in bins of any kind', asyn
       const given = (await response.text()).replace(form, () => text);
       await route.fulfill({ response, body: given });
     });
-    await page.goto(new URL('./contacts', page.url()).href);
+    await open('/contacts');
     assert.ok((await page.locator('.bars a').count()) > 100);
     await assertSound(visit);
     await page.unrouteAll({ behavior: 'wait' });

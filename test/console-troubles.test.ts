@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { test } from 'node:test';
+import { suite, test } from 'node:test';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { changeIn, startTestConsole } from './support/console.ts';
 import { exchange } from './support/exchange.ts';
@@ -85,42 +85,47 @@ async function startProxy(na: TestAuthority) {
   };
 }
 
-for (const [trouble, sentence] of [
-  ['silent', /role="alert">No answer from the authority at [^<]*it timed out/],
-  [
-    'limited',
-    /role="alert">The authority refused: Rate limit exceeded [^<]*try again in 30 seconds</,
-  ],
-  ['stopping', /role="alert">The authority failed: The authority is shutting down/],
-  ['foreign', /role="alert">The answer did not come from a network authority/],
-] as const) {
-  test(`a ${trouble} authority is one line on the page, and neither a form nor a change is lost`, async () => {
-    const na = await authority();
-    const node = await joinedNode(na);
-    await using proxy = await startProxy(na);
-    await using console = await startTestConsole(na, { url: proxy.url, timeoutMs: 2000 });
-    assert.equal((await console.page('nodes')).status, 200);
-    proxy.held.trouble = trouble;
-    for (const path of ['nodes', 'nodes.csv', 'contacts', 'audit', 'succession']) {
-      const page = await console.page(path);
-      assert.equal(page.status, 502, path);
-      assert.match(page.text, sentence);
-    }
-    const form = { node_public_key: node.key.publicKey, name: 'kept', labels: 'env=kept' };
-    const refused = await console.submit('do?action=describe-node', form);
-    assert.match(refused.text, sentence);
-    assert.match(refused.text, /value="kept"/);
-    assert.match(refused.text, />env=kept<\/textarea>/);
-    proxy.held.trouble = 'none';
-    const id = changeIn(await console.submit('do?action=describe-node', form));
-    proxy.held.trouble = trouble;
-    const failed = await console.submit('confirm', { id });
-    assert.match(failed.text, sentence);
-    assert.match(failed.text, /<title>Not done.*Try again/s);
-    proxy.held.trouble = 'none';
-    assert.match((await console.submit('confirm', { id })).text, /<title>Done.*node_described/s);
-  });
-}
+// At the same time, because a silent authority makes the others wait.
+suite('one line on the page, and neither a form nor a change is lost', {
+  concurrency: true,
+}, () => {
+  for (const [trouble, sentence] of [
+    ['silent', /role="alert">No answer from the authority at [^<]*it timed out/],
+    [
+      'limited',
+      /role="alert">The authority refused: Rate limit exceeded [^<]*try again in 30 seconds</,
+    ],
+    ['stopping', /role="alert">The authority failed: The authority is shutting down/],
+    ['foreign', /role="alert">The answer did not come from a network authority/],
+  ] as const) {
+    test(`from a ${trouble} authority`, async () => {
+      const na = await authority();
+      const node = await joinedNode(na);
+      await using proxy = await startProxy(na);
+      await using console = await startTestConsole(na, { url: proxy.url, timeoutMs: 2000 });
+      assert.equal((await console.page('nodes')).status, 200);
+      proxy.held.trouble = trouble;
+      const paths = ['nodes', 'nodes.csv', 'contacts', 'audit', 'succession'];
+      for (const page of await Promise.all(paths.map((path) => console.page(path)))) {
+        assert.equal(page.status, 502);
+        assert.match(page.text, sentence);
+      }
+      const form = { node_public_key: node.key.publicKey, name: 'kept', labels: 'env=kept' };
+      const refused = await console.submit('do?action=describe-node', form);
+      assert.match(refused.text, sentence);
+      assert.match(refused.text, /value="kept"/);
+      assert.match(refused.text, />env=kept<\/textarea>/);
+      proxy.held.trouble = 'none';
+      const id = changeIn(await console.submit('do?action=describe-node', form));
+      proxy.held.trouble = trouble;
+      const failed = await console.submit('confirm', { id });
+      assert.match(failed.text, sentence);
+      assert.match(failed.text, /<title>Not done.*Try again/s);
+      proxy.held.trouble = 'none';
+      assert.match((await console.submit('confirm', { id })).text, /<title>Done.*node_described/s);
+    });
+  }
+});
 
 for (const [trouble, sentence] of [
   ['lost', /No answer from the authority/],

@@ -5,14 +5,8 @@ import { commandReference } from '../src/cli/command-reference.ts';
 import { buildProgram } from '../src/cli/program.ts';
 import { PAGES } from '../src/console/registry.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
-import {
-  assertSound,
-  NARROW,
-  startBrowser,
-  type TestBrowser,
-  type Visit,
-} from './support/browser.ts';
-import { startTestConsole } from './support/console.ts';
+import { assertSound, NARROW, sharedBrowser, type Visit } from './support/browser.ts';
+import { visitConsole } from './support/console.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { type PageAddress, pageAddresses } from './support/page-addresses.ts';
 import { fillNetwork, networkNameOf, sampleNetwork } from './support/sample-networks.ts';
@@ -21,26 +15,22 @@ import { DAY, stage, succession } from './support/successions.ts';
 const WIDTHS = [NARROW, 768, 1280] as const;
 const LONG_NAMES = sampleNetwork('long-names');
 
+const browse = sharedBrowser();
 let na: TestAuthority;
-let browser: TestBrowser;
 let addresses: readonly PageAddress[];
 
 before(async () => {
   const { folder: dataDir } = makeNetworkFolder(networkNameOf(LONG_NAMES));
   na = await startTestAuthority({ dataDir, commands: commandReference(buildProgram()) });
-  browser = await startBrowser();
   addresses = pageAddresses(await fillNetwork(na, LONG_NAMES));
 });
 
-after(async () => {
-  await browser?.close();
-  await na?.[Symbol.asyncDispose]();
-});
+after(() => na?.[Symbol.asyncDispose]());
 
 test('no page scrolls sideways, states and times are in view, and labels take one line, at any width', async () => {
   const flaws: string[] = [];
   for (const { name, path } of addresses) {
-    await using visit = await browser.visit(na.url + path);
+    await using visit = await browse(na.url + path);
     flaws.push(...(await flawsOf(visit, name)));
   }
   assert.deepEqual(flaws, []);
@@ -48,22 +38,20 @@ test('no page scrolls sideways, states and times are in view, and labels take on
 
 for (const path of ['/api-reference', '/cli-reference']) {
   test(`${path} has no errors, outside requests or accessibility violations`, async () => {
-    await using visit = await browser.visit(na.url + path);
+    await using visit = await browse(na.url + path);
     await assertSound(visit);
   });
 }
 
 test('neither does a page of the console, while a succession is staged', async () => {
   await stage(na, await succession(na, { activatesIn: DAY }));
-  await using console = await startTestConsole(na);
-  await using visit = await browser.visit(console.url, { isApart: true });
-  const { page } = visit;
-  await page.waitForURL(/\/overview$/);
-  await page.goto(new URL('./nodes', page.url()).href);
+  await using visit = await visitConsole(browse, na);
+  const { page, open } = visit;
+  await open('/nodes');
   const node = await page.locator('tbody a').first().getAttribute('href');
   const flaws: string[] = [];
   for (const { path } of PAGES) {
-    await page.goto(new URL(path === '/node' ? (node ?? '') : `.${path}`, page.url()).href);
+    await open(path === '/node' ? (node ?? '').slice(1) : path);
     flaws.push(...(await flawsOf(visit, path)));
   }
   assert.deepEqual(flaws, []);

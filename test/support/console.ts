@@ -8,6 +8,7 @@ import { createOperatorClient } from '../../src/client/operator-client.ts';
 import { createPublicClient } from '../../src/client/public-client.ts';
 import { type RunningConsole, startConsole } from '../../src/console/server.ts';
 import type { TestAuthority, TestOperator } from './authority.ts';
+import type { TestBrowser } from './browser.ts';
 import { asKey } from './signing.ts';
 
 export interface ConsoleOptions {
@@ -133,6 +134,28 @@ export async function startTestConsole(
       return location === undefined ? answer : page(String(location).replace(/^\.\//, ''));
     },
     [Symbol.asyncDispose]: running.stop,
+  };
+}
+
+/** The console in a browser of its own, at its first page. */
+export async function visitConsole(
+  visit: TestBrowser['visit'],
+  na: ConsoleTarget,
+  options?: ConsoleOptions,
+) {
+  const console = await startTestConsole(na, options);
+  const seen = await visit(console.url, { isApart: true });
+  const { page } = seen;
+  await page.waitForURL(/\/overview$/);
+  return {
+    ...seen,
+    console,
+    /** Opens another page of it. */
+    open: (path: string) => page.goto(new URL(`.${path}`, page.url()).href),
+    async [Symbol.asyncDispose]() {
+      await seen[Symbol.asyncDispose]();
+      await console[Symbol.asyncDispose]();
+    },
   };
 }
 
