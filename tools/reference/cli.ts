@@ -34,19 +34,27 @@ export function cliPage(): string {
   const common = [...uses.values()].flatMap((same) =>
     same.length < COMMON ? [] : same.slice(0, 1),
   );
+  const single = commands.map(({ path }) => path).filter((path) => !path.includes(' '));
   return page(
     'Command line',
     INTRODUCTION,
     `\`\`\`text\n${notes}\n\`\`\``,
     '## Commands',
-    table(
-      ['Command', 'What it does'],
-      commands.map(({ path, description }) => [code(path), escaped(sentence(description))]),
-    ),
+    `\`mesh-na --help\` and \`/cli-reference\` say what each of them does. ${single.map(code).join(', ')} are commands by themselves.`,
+    table(['Command', 'Its parts'], nounsOf(commands.map(({ path }) => path))),
     '## Options of many commands',
     table(
       ['Option', 'Meaning'],
       common.map(({ term, description }) => [code(term), escaped(sentence(description))]),
     ),
   );
+}
+
+/** Commands of two words, by the noun with which they begin. */
+function nounsOf(paths: readonly string[]): string[][] {
+  const parts = new Map<string, string[]>();
+  for (const [noun = '', verb] of paths.map((path) => path.split(' '))) {
+    if (verb !== undefined) parts.set(noun, [...(parts.get(noun) ?? []), code(verb)]);
+  }
+  return [...parts].map(([noun, verbs]) => [code(noun), verbs.join(', ')]);
 }

@@ -1,5 +1,4 @@
 /** `docs/errors.md`: every refusal, what it means and what to do about it. */
-import { STATUS_CODES } from 'node:http';
 import { REFUSALS, type RefusalName } from '../../src/protocol/refusals.ts';
 import { code, page, table } from './markdown.ts';
 
@@ -17,24 +16,18 @@ state changes. Unless the table says otherwise, sign a request anew before each 
 
 export function errorsPage(): string {
   const names = Object.keys(REFUSALS) as RefusalName[];
-  const statuses = [...new Set(names.map((name) => REFUSALS[name].status))].sort((a, b) => a - b);
-  return page(
-    'Errors',
-    INTRODUCTION,
-    ...statuses.map((status) => {
-      const held = names.filter((name) => REFUSALS[name].status === status);
-      return `## ${status} ${STATUS_CODES[status]}\n\n${tableOf(held)}`;
-    }),
-  );
+  const byStatus = names.toSorted((a, b) => REFUSALS[a].status - REFUSALS[b].status);
+  return page('Errors', INTRODUCTION, tableOf(byStatus));
 }
 
 function tableOf(names: readonly RefusalName[]): string {
   const anchored = new Set<string>();
   const rows = names.map((name) => {
     const { status, code: wireCode, message, cure } = REFUSALS[name];
-    const anchor = anchored.has(wireCode) ? '' : `<a id="${status}-${wireCode}"></a>`;
-    anchored.add(wireCode);
-    return [`${anchor}${code(wireCode)}`, message, cure];
+    const id = `${status}-${wireCode}`;
+    const anchor = anchored.has(id) ? '' : `<a id="${id}"></a>`;
+    anchored.add(id);
+    return [`${anchor}${status} ${code(wireCode)}`, message, cure];
   });
-  return table(['Code', 'It means', 'What to do'], rows);
+  return table(['Status and code', 'It means', 'What to do'], rows);
 }

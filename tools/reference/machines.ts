@@ -7,7 +7,7 @@ const INTRODUCTION = `What a trust subject is, each machine says in [\`machines/
 it refuses others. An event that a state does not name is a bug, and never reaches a machine. Conditions are tried from top to bottom, so
 that the first one that holds decides. A state from which an arrow leads to the end is final. Refusals are the names of
 [errors.md](errors.md) or of its reasons; those in brackets are for the audit log, and the answer may say less. Subjects of more than two
-states are drawn, too.`;
+states are drawn, too, and those that refuse nothing share the last table.`;
 
 /** What a state does on an event if no condition before holds. */
 interface Branch {
@@ -17,16 +17,41 @@ interface Branch {
   readonly effects: readonly string[];
 }
 
+const COLUMNS = ['In state', 'On', 'If', 'Becomes', 'And says'];
+
 export function machinesPage(): string {
-  const sections = Object.entries<AnyStateMachine>(MACHINES).map(([kind, machine]) => {
-    const states = Object.keys(machine.states);
-    return [
-      `## ${kind}`,
-      ...(states.length > 2 ? [`\`\`\`mermaid\n${drawing(machine, states)}\n\`\`\``] : []),
-      table(['In state', 'On', 'If', 'Becomes', 'And says'], rowsOf(machine, states)),
-    ].join('\n\n');
-  });
-  return page('State machines', INTRODUCTION, ...sections);
+  const machines = Object.entries<AnyStateMachine>(MACHINES);
+  const simple = machines.filter(([, machine]) => isSimple(machine));
+  const sections = machines.filter((each) => !simple.includes(each)).map(section);
+  const others = simple.flatMap(([kind, machine]) =>
+    rowsOf(machine, statesOf(machine)).map((row) => [code(kind), ...row]),
+  );
+  return page(
+    'State machines',
+    INTRODUCTION,
+    ...sections,
+    '## Subjects that refuse nothing',
+    table(['Subject', ...COLUMNS], others),
+  );
+}
+
+function section([kind, machine]: [string, AnyStateMachine]): string {
+  const states = statesOf(machine);
+  const drawn = states.length > 2 ? [`\`\`\`mermaid\n${drawing(machine, states)}\n\`\`\``] : [];
+  return [`## ${kind}`, ...drawn, table(COLUMNS, rowsOf(machine, states))].join('\n\n');
+}
+
+function statesOf(machine: AnyStateMachine): string[] {
+  return Object.keys(machine.states);
+}
+
+/** Machines of one or two states that refuse nothing share a table. */
+function isSimple(machine: AnyStateMachine): boolean {
+  const states = statesOf(machine);
+  const says = states
+    .flatMap((state) => branchesOf(machine, state))
+    .flatMap((each) => each.effects);
+  return states.length <= 2 && !says.some((effect) => effect.startsWith('refused'));
 }
 
 function drawing(machine: AnyStateMachine, states: readonly string[]): string {
