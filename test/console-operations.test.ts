@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { SECOND } from './support/clock.ts';
-import { changeIn, startTestConsole, type TestConsole } from './support/console.ts';
+import { startTestConsole } from './support/console.ts';
 import {
   auditEvents,
   heartbeat,
@@ -158,14 +158,6 @@ test('health shows the remote checks, worst first', async () => {
 });
 
 suite('succession', () => {
-  async function confirmed(console: TestConsole, action: string, fields = {}, number = '') {
-    const proposed = await console.submit(`do?action=${action}`, fields);
-    assert.equal(proposed.status, 200, proposed.text);
-    const done = await console.submit('confirm', { id: changeIn(proposed), number });
-    assert.match(done.text, /<title>Done/);
-    return { proposed, done };
-  }
-
   test('each step, from staging to the end of the overlap', async () => {
     const na = await authority();
     await using console = await startTestConsole(na);
@@ -180,18 +172,18 @@ suite('succession', () => {
     // Nobody holds this key, so the authority does not activate it by itself when it is due.
     const signed = await succession(na, { activatesIn: DAY, to: newKey() });
     const { to_key: to } = signed.statement;
-    const staged = await confirmed(console, 'stage-succession', {
+    const staged = await console.change('stage-succession', {
       succession: JSON.stringify(signed),
     });
-    assert.ok(staged.proposed.text.includes(`the key ${to} takes over`));
-    assert.match(staged.done.text, /authority_succession_staged/);
+    assert.ok(staged.proposed.includes(`the key ${to} takes over`));
+    assert.match(staged.done, /authority_succession_staged/);
     const page = await console.page('succession');
     assert.match(page.text, /takes over by itself at.*Cancel succession…/s);
     assert.doesNotMatch(page.text, /Activate…/, 'the authority would refuse it');
     assert.doesNotMatch(page.text, /Laggards/, 'nobody lags behind a key that is not in force');
     na.clock.advance(DAY);
     assert.match((await console.page('succession')).text, /Activate….*Cancel succession…/s);
-    await confirmed(console, 'cancel-succession');
+    await console.change('cancel-succession');
     assert.deepEqual(await keyStates(na), [[na.audience, 'current']]);
 
     const key = newKey();
@@ -212,7 +204,7 @@ suite('succession', () => {
     const refused = await wrong.page('nodes');
     assert.match(refused.text, /role="alert">The authority refused: Admin authentication failed/);
     assert.match(refused.text, /The authority has replaced its key: run mesh-na connect again\.</);
-    await confirmed(console, 'roll-back-key');
+    await console.change('roll-back-key');
     assert.equal(auditEvents(na).at(-1)?.type, 'authority_key_rolled_back');
   });
 

@@ -4,23 +4,13 @@ import { test } from 'node:test';
 import type { JsonObject } from '../src/base/json/value.ts';
 import type { TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
-import { changeIn, startTestConsole, type TestConsole } from './support/console.ts';
+import { startTestConsole } from './support/console.ts';
 import { startHostileAuthority } from './support/hostile-authority.ts';
 import { auditEvents, get } from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
 import { freshId, issued, recognize, sovereign } from './support/trust.ts';
 
 const authority = sharedAuthority({ environment: { MESH_FEDERATION_PRIVATE: '1' } });
-
-type Fields = Readonly<Record<string, string>>;
-
-async function confirmed(console: TestConsole, action: string, fields: Fields): Promise<string> {
-  const proposed = await console.submit(`do?action=${action}`, fields);
-  assert.equal(proposed.status, 200, proposed.text);
-  const done = await console.submit('confirm', { id: changeIn(proposed), number: '' });
-  assert.match(done.text, /<title>Done/);
-  return proposed.text;
-}
 
 async function rowsOf(na: TestAuthority, subject: string, status: string) {
   const path = `/recognition-treaties?subject_sovereign_id=${subject}&status=${status}`;
@@ -46,7 +36,7 @@ test('a sovereign is recognized with its address, and the list says how it is fe
     assert.match(refused.text, /endpoint must be an http or https URL without user/, endpoint);
   }
   assert.deepEqual(await rowsOf(na, beta.name, 'active'), []);
-  const proposed = await confirmed(console, 'issue-treaty', { ...fields, endpoint: host.url });
+  const { proposed } = await console.change('issue-treaty', { ...fields, endpoint: host.url });
   assert.match(proposed, new RegExp(`treaty issue ${beta.name} .*--endpoint ${host.url}`));
   const [{ treaty, endpoint }] = await rowsOf(na, beta.name, 'active');
   assert.equal(endpoint, host.url);
@@ -71,10 +61,13 @@ test('a treaty gets an address and loses it', async () => {
   const page = await console.page(`treaties?subject=${subject}`);
   assert.ok(page.text.includes(`do?action=set-treaty-endpoint&amp;treaty_id=${treaty_id}`));
   const set = { treaty_id: String(treaty_id), endpoint: 'https://beta.example' };
-  const proposed = await confirmed(console, 'set-treaty-endpoint', set);
+  const { proposed } = await console.change('set-treaty-endpoint', set);
   assert.match(proposed, new RegExp(`treaty endpoint ${treaty_id} https://beta.example`));
   assert.equal(await endpointOf(), 'https://beta.example');
-  const removing = await confirmed(console, 'set-treaty-endpoint', { ...set, endpoint: '' });
+  const { proposed: removing } = await console.change('set-treaty-endpoint', {
+    ...set,
+    endpoint: '',
+  });
   assert.match(removing, /Do not fetch the subject of the treaty/);
   assert.match(removing, new RegExp(`treaty endpoint ${treaty_id} none`));
   assert.equal(await endpointOf(), undefined);
@@ -95,7 +88,7 @@ test('a treaty that ends soon is renewed with the same keys, scope and address',
   const id = String(before.treaty_id);
   const form = await console.page(`do?action=renew-treaty&treaty_id=${id}`);
   assert.equal(form.status, 200);
-  const proposed = await confirmed(console, 'renew-treaty', {
+  const { proposed } = await console.change('renew-treaty', {
     treaty_id: id,
     validity_hours: '720',
   });

@@ -4,23 +4,11 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { HOUR, MINUTE } from './support/clock.ts';
-import { changeIn, startTestConsole, type TestConsole } from './support/console.ts';
+import { changeIn, startTestConsole } from './support/console.ts';
 import { auditEvents, get, newKey, operate } from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
 
 const authority = sharedAuthority();
-
-async function confirmed(
-  console: TestConsole,
-  action: string,
-  fields: Readonly<Record<string, string>>,
-): Promise<{ readonly proposed: string; readonly done: string }> {
-  const proposed = await console.submit(`do?action=${action}`, fields);
-  assert.equal(proposed.status, 200, proposed.text);
-  const done = await console.submit('confirm', { id: changeIn(proposed), number: '' });
-  assert.match(done.text, /<title>Done/);
-  return { proposed: proposed.text, done: done.text };
-}
 
 suite('policy', () => {
   test('is published, compared with the previous version, and rolled back', async () => {
@@ -33,7 +21,7 @@ suite('policy', () => {
       'routing.max_hops': '4',
       allowed_ports: '443\r\n8080',
     };
-    const published = await confirmed(console, 'publish-policy', {
+    const published = await console.change('publish-policy', {
       ...form,
       allowed_services: 'llm',
       'routing.preferred_transports': 'quic',
@@ -49,7 +37,7 @@ suite('policy', () => {
     assert.match(same.text, /They say the same/);
     assert.match(page.text, /<textarea[^>]*name="allowed_ports"[^>]*>443\n8080</);
 
-    await confirmed(console, 'roll-back-policy', { policy_id: before.policy_id });
+    await console.change('roll-back-policy', { policy_id: before.policy_id });
     assert.equal((await get(na, '/policy')).body.policy_id, before.policy_id);
     assert.equal(auditEvents(na).at(-1)?.type, 'policy_rolled_back');
     for (const [fields, problem] of [
@@ -69,7 +57,7 @@ suite('treaties, attestations and feeds', () => {
     await using console = await startTestConsole(na);
     assert.match((await console.page('treaties?subject=beta')).text, /No treaty matches/);
     const keys = newKey().publicKey;
-    const issued = await confirmed(console, 'issue-treaty', {
+    const issued = await console.change('issue-treaty', {
       subject_sovereign_id: 'beta',
       subject_public_keys: keys,
       'scope.allowed_roles': 'role:client',
@@ -99,7 +87,7 @@ suite('treaties, attestations and feeds', () => {
     assert.match(expired.text, /Revoke…/, 'the posture counts it until then');
     assert.match(expired.text, /renew-treaty.*name="validity_hours" value="24">.*Renew….*Revoke…/s);
 
-    const revoked = await confirmed(console, 'revoke-treaty', { treaty_id, reason: 'over' });
+    const revoked = await console.change('revoke-treaty', { treaty_id, reason: 'over' });
     assert.match(revoked.proposed, /It has expired[^<]*no longer counts as expired/);
     assert.doesNotMatch(revoked.proposed, /Attestations of beta/);
     assert.match(revoked.done, /recognition_treaty_revoked/);
@@ -113,7 +101,7 @@ suite('treaties, attestations and feeds', () => {
   test('a membership is attested and revoked', async () => {
     const na = await authority();
     await using console = await startTestConsole(na);
-    const issued = await confirmed(console, 'issue-attestation', {
+    const issued = await console.change('issue-attestation', {
       subject_id: 'member-1',
       roles: 'role:client',
     });
@@ -121,10 +109,10 @@ suite('treaties, attestations and feeds', () => {
     const { body } = await get(na, '/attestations?subject_id=member-1');
     const { attestation_id } = body.attestations[0].attestation;
     assert.ok((await console.page('attestations?subject=member-1')).text.includes(attestation_id));
-    const revoked = await confirmed(console, 'revoke-attestation', { attestation_id, reason: '' });
+    const revoked = await console.change('revoke-attestation', { attestation_id, reason: '' });
     assert.match(revoked.done, /membership_attestation_revoked/);
 
-    await confirmed(console, 'issue-attestation', {
+    await console.change('issue-attestation', {
       subject_id: 'member-2',
       roles: 'role:client',
       validity_hours: '1',

@@ -1,4 +1,5 @@
 /** `mesh-na console` against a real authority, in the process of the test. */
+import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { systemRuntime } from '../../src/base/runtime.ts';
 import { httpFetch } from '../../src/cli/connection/server.ts';
@@ -42,6 +43,12 @@ export interface TestConsole extends RunningConsole {
   page(path: string): Promise<Answer>;
   /** Submits a form as this browser does, and follows the answer to its page. */
   submit(path: string, fields: Readonly<Record<string, string>>): Promise<Answer>;
+  /** Proposes a change, and confirms it, which must succeed; returns what both pages say. */
+  change(
+    action: string,
+    fields?: Readonly<Record<string, string>>,
+    number?: string,
+  ): Promise<{ readonly proposed: string; readonly done: string }>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -120,18 +127,27 @@ export async function startTestConsole(
     return ask('GET', root + path, { cookie });
   }
 
+  async function submit(path: string, fields: Readonly<Record<string, string>>): Promise<Answer> {
+    const { cookie, root } = await opened();
+    const body = new URLSearchParams(fields).toString();
+    const answer = await ask('POST', root + path, { ...form, cookie }, body);
+    const { location } = answer.headers;
+    return location === undefined ? answer : page(String(location).replace(/^\.\//, ''));
+  }
+
   return {
     ...running,
     origin,
     ask,
     page,
     open: opened,
-    async submit(path, fields) {
-      const { cookie, root } = await opened();
-      const body = new URLSearchParams(fields).toString();
-      const answer = await ask('POST', root + path, { ...form, cookie }, body);
-      const { location } = answer.headers;
-      return location === undefined ? answer : page(String(location).replace(/^\.\//, ''));
+    submit,
+    async change(action, fields = {}, number = '') {
+      const proposed = await submit(`do?action=${action}`, fields);
+      assert.equal(proposed.status, 200, proposed.text);
+      const done = await submit('confirm', { id: changeIn(proposed), number });
+      assert.match(done.text, /<title>Done/);
+      return { proposed: proposed.text, done: done.text };
     },
     [Symbol.asyncDispose]: running.stop,
   };
