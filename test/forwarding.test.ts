@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Attempt, createForwarding, type Forwarded } from '../src/edge/forward/forwarding.ts';
 import { passedHeaders, passing } from '../src/edge/http/passing.ts';
-import { isAnsweredElsewhere } from '../src/edge/request/elsewhere.ts';
+import { isAnsweredElsewhere } from '../src/edge/request/route.ts';
 import { createRouter } from '../src/edge/request/router.ts';
 import { ROUTES } from '../src/edge/routes/table.ts';
 import { SCRIPT, STYLE } from '../src/pages/assets.ts';

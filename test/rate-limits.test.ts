@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { createRateLimiter } from '../src/edge/limits/rate-limit.ts';
+import {
+  createRateLimiter,
+  createRateLimits,
+  type RateLimitSettings,
+} from '../src/edge/limits/rate-limit.ts';
+import { RATE_BUCKETS } from '../src/protocol/route-description.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { SECOND } from './support/clock.ts';
 import {
@@ -347,10 +352,11 @@ test('a key that is still active is not the one discarded', () => {
   assert.notEqual(limiter.retryAfter('busy', 4), 0);
 });
 
-test('a limiter that is off counts and limits nothing', () => {
-  const limiter = createRateLimiter(null);
-  for (let index = 0; index < 1000; index += 1) limiter.count('key', index);
-  assert.equal(limiter.retryAfter('key', 1000), 0);
+test('a limit that is off counts and limits nothing', () => {
+  const none = RATE_BUCKETS.map((bucket) => [bucket, null]);
+  const limits = createRateLimits(Object.fromEntries(none) as RateLimitSettings);
+  for (let index = 0; index < 1000; index += 1) assert.equal(limits.take('JOIN', 'key', index), 0);
+  assert.equal(limits.isOn('JOIN'), false);
 });
 
 test('a limiter survives a clock that is set back', () => {

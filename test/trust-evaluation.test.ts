@@ -1,8 +1,8 @@
 /** How the recognition graph judges a sovereign: alone, and inside offers and counters [trust-4-1]. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { evaluateTrust } from '../src/authority/recognition/agreements.ts';
 import { createRecognitionIndex } from '../src/authority/recognition/recognition-index.ts';
-import { evaluateTrust } from '../src/authority/recognition/trust-evaluation.ts';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import type { TrustDecision } from '../src/protocol/records/trust-evidence.ts';

@@ -42,27 +42,7 @@ interface IssuingPeriod {
   readonly publicKey: string;
 }
 
-export interface KeyChain {
-  /** The genesis block of the first key; null while no succession was ever staged. */
-  readonly first: GenesisBlock | null;
-  /** Which keys sign from when on; empty while no succession was ever staged. */
-  readonly terms: readonly SigningTerm[];
-  /** Null while no succession was ever staged: then only the configuration names the key. */
-  readonly current: CurrentKey | null;
-  readonly previous: PreviousKey | null;
-  readonly staged: StagedKey | null;
-  /** The statements in force and then the staged one. */
-  readonly published: readonly AuthoritySuccession[];
-  /** The statements in force, in order. */
-  readonly inForce: readonly AuthoritySuccession[];
-  /** All keys with their states, oldest first. */
-  readonly keys: readonly AuthorityKey[];
-  /** The keys whose signatures count, the current one first: never one that was stolen. */
-  readonly trusted: readonly string[];
-  has(publicKey: string): boolean;
-  /** The key that issued the revocation list with this sequence; null while no succession was ever staged. */
-  issuerOf(crlSequence: number): string | null;
-}
+export type KeyChain = ReturnType<typeof keyChain>;
 
 export type AuthorityKeys = ReturnType<typeof createAuthorityKeys>;
 
@@ -112,7 +92,7 @@ export function committedChain({ subjects }: { readonly subjects: Subjects }): K
   return keyChain(subjects.allCommitted('authority-key'));
 }
 
-function keyChain(subjects: Iterable<readonly [string, KeySubject]>): KeyChain {
+function keyChain(subjects: Iterable<readonly [string, KeySubject]>) {
   const states = new Map(subjects);
   const held = [...states];
   const inForce = held
@@ -128,19 +108,27 @@ function keyChain(subjects: Iterable<readonly [string, KeySubject]>): KeyChain {
   const firstKey = held.find(([, { context }]) => context.statement === null);
   const periods = held.flatMap(periodsOf).sort((a, b) => b.from - a.from);
   return {
+    /** The genesis block of the first key; null while no succession was ever staged. */
     first: firstKey?.[1].context.genesis ?? null,
+    /** Which keys sign from when on; empty while no succession was ever staged. */
     terms: firstKey && current ? termsOf(states, inForce, firstKey[0], current, previous) : [],
+    /** Null while no succession was ever staged: then only the configuration names the key. */
     current,
     previous,
     staged: staged ?? null,
-    published,
-    inForce,
+    /** The statements in force and then the staged one. */
+    published: published as readonly AuthoritySuccession[],
+    /** The statements in force, in order. */
+    inForce: inForce as readonly AuthoritySuccession[],
+    /** All keys with their states, oldest first. */
     keys: keysOf(published, states, current),
+    /** The keys whose signatures count, the current one first: never one that was stolen. */
     trusted: ['current', 'previous', 'retired'].flatMap((state) =>
       held.flatMap(([publicKey, { value }]) => (value === state ? publicKey : [])),
     ),
-    has: (publicKey) => states.has(publicKey),
-    issuerOf: (sequence) =>
+    has: (publicKey: string) => states.has(publicKey),
+    /** The key that issued the revocation list with this sequence; null while no succession was ever staged. */
+    issuerOf: (sequence: number) =>
       periods.find(({ from }) => from <= sequence)?.publicKey ?? firstKey?.[0] ?? null,
   };
 }

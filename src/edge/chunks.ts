@@ -1,5 +1,4 @@
 /** Writes pieces of a chunked body [RFC 9112, 7.1]. */
-import { utf8 } from './utf8.ts';
 
 export interface ChunkedResponse {
   cork(write: () => void): unknown;
@@ -26,4 +25,11 @@ export function writeChunks(res: ChunkedResponse, piece: string | Uint8Array): b
     });
   }
   return isTaken;
+}
+
+/** With Node.js 24, uWebSockets.js writes a string whose characters are all below U+0100 as Latin-1. */
+export function utf8(body: string): string | Buffer;
+export function utf8(body: string | Uint8Array): string | Uint8Array;
+export function utf8(body: string | Uint8Array): string | Uint8Array {
+  return Buffer.byteLength(body) === body.length ? body : Buffer.from(body);
 }

@@ -6,7 +6,7 @@ import type { Logger } from '../base/log/logger.ts';
 import type { Runtime } from '../base/runtime.ts';
 import type { AuthoritySigner } from '../base/signer/authority-signer.ts';
 import type { Active, SharedKey } from '../edge/forward/target.ts';
-import { type Call, UNAVAILABLE } from '../protocol/contract/calls.ts';
+import { type Call, onceConfirmed, UNAVAILABLE } from '../protocol/contract/calls.ts';
 import {
   createInstanceStatusMemory,
   type InstanceStatus,
@@ -19,23 +19,23 @@ import type { DashboardInstance } from '../protocol/rows/dashboard.ts';
 import { networkOf } from '../store/network-identity.ts';
 import {
   type DatabaseSetting,
+  type OpenedStore,
   type OwnLease,
   openOwnStore,
+  openSharedStore,
   processName,
   type SharedStoreOptions,
+  type Standby,
 } from '../store/open.ts';
+import { followDatabaseClock } from '../store/postgresql/clock-difference.ts';
 import { keepInstanceRow, type SeenInstance } from '../store/postgresql/instances.ts';
-import { leaseClock } from '../store/postgresql/lease-clock.ts';
+import { type LeaseClock, leaseClock, pauseOn } from '../store/postgresql/lease-clock.ts';
 import { agreedSettings } from './config/agreed-settings.ts';
 import type { Config, LinkSetting } from './config/load.ts';
-import { followDatabaseClock } from './database-clock.ts';
-import { watchActive } from './forward/active-watch.ts';
+import { type StandbyState, watchActive } from './forward/active-watch.ts';
 import { createForwardKeys } from './forward/keys.ts';
-import { createOwnRow, type StandbyState } from './forward/own-row.ts';
 import { createVacancy } from './forward/vacancy.ts';
 import type { AuthorityMetrics } from './metrics/authority.ts';
-import { type Opening, openedAlone, openOrWait } from './opening.ts';
-import { callInTerm } from './term-call.ts';
 import { type GateThread, openGateThread } from './threads/gate-thread.ts';
 
 export interface InstancesOptions extends Pick<SharedStoreOptions, 'instanceId' | 'lost'> {
@@ -110,7 +110,6 @@ async function joinOn(database: DatabaseSetting, options: InstancesOptions): Pro
   const link = gate?.address ?? null;
   const vacancy = createVacancy({ memory, leaseMs, logger, elapsed: runtime.elapsed });
   const watch = watchActive({ memory, keys, gate, publisher: options.publisher });
-  const own = createOwnRow({ memory, keys, isActive: watch.isHere });
   const noteMoving = moveNotes(instanceStatus, logger);
   const opening = await openOrWait(storeOptions(database, options), {
     configuration: agreedSettings(config),
@@ -128,7 +127,7 @@ async function joinOn(database: DatabaseSetting, options: InstancesOptions): Pro
     throw cause;
   });
   // The lease comes first: an instance whose start is refused is none of them.
-  const place = { address: database.address(), leaseMs, link, clock, own: own.take };
+  const place = { address: database.address(), leaseMs, link, clock, own: watch.ownRow };
   const row = keepInstanceRow({ ...place, id: instanceId, name: processName() });
   const standbys = () => (watch.isHere() ? row.others() : []);
   let call: Call = () => UNAVAILABLE;
@@ -142,7 +141,7 @@ async function joinOn(database: DatabaseSetting, options: InstancesOptions): Pro
     standbys,
     rows: () => gate && instanceRows(instanceId, standbys()),
     follow: watch.follow,
-    looked: own.looked,
+    looked: watch.looked,
     beginTerm(authority, lease) {
       if (lease === null) return;
       leaseRemaining = lease.remaining;
@@ -208,4 +207,70 @@ function instanceRows(active: string, standbys: readonly SeenInstance[]): Dashbo
       ({ id, lag }): DashboardInstance => ({ instance: id, role: 'standby', lag_revisions: lag }),
     ),
   ];
+}
+
+interface Opening {
+  /** Null while another instance is active. */
+  readonly opened: OpenedStore | null;
+  /** Resolves when this instance may become active. */
+  readonly opening: Promise<OpenedStore>;
+  /** The name of the active instance. */
+  readonly active: string;
+  /** Stops waiting. */
+  giveUp(): void;
+}
+
+/** Resolves when this instance may become active, or knows who is; rejects with a one-sentence error. */
+async function openOrWait(
+  options: Omit<SharedStoreOptions, 'standby'>,
+  standby: Omit<Standby, 'waiting' | 'signal'>,
+): Promise<Opening> {
+  const ended = new AbortController();
+  let waiting: (active: string) => void = () => undefined;
+  const heldByOther = new Promise<string>((resolve) => {
+    waiting = resolve;
+  });
+  const opening = openSharedStore({
+    ...options,
+    standby: { ...standby, waiting, signal: ended.signal },
+  });
+  const first = await Promise.race([opening, heldByOther]);
+  const giveUp = () => ended.abort();
+  return typeof first === 'string'
+    ? { opened: null, opening, active: first, giveUp }
+    : { opened: first, opening, active: THIS, giveUp };
+}
+
+const THIS = 'this instance';
+
+/** A store that is this instance's alone. */
+function openedAlone(opened: OpenedStore): Opening {
+  return { opened, opening: Promise.resolve(opened), active: THIS, giveUp: () => undefined };
+}
+
+/** How often a request that waits for the renewal of the lease looks for it. */
+const RENEWAL_MS = 50;
+
+/**
+ * The authority, as edges call it during a term of this instance [link-4]. `patience` is how many milliseconds a call may
+ * wait for the renewal of the lease.
+ */
+function callInTerm(
+  call: Call,
+  { isHeld, heldSince }: OwnLease,
+  clock: LeaseClock,
+  patience: number,
+): Call {
+  const confirmed = onceConfirmed(call, heldSince, clock.elapsed);
+
+  /** While the lease has run out, its renewal may be on its way. */
+  async function untilHeld(): Promise<void> {
+    const deadline = clock.elapsed() + patience;
+    while (!isHeld() && clock.elapsed() < deadline) await pauseOn(clock, RENEWAL_MS);
+  }
+
+  return (name, given) =>
+    isHeld() || name === 'checkReadiness'
+      ? confirmed(name, given)
+      : untilHeld().then(() => confirmed(name, given));
 }

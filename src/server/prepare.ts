@@ -1,22 +1,26 @@
 /** Opens everything that an instance needs before it serves: its keys, its place among instances, and its threads. */
 
-import type { AuthoritySigner } from '../base/signer/authority-signer.ts';
+import { signerFromSeed } from '../base/crypto/ed25519.ts';
+import {
+  type AuthoritySigner,
+  createAuthoritySigner,
+  heldHere,
+} from '../base/signer/authority-signer.ts';
 import { createRateLimits } from '../edge/limits/rate-limit.ts';
 import { createRequestQueue } from '../edge/limits/request-queue.ts';
 import { instantOf } from '../protocol/records/record.ts';
 import type { Base } from './base.ts';
 import { joinInstances } from './instances.ts';
 import { freeSpace } from './lifecycle/system-limits.ts';
-import { openServiceSigner } from './service-signer.ts';
 import { AUTHORITY_SLOT, createBeats, createPulse } from './threads/beats.ts';
 import type { EdgeThread } from './threads/edge-threads.ts';
+import { startSignerThread } from './threads/signer-thread.ts';
 
 export type Prepared = Awaited<ReturnType<typeof prepare>>;
 
 /** Rejects with a one-sentence error, after closing what was opened. */
 export async function prepare(base: Base) {
   const { config, options, runtime, publisher, logger, metrics, fatal } = base;
-  const { elapsed } = options.runtime;
   const instanceId = runtime.uuid();
   const beats = createBeats(config.threads === 1 ? 0 : config.threads);
   const pulse = createPulse(beats, AUTHORITY_SLOT);
@@ -26,7 +30,7 @@ export async function prepare(base: Base) {
     schedule: setImmediate,
     progress: pulse.beat,
   });
-  const signer = await openServiceSigner({ config, logger, metrics, fatal, elapsed });
+  const signer = await openServiceSigner(base);
   const instances = await joinInstances({
     config,
     instanceId,
@@ -97,4 +101,27 @@ async function hostStatusOf(
     instancesWithout: (publicKey: string) =>
       instances.standbys().filter(({ nextKey }) => nextKey !== publicKey).length,
   };
+}
+
+/** Resolves when the signer is available. Failures of a separate signer process are logged and counted. */
+async function openServiceSigner({ config, options, logger, metrics, fatal }: Base) {
+  const source = config.keySource();
+  if (source.kind === 'seeds') return createAuthoritySigner(heldHere(signersHere), config);
+  const who = `The signer at unix:${source.path}`;
+  const address = { path: source.path, publicKeys: [config.publicKey] };
+  const holder = await startSignerThread(address, {
+    available: () => logger.write('INFO', 'signer', `${who} signs`),
+    unavailable: (problem) => logger.write('ERROR', 'signer', `${who} does not sign: ${problem}`),
+    refused: (problem) => logger.write('ERROR', 'signer', `${who} refuses: ${problem}`),
+    asked: metrics.signed,
+    failed: (cause) => fatal('signer thread', cause),
+    elapsed: options.runtime.elapsed,
+  });
+  return createAuthoritySigner(holder, config);
+
+  /** The next key may be created while the service runs. */
+  function signersHere() {
+    const now = config.keySource();
+    return now.kind === 'seeds' ? now.seeds.map((seed) => signerFromSeed(Buffer.from(seed))) : [];
+  }
 }

@@ -7,19 +7,12 @@ import type { RefusalName } from '../protocol/refusals.ts';
 import { databaseOf } from '../store/open.ts';
 import type { Config } from './config/load.ts';
 import { type Front, openFront } from './front.ts';
-import { createHistoryRecorder } from './history-recorder.ts';
 import type { AuthorityMetrics } from './metrics/authority.ts';
 import type { AuthorityCounts } from './metrics/state.ts';
 import type { Prepared } from './prepare.ts';
-import { followSessionSecret } from './session-secrets.ts';
 import type { Terms } from './terms.ts';
 import type { EdgeHost } from './threads/edge-threads.ts';
 import { beginUpkeep } from './upkeep.ts';
-
-/** How soon heartbeat sessions are possible again after a signer was unavailable when another key became current. */
-const SESSION_SECRET_MS = 10_000;
-/** How late a minute may be recorded. */
-const HISTORY_CHECK_MS = 1000;
 
 export type Serving = Awaited<ReturnType<typeof serve>>;
 
@@ -43,7 +36,7 @@ export async function serve(prepared: Prepared, terms: Terms, opened: (front: Fr
   instances.follow(edges.forwardTo);
   pulse.begin();
   lifecycle.enter('serving');
-  return { edges, history: beginWork(prepared, host, edges) };
+  return { edges, history: beginUpkeep(prepared, host, edges) };
 }
 
 function haModeOf({ database, link }: Config): Instance['haMode'] {
@@ -84,31 +77,6 @@ function hostOf(prepared: Prepared, terms: Terms, keepCopy: Front['keepCopy']): 
       return exposition(place.role.call ?? (() => UNAVAILABLE), metrics, reports);
     },
   };
-}
-
-/** Begins the periodic work; returns the recorder of the history. */
-function beginWork(prepared: Prepared, host: EdgeHost, edges: Front) {
-  const { config, runtime, background, signer, publisher, metrics, hostStatus, place } = prepared;
-  const { logger, clock } = prepared;
-  if (config.edge.heartbeatSession !== null) {
-    const { genesis } = config;
-    const use = edges.useSessionSecret;
-    const derive = followSessionSecret({ signer, genesis, publisher, use });
-    background.start('session_secret', SESSION_SECRET_MS, derive);
-  }
-  const { now } = runtime;
-  beginUpkeep(background, { config, clock, hostStatus, host, edges, logger, metrics, now });
-  const history = createHistoryRecorder({
-    source: runtime.randomBytes(6).readUIntBE(0, 6),
-    now,
-    reports: async () => [...(await edges.reports()), await metrics.report()],
-    counts: async () => (await place.role.call?.('readCounts', null)) ?? UNAVAILABLE,
-    diskFree: () => hostStatus.diskFree,
-    record: (part) => host.call('recordHistory', part),
-    logger,
-  });
-  background.start('history', HISTORY_CHECK_MS, history.check);
-  return history;
 }
 
 async function exposition(

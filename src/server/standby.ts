@@ -11,7 +11,7 @@ import { networkOf } from '../store/network-identity.ts';
 import { standbyReader } from '../store/open.ts';
 import { leaseClock } from '../store/postgresql/lease-clock.ts';
 import { type StateContext, stateOptions } from './active.ts';
-import type { StandbyState } from './forward/own-row.ts';
+import type { StandbyState } from './forward/active-watch.ts';
 import { settleIdentityFiles } from './identity-files.ts';
 import { type Role, STARTING } from './role.ts';
 

@@ -1,52 +1,63 @@
-/** The periodic work of every instance, active or not: clock, disk, TLS pair and live pages. */
+/** The periodic work of every instance, active or not: clock, disk, TLS pair, live pages and history. */
 
-import { type HostStatus, hasRoom } from '../authority/host-status.ts';
-import type { Clock } from '../base/clock.ts';
+import { hasRoom } from '../authority/host-status.ts';
 import { messageOf } from '../base/error-message.ts';
-import type { Logger } from '../base/log/logger.ts';
 import { readTlsPair, type TlsPair } from '../base/tls/pair.ts';
-import type { Config } from './config/load.ts';
-import type { Background } from './lifecycle/background.ts';
+import { UNAVAILABLE } from '../protocol/contract/calls.ts';
+import type { Front } from './front.ts';
+import { createHistoryRecorder } from './history-recorder.ts';
 import { freeSpace } from './lifecycle/system-limits.ts';
-import type { AuthorityMetrics } from './metrics/authority.ts';
-import type { EdgeHost, Edges } from './threads/edge-threads.ts';
-
-export interface UpkeepOptions {
-  readonly config: Config;
-  readonly clock: Pick<Clock, 'check' | 'skew'>;
-  /** Receives the periodic measurements. */
-  readonly hostStatus: HostStatus & { diskFree: number | null; tlsNotAfter: number | null };
-  readonly host: Pick<EdgeHost, 'shared' | 'call'>;
-  readonly edges: Pick<Edges, 'useTls'>;
-  readonly logger: Logger;
-  readonly metrics: Pick<AuthorityMetrics, 'clockSkewed' | 'tlsNotAfter'>;
-  now(): number;
-}
+import type { Prepared } from './prepare.ts';
+import { followSessionSecret } from './session-secrets.ts';
+import type { EdgeHost } from './threads/edge-threads.ts';
 
 const CLOCK_CHECK_MS = 1000;
 /** Short enough that little can be written between two checks, relative to the reserve that `minFree` keeps. */
 const DISK_CHECK_MS = 1000;
 /** How soon a new certificate is used; each check reads two small files. */
 const TLS_RELOAD_MS = 10_000;
+/** How soon heartbeat sessions are possible again after a signer was unavailable when another key became current. */
+const SESSION_SECRET_MS = 10_000;
+/** How late a minute may be recorded. */
+const HISTORY_CHECK_MS = 1000;
 /** Live pages are updated at most this often. */
 const LIVE_REFRESH_MS = 500;
 
 const NO_ROOM =
   'Less than MESH_MIN_FREE_MB is free on the disk of the state: invites, joins and new agents are refused';
 
-export function beginUpkeep(background: Background, options: UpkeepOptions): void {
-  const { clock, metrics } = options;
-  background.start('live_refresh', LIVE_REFRESH_MS, () => refreshLivePages(options.host));
+/** Returns the recorder of the history. */
+export function beginUpkeep(prepared: Prepared, host: EdgeHost, edges: Front) {
+  const { config, runtime, background, signer, publisher, metrics, hostStatus, place } = prepared;
+  const { clock, logger } = prepared;
+  if (config.edge.heartbeatSession !== null) {
+    const { genesis } = config;
+    const use = edges.useSessionSecret;
+    const derive = followSessionSecret({ signer, genesis, publisher, use });
+    background.start('session_secret', SESSION_SECRET_MS, derive);
+  }
+  background.start('live_refresh', LIVE_REFRESH_MS, () => refreshLivePages(host));
   background.start('clock_check', CLOCK_CHECK_MS, () => {
     clock.check();
     metrics.clockSkewed(clock.skew());
   });
-  background.start('disk_check', DISK_CHECK_MS, () => checkDisk(options));
-  const { tls } = options.config;
-  if (tls !== null) background.start('tls_reload', TLS_RELOAD_MS, tlsReload(options, tls));
+  background.start('disk_check', DISK_CHECK_MS, () => checkDisk(prepared));
+  const { tls } = config;
+  if (tls !== null) background.start('tls_reload', TLS_RELOAD_MS, tlsReload(prepared, edges, tls));
+  const history = createHistoryRecorder({
+    source: runtime.randomBytes(6).readUIntBE(0, 6),
+    now: runtime.now,
+    reports: async () => [...(await edges.reports()), await metrics.report()],
+    counts: async () => (await place.role.call?.('readCounts', null)) ?? UNAVAILABLE,
+    diskFree: () => hostStatus.diskFree,
+    record: (part) => host.call('recordHistory', part),
+    logger,
+  });
+  background.start('history', HISTORY_CHECK_MS, history.check);
+  return history;
 }
 
-async function checkDisk({ config, hostStatus, logger }: UpkeepOptions): Promise<void> {
+async function checkDisk({ config, hostStatus, logger }: Prepared): Promise<void> {
   const had = hasRoom({ hostStatus: () => hostStatus });
   hostStatus.diskFree = await freeSpace(config.dataDir);
   const has = hasRoom({ hostStatus: () => hostStatus });
@@ -60,7 +71,8 @@ async function checkDisk({ config, hostStatus, logger }: UpkeepOptions): Promise
  * one until then.
  */
 function tlsReload(
-  { hostStatus, edges, logger, metrics, now }: UpkeepOptions,
+  { hostStatus, logger, metrics, runtime }: Prepared,
+  edges: Front,
   first: TlsPair,
 ): () => Promise<void> {
   let current = first;
@@ -70,7 +82,7 @@ function tlsReload(
 
   return async () => {
     try {
-      const pair = readTlsPair(current, now());
+      const pair = readTlsPair(current, runtime.now());
       loggedProblem = null;
       if (pair.digest === current.digest) return;
       await edges.useTls(pair);
@@ -92,7 +104,7 @@ function tlsReload(
 }
 
 /** Rebuilds outdated documents of live pages while there are viewers. */
-async function refreshLivePages({ shared, call }: UpkeepOptions['host']): Promise<void> {
+async function refreshLivePages({ shared, call }: EdgeHost): Promise<void> {
   if (Atomics.load(shared.viewers, 0) === 0) return;
   await Promise.all([call('refreshDashboard', null), call('refreshGraph', null)]);
 }

@@ -4,10 +4,9 @@
  */
 import { parseJson } from '../base/json/parse.ts';
 import { canonicalJson } from '../base/json/write.ts';
-import { DamagedState, decodeText, encodeText } from './rows.ts';
+import { assertTotal, DamagedState, decodeText, encodeText } from './rows.ts';
 import { type AuditEntry, GENESIS_HASH, type SealedEntry, type StatePosition } from './store.ts';
 import type { StoredRow, TableReader } from './tables.ts';
-import { assertTotal } from './totals.ts';
 
 /** How many audit entries are read back at startup to show recent changes. */
 export const RECENT_AUDIT = 1000;

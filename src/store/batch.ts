@@ -1,9 +1,9 @@
 /**
- * Combines the units of one flush so that each subject is written once, no matter how many units changed it. A unit that
- * replaces a version other than the current one is refused.
+ * Units that arrive while others are written are written together in the next flush. They are combined so that each
+ * subject is written once, no matter how many units changed it. A unit that replaces a version other than the current one
+ * is refused.
  */
-import { StoreConflict, type SubjectKey } from './store.ts';
-import type { PendingUnit } from './unit-queue.ts';
+import { StoreConflict, type SubjectKey, type Unit } from './store.ts';
 import { addressOf, type EncodedUnit, NOT_STORED } from './units.ts';
 
 export interface SubjectChange extends SubjectKey {
@@ -105,4 +105,45 @@ function leavesNothing({ replaced, version }: SubjectChange): boolean {
 function changesOf({ subjects, removals }: EncodedUnit): readonly Change[] {
   const removed = removals.map((removal) => ({ ...removal, version: NOT_STORED, row: null }));
   return removed.length === 0 ? subjects : [...subjects, ...removed];
+}
+
+export interface PendingUnit {
+  readonly unit: EncodedUnit;
+  readonly resolve: (revision: number) => void;
+  readonly reject: (cause: unknown) => void;
+}
+
+interface UnitQueueOptions {
+  /** Null while units can be stored; otherwise the reason why not. */
+  failure(): string | null;
+  /** Throws if the unit cannot be stored. */
+  encode(unit: Unit): EncodedUnit;
+  /** Removes some units from the front of the queue and settles them. */
+  flush(waiting: PendingUnit[]): Promise<void>;
+}
+
+export function createUnitQueue({ failure, encode, flush }: UnitQueueOptions) {
+  const waiting: PendingUnit[] = [];
+  let flushing: Promise<void> | null = null;
+
+  async function flushAll(): Promise<void> {
+    // Units of one turn of the event loop belong in one flush, so wait until the turn is over.
+    await Promise.resolve();
+    while (waiting.length > 0) await flush(waiting);
+    flushing = null;
+  }
+
+  return {
+    commit: (unit: Unit) =>
+      new Promise<number>((resolve, reject) => {
+        const problem = failure();
+        if (problem !== null) throw new Error(problem);
+        waiting.push({ unit: encode(unit), resolve, reject });
+        flushing ??= flushAll();
+      }),
+    /** Resolves when no unit is waiting or being written. */
+    async settled() {
+      await flushing;
+    },
+  };
 }

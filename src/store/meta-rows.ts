@@ -1,10 +1,9 @@
 /** Table `meta`: the metadata of a state, one value per row. */
 import type { NetworkIdentity } from './network-identity.ts';
-import { decodeRow, encodeRow } from './rows.ts';
+import { decodeRow, encodeRow, NOTHING, type Totals } from './rows.ts';
 import { createShapes, type Shape, type Shapes } from './shapes.ts';
 import type { TimeRange } from './store.ts';
 import { keptRow, type TableChange, type TableReader } from './tables.ts';
-import { NOTHING, type Totals } from './totals.ts';
 
 export interface MetaValues {
   readonly network: NetworkIdentity | null;

@@ -152,3 +152,20 @@ function shown(key: unknown): string {
   const text = isKey(key) ? JSON.stringify(key) : 'of an unreadable key';
   return text.length > SHOWN_KEY ? `${text.slice(0, SHOWN_KEY)}…` : text;
 }
+
+/** Row counts of the tables: written with every unit, so that a missing row is detected. */
+export interface Totals {
+  readonly revision: number;
+  readonly subjects: number;
+  /** The number of rows in the table, each with nonces of one flush. */
+  readonly nonceRows: number;
+  readonly auditEntries: number;
+}
+
+export const NOTHING: Totals = { revision: 0, subjects: 0, nonceRows: 0, auditEntries: 0 };
+
+export function assertTotal(table: string, found: number, total: number): void {
+  if (found !== total) {
+    throw new DamagedState(`table ${table} holds ${found} entries where ${total} were stored`);
+  }
+}

@@ -12,14 +12,7 @@ export type Shape = readonly string[];
 /** The number of the shape, the state value, then the members; if the number is null, the context itself. */
 export type StoredSnapshot = readonly [shape: number | null, value: string, ...members: unknown[]];
 
-export interface Shapes {
-  /** Adds the shape of the snapshot to the table if it is new. */
-  flatten(snapshot: Snapshot): StoredSnapshot;
-  /** Rebuilds the snapshot; `share` may replace each member by an equal one. */
-  build(stored: StoredSnapshot, share: Share): Snapshot;
-  /** All shapes so far, by number; the table is append-only. */
-  readonly table: readonly Shape[];
-}
+export type Shapes = ReturnType<typeof createShapes>;
 
 /**
  * Contexts have the members that their machine defines. The limit prevents names made from data from filling the
@@ -27,7 +20,7 @@ export interface Shapes {
  */
 export const MAX_SHAPES = 1000;
 
-export function createShapes(known: readonly Shape[], maxShapes = MAX_SHAPES): Shapes {
+export function createShapes(known: readonly Shape[], maxShapes = MAX_SHAPES) {
   const table = [...known];
   const numbers = new Map(table.map((shape, number) => [JSON.stringify(shape), number]));
   const templates = table.map(templateOf);
@@ -53,12 +46,15 @@ export function createShapes(known: readonly Shape[], maxShapes = MAX_SHAPES): S
   }
 
   return {
-    table,
-    flatten({ value, context }) {
+    /** All shapes so far, by number; the table is append-only. */
+    table: table as readonly Shape[],
+    /** Adds the shape of the snapshot to the table if it is new. */
+    flatten({ value, context }: Snapshot): StoredSnapshot {
       const number = numberOf(Object.keys(context));
       return number === null ? [null, value, context] : [number, value, ...Object.values(context)];
     },
-    build(stored, share) {
+    /** Rebuilds the snapshot; `share` may replace each member by an equal one. */
+    build(stored: StoredSnapshot, share: Share): Snapshot {
       const number = stored[0];
       const value = share(stored[1], 1);
       if (number === null) return { value, context: stored[2] as object };

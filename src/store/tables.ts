@@ -2,8 +2,7 @@
  * The tables of a database and their stored rows. Every database stores the same bytes under a key, so the code that
  * loads a state, checks it for damage, or copies it to another database is the same for all of them.
  */
-import type { RowKey, TableName } from './rows.ts';
-import { assertTotal } from './totals.ts';
+import { assertTotal, type RowKey, type TableName } from './rows.ts';
 
 export interface StoredRow {
   readonly key: RowKey;

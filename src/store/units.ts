@@ -1,10 +1,9 @@
 /** Encodes units, so that a unit that cannot be encoded is refused before any part of it is stored. */
 import { auditLine } from './audit-log.ts';
-import { encodeRow } from './rows.ts';
+import { encodeRow, type Totals } from './rows.ts';
 import type { Shapes } from './shapes.ts';
 import type { KeptAnswer, SubjectKey, SubjectRemoval, Unit } from './store.ts';
 import { encodeAnswers, encodeNonces } from './table-rows.ts';
-import type { Totals } from './totals.ts';
 
 /** Stands in for a version if the subject is not in the store. */
 export const NOT_STORED = 0;

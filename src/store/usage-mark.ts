@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import Value from 'typebox/value';
 import { replaceFile } from '../base/durable-file.ts';
 import { NetworkIdentity } from './network-identity.ts';
-import { unwritable } from './unwritable.ts';
 
 const MARK_FILE = 'mesh-na.state.json';
 
@@ -39,4 +38,22 @@ function readMark(dataDir: string): NetworkIdentity | 'unreadable' | null {
   } catch {
     return 'unreadable';
   }
+}
+
+/** The error for a state file that exists, as far as this user can see, but cannot be read. */
+export function unreadable(path: string, cause: unknown): Error {
+  const { code } = cause as NodeJS.ErrnoException;
+  const cure =
+    code === 'EACCES' || code === 'EPERM'
+      ? ': run this as the user of the authority'
+      : ': look at the disk';
+  return new Error(`${path} cannot be read (${code})${cure}`);
+}
+
+/** The error for a state file that cannot be written. */
+export function unwritable(path: string, cause: unknown): Error {
+  const { code } = cause as NodeJS.ErrnoException;
+  return new Error(
+    `The state in the data directory cannot be used: ${path} cannot be written (${code})`,
+  );
 }

@@ -5,6 +5,7 @@
 
 import { verifySignature } from '../../base/crypto/ed25519.ts';
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
+import { formatInstant } from '../../base/timestamp.ts';
 import {
   type AgreementRecord,
   acceptCounter,
@@ -18,13 +19,21 @@ import {
 } from '../../protocol/records/agreement.ts';
 import { type Issuer, publicKeysOf } from '../../protocol/records/issuer.ts';
 import { withinBudget } from '../../protocol/records/signature-search.ts';
-import { buildTrustEvidence, type TrustEvidence } from '../../protocol/records/trust-evidence.ts';
+import {
+  buildTrustEvidence,
+  type TrustDecision,
+  type TrustEvidence,
+  type TrustSignal,
+  type Verdict,
+} from '../../protocol/records/trust-evidence.ts';
 import { type RefusalName, refuse } from '../../protocol/refusals.ts';
+import type { EdgeRow } from '../../protocol/rows/graph.ts';
 import type { Authority } from '../authority.ts';
 import type { Handler } from '../engine/admission.ts';
 import { built, issuerOf } from '../engine/issuer.ts';
+import type { RecognitionIndex } from './recognition-index.ts';
 import { treatyKeysOf } from './treaties.ts';
-import { evaluateTrust } from './trust-evaluation.ts';
+import { findTrustPath } from './trust-path.ts';
 
 /** Half of an edge's budget: about 10 ms, during which all other requests wait. */
 const AUTHORITY_BUDGET = 5 * 1024 * 1024;
@@ -129,4 +138,67 @@ function evidenceAbout(
 ): TrustEvidence {
   const decision = evaluateTrust(na.recognition, source, target, issuer.now);
   return buildTrustEvidence(issuer, decision, na.graph.digest.at(issuer.now));
+}
+
+/** Severities, most serious first. */
+const SEVERITIES = ['block', 'escalate', 'warn'] as const satisfies readonly Verdict[];
+/** Limits the size of evidence, because a feed may revoke any number of attestations. */
+const MAX_REVOCATION_SIGNALS = 256;
+
+export function evaluateTrust(
+  index: RecognitionIndex,
+  source: string,
+  target: string,
+  now: number,
+): TrustDecision {
+  const { trusted, reason, path, hop_count } = findTrustPath(index, source, target, now);
+  const findings = trusted ? [...pressure(index, source, path), ...expiring(path)] : [];
+  const signals = findings.length > 0 ? findings : [ownSignal(trusted, reason)];
+  const gravest = SEVERITIES.find((severity) => findings.some((f) => f.severity === severity));
+  return {
+    source_sovereign_id: source,
+    target_sovereign_id: target,
+    verdict: gravest ?? (trusted ? 'allow' : 'block'),
+    reason: findings.find(({ severity }) => severity === gravest)?.code ?? reason,
+    requested_roles: [],
+    trusted,
+    hop_count,
+    signals,
+    evaluated_at: formatInstant(now),
+  };
+}
+
+function ownSignal(trusted: boolean, code: string): TrustSignal {
+  if (trusted) return { code, severity: 'info', detail: 'a path of active treaties leads there' };
+  return { code, severity: 'block', detail: 'no path of active treaties leads there' };
+}
+
+/** One signal for each attestation that a sovereign on the path has revoked. */
+function pressure(
+  index: RecognitionIndex,
+  source: string,
+  path: readonly EdgeRow[],
+): TrustSignal[] {
+  const signals: TrustSignal[] = [];
+  for (const issuer of [source, ...path.map(({ to }) => to)]) {
+    for (const { id } of index.revokedBy(issuer)) {
+      if (signals.length === MAX_REVOCATION_SIGNALS) return signals;
+      signals.push({
+        code: 'recognition_under_revocation_pressure',
+        severity: 'escalate',
+        detail: `${issuer} has revoked attestation ${id}`,
+      });
+    }
+  }
+  return signals;
+}
+
+function expiring(path: readonly EdgeRow[]): TrustSignal[] {
+  return path
+    .filter(({ lifecycle_state }) => lifecycle_state === 'expiring_soon')
+    .map(({ treaty_id, expires_at }) => ({
+      code: 'treaty_expiring_soon',
+      severity: 'warn',
+      detail: `treaty ${treaty_id} expires at ${expires_at}`,
+    }));
 }

@@ -1,8 +1,8 @@
 /** Writes a finished reply as the bytes of a response. */
 import type { HttpResponse } from 'uWebSockets.js';
+import { utf8 } from '../chunks.ts';
 import type { Reply } from '../reply.ts';
 import type { Request } from '../request/route.ts';
-import { utf8 } from '../utf8.ts';
 
 const STATUS_TEXT: Readonly<Record<number, string>> = {
   201: '201 Created',

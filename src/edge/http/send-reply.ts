@@ -5,9 +5,8 @@
  */
 
 import type { HttpResponse } from 'uWebSockets.js';
-import { writeChunks } from '../chunks.ts';
+import { utf8, writeChunks } from '../chunks.ts';
 import { isPiecewise, isStream, type PiecewiseBody, type Reply } from '../reply.ts';
-import { utf8 } from '../utf8.ts';
 import {
   type Answered,
   type Closing,

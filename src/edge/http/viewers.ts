@@ -17,9 +17,8 @@ import { Refusal } from '../../protocol/refusals.ts';
 import type { Edge } from '../edge.ts';
 import { connectLive, passOn, type UpstreamSocket } from '../forward/live.ts';
 import { noteOutcome, refuse } from '../request/answer.ts';
-import { isAnsweredElsewhere } from '../request/elsewhere.ts';
 import { firstValue, queryOf } from '../request/query.ts';
-import type { Request } from '../request/route.ts';
+import { isAnsweredElsewhere, type Request } from '../request/route.ts';
 import { createBacklog } from './backlog.ts';
 import { orCut, writeReply } from './response.ts';
 

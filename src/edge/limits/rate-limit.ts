@@ -14,25 +14,7 @@ export interface RateLimit {
 /** Keys remembered per bucket; beyond this the key that has been idle longest is dropped. */
 const MAX_KEYS = 50_000;
 
-export interface RateLimiter {
-  /** Seconds until a request would pass; 0 if it passes now. */
-  retryAfter(key: string, now: number): number;
-  count(key: string, now: number): void;
-  /** Removes the event that was counted at that time. */
-  giveBack(key: string, counted: number): void;
-  /** The number of remembered keys. */
-  keys(): number;
-}
-
-const UNLIMITED: RateLimiter = {
-  retryAfter: () => 0,
-  count: () => undefined,
-  giveBack: () => undefined,
-  keys: () => 0,
-};
-
-export function createRateLimiter(limit: RateLimit | null): RateLimiter {
-  if (limit === null) return UNLIMITED;
+export function createRateLimiter(limit: RateLimit) {
   const windowMs = limit.windowSeconds * 1000;
   /** Times of the counted events by key, oldest first; keys in the order of their last event. */
   const events = new Map<string, number[]>();
@@ -64,13 +46,14 @@ export function createRateLimiter(limit: RateLimit | null): RateLimiter {
   }
 
   return {
-    retryAfter(key, now) {
+    /** Seconds until a request would pass; 0 if it passes now. */
+    retryAfter(key: string, now: number): number {
       const times = recent(key, now);
       if (times.length < limit.count) return 0;
       const freed = times[times.length - limit.count];
       return freed === undefined ? limit.windowSeconds : secondsUntil(freed + windowMs, now);
     },
-    count(key, now) {
+    count(key: string, now: number): void {
       const times = recent(key, now);
       times.push(now);
       events.delete(key);
@@ -80,12 +63,14 @@ export function createRateLimiter(limit: RateLimit | null): RateLimiter {
       if (events.size > MAX_KEYS) oldest.take();
       else oldest.pass();
     },
-    giveBack(key, counted) {
+    /** Removes the event that was counted at that time. */
+    giveBack(key: string, counted: number): void {
       const times = events.get(key) ?? [];
       const index = times.lastIndexOf(counted);
       if (index !== -1) times.splice(index, 1);
     },
-    keys: () => events.size,
+    /** The number of remembered keys. */
+    keys: (): number => events.size,
   };
 }
 
@@ -107,14 +92,17 @@ export type LocalRateLimits = ReturnType<typeof createRateLimits>;
 
 export function createRateLimits(settings: RateLimitSettings) {
   const limiters = new Map(
-    RATE_BUCKETS.map((bucket) => [bucket, createRateLimiter(settings[bucket])]),
+    RATE_BUCKETS.flatMap((bucket) => {
+      const limit = settings[bucket];
+      return limit === null ? [] : [[bucket, createRateLimiter(limit)] as const];
+    }),
   );
 
   return {
-    isOn: (bucket: RateBucket) => settings[bucket] !== null,
+    isOn: (bucket: RateBucket) => limiters.has(bucket),
     take(bucket: RateBucket, key: string, now: number): number {
       const limiter = limiters.get(bucket);
-      if (limiter === undefined) throw new Error(`There is no rate limit ${bucket}`);
+      if (limiter === undefined) return 0;
       const seconds = limiter.retryAfter(key, now);
       if (seconds === 0) limiter.count(key, now);
       return seconds;

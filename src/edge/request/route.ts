@@ -95,3 +95,12 @@ export function operatorOf(request: RouteRequest): OperatorClaim {
   if (request.operator === null) throw new Error('An operator route was reached without a claim');
   return request.operator;
 }
+
+/** Whether another instance must answer, because this one is not active. */
+export function isAnsweredElsewhere(
+  { instanceStatus }: Edge,
+  { isRefused, route, params }: Request,
+): boolean {
+  if (instanceStatus === null || instanceStatus.isActive() || isRefused) return false;
+  return !route?.isOwn || route.knows?.(params) === false;
+}

@@ -26,21 +26,13 @@ export class UnsoundState extends Error {
   }
 }
 
-export interface StateCheck {
-  /** Throws `UnsoundState`. */
-  readonly watch: RowWatcher;
-  readonly lists: StoredLists;
-  /** Call after every row was watched; throws `UnsoundState`. */
-  finish(end: { readonly auditLength: number; readonly auditHead: string }): void;
-  /** The number of signed records so far. */
-  readonly signedRecords: number;
-}
+export type StateCheck = ReturnType<typeof createStateCheck>;
 
 /** Subjects are sorted by kind, so records of earlier kinds come before the keys. */
 const KEYS = 'authority-key';
 
 /** `network` is the one to which the state belongs. */
-export function createStateCheck(network: NetworkIdentity, verify: VerifySignature): StateCheck {
+export function createStateCheck(network: NetworkIdentity, verify: VerifySignature) {
   const chain = createChainCheck(GENESIS_HASH);
   const firstKey = network.authority_public_key;
   const lists = createStoredLists(firstKey);
@@ -95,13 +87,20 @@ export function createStateCheck(network: NetworkIdentity, verify: VerifySignatu
     throw new UnsoundState(`the audit log is not intact: entry ${chain.length + 1}, ${problem}`);
   }
 
+  const watch: RowWatcher = (table, row) => {
+    if (table === 'subjects') checkSubject(row as StreamRows['subjects']);
+    if (table === 'audit') checkEntry(row as StreamRows['audit']);
+  };
+
   return {
-    watch(table, row) {
-      if (table === 'subjects') checkSubject(row as StreamRows['subjects']);
-      if (table === 'audit') checkEntry(row as StreamRows['audit']);
-    },
+    /** Throws `UnsoundState`. */
+    watch,
     lists,
-    finish({ auditLength, auditHead }) {
+    /** Call after every row was watched; throws `UnsoundState`. */
+    finish({
+      auditLength,
+      auditHead,
+    }: Pick<StateReading['facts'], 'auditLength' | 'auditHead'>): void {
       endKeys();
       if (chain.length !== auditLength || chain.head !== auditHead) {
         throw new UnsoundState('the audit log does not end where it should end');
@@ -109,6 +108,7 @@ export function createStateCheck(network: NetworkIdentity, verify: VerifySignatu
       const problem = lists.problem();
       if (problem !== null) throw new UnsoundState(problem);
     },
+    /** The number of signed records so far. */
     get signedRecords() {
       return signedRecords;
     },

@@ -27,17 +27,12 @@ export interface BackupScheduleOptions {
   readonly abort: AbortSignal;
 }
 
-export interface BackupSchedule {
-  /** Makes a backup if one is due; rejects if it fails. */
-  check(): Promise<void>;
-  /** The input for the posture rules. */
-  readonly facts: BackupFacts;
-}
+export type BackupSchedule = ReturnType<typeof createBackupSchedule>;
 
 const FIRST_RETRY_MS = 60_000;
 const LONGEST_RETRY_MS = 3_600_000;
 
-export function createBackupSchedule(options: BackupScheduleOptions): BackupSchedule {
+export function createBackupSchedule(options: BackupScheduleOptions) {
   const { settings, files, now, make, verified, failed, abort } = options;
   const since = now();
   let verifiedAt: number | null = null;
@@ -69,7 +64,8 @@ export function createBackupSchedule(options: BackupScheduleOptions): BackupSche
   }
 
   return {
-    async check() {
+    /** Makes a backup if one is due; rejects if it fails. */
+    async check(): Promise<void> {
       const at = now();
       if (failures > 0 && at < retryAt && retryAt - at <= LONGEST_RETRY_MS) return;
       try {
@@ -84,7 +80,8 @@ export function createBackupSchedule(options: BackupScheduleOptions): BackupSche
         throw cause;
       }
     },
-    get facts() {
+    /** The input for the posture rules. */
+    get facts(): BackupFacts {
       return { every: settings.every, verifiedAt, since };
     },
   };

@@ -4,56 +4,18 @@ import type { StoredFeed, StoredLists } from '../../authority/lists/stored-lists
 import { sha256Hex } from '../../base/crypto/digest.ts';
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
 import { canonicalJson } from '../../base/json/write.ts';
-import type { AuthoritySuccession } from '../../protocol/records/authority-succession.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { GENESIS_HASH, type StoredSubject } from '../../store/store.ts';
 import type { Manifest } from '../../store/stream/manifest.ts';
 import type { StreamRows, StreamTable } from '../../store/stream/rows.ts';
 import { verifyBackup } from '../backup/verify.ts';
 import { laterSuccessions } from './authority-keys.ts';
-import {
-  type Evidence,
-  ForeignEvidence,
-  type GivenEvidence,
-  type RevokedAttestation,
-  type RevokedCertificate,
-  readEvidence,
-} from './evidence.ts';
+import { type Evidence, ForeignEvidence, type GivenEvidence, readEvidence } from './evidence.ts';
 
 /** How far above the highest known number the lists continue: more than anyone could have published in between. */
 const LEAP = 1_000_000;
 
-export interface RestorePlan {
-  readonly manifest: Manifest;
-  /** Hex SHA-256 of the canonical manifest. */
-  readonly restoredFrom: string;
-  readonly epoch: number;
-  /** Revocations to replay on subjects in the backup. */
-  readonly certificates: ReadonlyMap<string, RevokedCertificate>;
-  readonly attestations: ReadonlyMap<string, RevokedAttestation>;
-  /** Revocations of certificates that the backup does not contain. */
-  readonly lostCertificates: readonly RevokedCertificate[];
-  readonly lostAttestations: readonly RevokedAttestation[];
-  readonly operatorKeys: readonly string[];
-  /** The keys of the authority in the backup, and the statements in force that came later. */
-  readonly authorityKeys: readonly StoredSubject[];
-  readonly successions: readonly AuthoritySuccession[];
-  /** The genesis block in force; it names the current authority key. */
-  readonly genesis: GenesisBlock;
-  /** Node keys whose agents must no longer be listed. */
-  readonly nodeKeys: ReadonlySet<string>;
-  readonly unusedInvites: number;
-  /** Null if it is not known how many are missing. */
-  readonly lostAuditEntries: number | null;
-  /** The kinds for which the evidence does not show the changes after the backup. */
-  readonly unknown: readonly ('certificates' | 'attestations' | 'operator_keys')[];
-  /** Whether it is proven that nothing is missing. */
-  readonly isProven: boolean;
-  readonly lists: StoredLists;
-  readonly crlSequence: number;
-  /** By issuer, for every feed in the backup or the evidence. */
-  readonly feedSequences: ReadonlyMap<string, number>;
-}
+export type RestorePlan = ReturnType<typeof planOf>;
 
 /**
  * Reads the whole backup. Rejects with a one-sentence error if the backup or the evidence cannot be used. `now` is in
@@ -74,20 +36,9 @@ export async function planRestore(
   return planOf(manifest, check.lists, seen);
 }
 
-interface Seen {
-  readonly evidence: Evidence;
-  readonly certificates: ReadonlySet<string>;
-  readonly attestations: ReadonlySet<string>;
-  readonly operatorKeysOff: ReadonlySet<string>;
-  readonly authorityKeys: readonly StoredSubject[];
-  readonly nodeKeys: ReadonlySet<string>;
-  unusedInvites(): number;
-  /** The hash of the last entry in the backup that the head covers. */
-  hashAtHead(): string;
-  watch<Table extends StreamTable>(table: Table, row: StreamRows[Table]): void;
-}
+type Seen = ReturnType<typeof lookFor>;
 
-function lookFor(evidence: Evidence): Seen {
+function lookFor(evidence: Evidence) {
   const certificates = new Set<string>();
   const attestations = new Set<string>();
   const operatorKeysOff = new Set<string>();
@@ -119,8 +70,9 @@ function lookFor(evidence: Evidence): Seen {
     authorityKeys,
     nodeKeys,
     unusedInvites: () => unusedInvites,
+    /** The hash of the last entry in the backup that the head covers. */
     hashAtHead: () => hashAtHead,
-    watch(table, row) {
+    watch<Table extends StreamTable>(table: Table, row: StreamRows[Table]): void {
       if (table === 'subjects') watchSubject(row as StreamRows['subjects']);
       if (table !== 'audit') return;
       entries += 1;
@@ -129,7 +81,7 @@ function lookFor(evidence: Evidence): Seen {
   };
 }
 
-function planOf(manifest: Manifest, lists: StoredLists, seen: Seen): RestorePlan {
+function planOf(manifest: Manifest, lists: StoredLists, seen: Seen) {
   const { evidence } = seen;
   const { head } = evidence;
   assertSameHistory(manifest, seen);
@@ -156,23 +108,33 @@ function planOf(manifest: Manifest, lists: StoredLists, seen: Seen): RestorePlan
   const replays = certificates.length + attestations.length + operatorKeys.length;
   return {
     manifest,
+    /** Hex SHA-256 of the canonical manifest. */
     restoredFrom: sha256Hex(canonicalJson(manifest)),
     epoch: Math.max(manifest.epoch, head?.epoch ?? 0) + 1,
+    /** Revocations to replay on subjects in the backup. */
     certificates: byId(certificates.filter(({ id }) => seen.certificates.has(id))),
     attestations: byId(attestations.filter(({ id }) => seen.attestations.has(id))),
+    /** Revocations of certificates that the backup does not contain. */
     lostCertificates: certificates.filter(({ id }) => !seen.certificates.has(id)),
     lostAttestations: attestations.filter(({ id }) => !seen.attestations.has(id)),
     operatorKeys,
-    authorityKeys: seen.authorityKeys,
+    /** The keys of the authority in the backup, and the statements in force that came later. */
+    authorityKeys: seen.authorityKeys as readonly StoredSubject[],
     successions,
+    /** The genesis block in force; it names the current authority key. */
     genesis: evidence.genesis,
-    nodeKeys: seen.nodeKeys,
+    /** Node keys whose agents must no longer be listed. */
+    nodeKeys: seen.nodeKeys as ReadonlySet<string>,
     unusedInvites: seen.unusedInvites(),
+    /** Null if it is not known how many are missing. */
     lostAuditEntries,
+    /** The kinds for which the evidence does not show the changes after the backup. */
     unknown: lostAuditEntries === 0 ? [] : notShown(manifest, lists, evidence),
+    /** Whether it is proven that nothing is missing. */
     isProven: lostAuditEntries === 0 && replays === 0,
     lists,
     crlSequence: Math.max(lists.crl()?.sequence ?? -1, evidence.crlSequence) + LEAP,
+    /** By issuer, for every feed in the backup or the evidence. */
     feedSequences: feedSequences(feeds, evidence, manifest.network.network_name),
   };
 }
@@ -201,7 +163,7 @@ function notShown(
   { network: { network_name } }: Manifest,
   lists: StoredLists,
   { head, given }: Evidence,
-): RestorePlan['unknown'] {
+): ('certificates' | 'attestations' | 'operator_keys')[] {
   const crl = lists.crl()?.sequence ?? -1;
   const feed = lists.feeds().get(network_name)?.version?.sequence ?? -1;
   return [

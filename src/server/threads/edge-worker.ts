@@ -7,12 +7,16 @@ import { anchoredTime } from '../../base/clock.ts';
 import { createLogger } from '../../base/log/logger.ts';
 import { problemText } from '../../base/log/problem.ts';
 import { systemRuntime, timeOf, withClocks } from '../../base/runtime.ts';
+import type { RateLimitSettings, RateLimits } from '../../edge/limits/rate-limit.ts';
 import { createRequestQueue } from '../../edge/limits/request-queue.ts';
+import type { Answer } from '../../protocol/contract/answers.ts';
+import type { Call, CallName, CallOf } from '../../protocol/contract/calls.ts';
 import { createDocumentCache, type DocumentCache } from '../../protocol/contract/publications.ts';
-import { createAuthorityLink } from './authority-link.ts';
 import { createPulse, isAuthoritySilent, type Pulse } from './beats.ts';
+import { toCloneable } from './cloneable.ts';
+import { arrivedAnswer, heartbeatRow } from './crossing.ts';
 import type { AuthorityProcedures, EdgeProcedures, Service } from './messages.ts';
-import { createPeer } from './rpc.ts';
+import { createPeer, type Peer } from './rpc.ts';
 import { type ServingEdge, serveEdge } from './serving-edge.ts';
 
 interface Serving {
@@ -89,4 +93,26 @@ function serve({ config, port: httpPort, slot, socketPath, shared }: Service): v
   });
   pulse.begin();
   current = { documents, edge, pulse };
+}
+
+/** The authority, as seen from this thread. */
+function createAuthorityLink(
+  authority: Peer<AuthorityProcedures>,
+  settings: RateLimitSettings,
+): { readonly call: Call; readonly limits: RateLimits } {
+  const isOn: RateLimits['isOn'] = (bucket) => settings[bucket] !== null;
+  return {
+    call<Name extends CallName>(name: Name, command: CallOf<Name>): Promise<Answer> {
+      const crossing =
+        name === 'heartbeat'
+          ? authority.call('heartbeat', ...heartbeatRow(command as CallOf<'heartbeat'>))
+          : authority.call('ask', name, toCloneable(command));
+      return crossing.then(arrivedAnswer);
+    },
+    limits: {
+      isOn,
+      take: (bucket, key, now) =>
+        isOn(bucket) ? authority.call('takeToken', bucket, key, now) : 0,
+    },
+  };
 }

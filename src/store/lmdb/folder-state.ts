@@ -12,8 +12,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { assertArrived } from '../move/marks.ts';
-import { unreadable, unwritable } from '../unwritable.ts';
-import { assertNeverUsed } from '../usage-mark.ts';
+import { assertNeverUsed, unreadable, unwritable } from '../usage-mark.ts';
 import { MOST_UNWRITTEN, readMetas, unfinishedMeta } from './metas.ts';
 import { metaNumbers } from './pages.ts';
 import { checkStructure, checkStructureInUse, checkTrees } from './structure.ts';

@@ -42,19 +42,15 @@ export interface Meta {
   readonly common: Buffer;
 }
 
-export interface PageFile {
-  readonly pageSize: number;
-  readonly pages: number;
-  /** Reads a page into the buffer; throws if the file ends before it. */
-  read(page: number, into: Buffer): void;
-}
+export type PageFile = ReturnType<typeof pageFile>;
 
-export function pageFile(file: number, pageSize: number): PageFile {
+export function pageFile(file: number, pageSize: number) {
   const pages = Math.floor(fstatSync(file).size / pageSize);
   return {
     pageSize,
     pages,
-    read(page, into) {
+    /** Reads a page into the buffer; throws if the file ends before it. */
+    read(page: number, into: Buffer): void {
       if (page >= pages) throw damaged(`it ends before page ${page}`);
       readSync(file, into, 0, pageSize, page * pageSize);
     },
@@ -96,7 +92,7 @@ export function readTree(bytes: Buffer, at: number): TreeRecord {
 }
 
 /** The node table of a page; throws if any of its references points outside the page. */
-export function nodesOf(page: Buffer, number: number, isLeaf: boolean): NodeTable {
+export function nodesOf(page: Buffer, number: number, isLeaf: boolean) {
   const lower = page.readUInt16LE(20);
   const upper = page.readUInt16LE(22) + PAGE_HEADER;
   const count = lower >> 1;
@@ -121,13 +117,11 @@ export function nodesOf(page: Buffer, number: number, isLeaf: boolean): NodeTabl
   }
   // Nodes fill the end of the page without gaps, so any other sum means that two of them overlap.
   if (used !== page.length - upper) throw damagedPage(number);
-  return { count, transaction: page.readBigUInt64LE(8) };
-}
-
-export interface NodeTable {
-  readonly count: number;
-  /** The transaction that wrote the page. */
-  readonly transaction: bigint;
+  return {
+    count,
+    /** The transaction that wrote the page. */
+    transaction: page.readBigUInt64LE(8),
+  };
 }
 
 export function nodeAt(page: Buffer, index: number): number {
@@ -164,13 +158,10 @@ export function childAt(page: Buffer, at: number): number {
   return page.readUInt32LE(at) + nodeFlags(page, at) * 0x1_0000_0000;
 }
 
-export interface OverflowRun {
-  readonly first: number;
-  readonly pages: number;
-}
+type OverflowRun = ReturnType<typeof overflowOf>;
 
 /** The overflow pages, outside the tree, that hold the data of a node. */
-export function overflowOf(page: Buffer, at: number): OverflowRun {
+export function overflowOf(page: Buffer, at: number) {
   const data = dataAt(page, at);
   return {
     first: Number(page.readBigUInt64LE(data)),

@@ -10,7 +10,7 @@ import type { RootDatabase } from 'lmdb';
 import { messageOf } from '../../base/error-message.ts';
 import { createSharedWork } from '../../base/work.ts';
 import { encodeEntries, readHash, readHead, readLines } from '../audit-log.ts';
-import { type Batch, putTogether, settle } from '../batch.ts';
+import { type Batch, createUnitQueue, type PendingUnit, putTogether, settle } from '../batch.ts';
 import { contentsOf, historyIn, subjectsOf } from '../contents.ts';
 import { encodeMeta, type MetaValues, metaValue, readMeta, shapesIn } from '../meta-rows.ts';
 import type { NetworkIdentity } from '../network-identity.ts';
@@ -24,7 +24,6 @@ import type {
   TimeRange,
 } from '../store.ts';
 import { encodeHistory, encodeLiveness } from '../table-rows.ts';
-import { createUnitQueue, type PendingUnit } from '../unit-queue.ts';
 import {
   assertKeyLength,
   encodeUnit,

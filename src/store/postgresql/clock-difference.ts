@@ -1,4 +1,6 @@
-/** Estimates the difference between the clocks of this machine and the database from an answer of the database. */
+/** Estimates the difference between the clocks of this machine and the database from an answer of the database, and logs it. */
+
+import type { Logger } from '../../base/log/logger.ts';
 
 /** By the wall clock of the machine, milliseconds since the epoch. */
 export interface Asked {
@@ -23,4 +25,30 @@ export function clockSentence(aheadMs: number): string {
   const direction = aheadMs > 0 ? 'ahead of' : 'behind';
   const seconds = (Math.abs(aheadMs) / 1000).toFixed(1);
   return `The clock of this machine is ${seconds} s ${direction} the database clock; synchronize both, for example with NTP`;
+}
+
+/**
+ * Hysteresis: after the clocks differed too much, they count as in agreement again only below this, so that small
+ * changes do not each log a line.
+ */
+const AGREE_AGAIN_MS = MOST_CLOCK_DIFFERENCE_MS / 2;
+
+/** Call the returned function with each measurement: by how many milliseconds the machine is ahead. */
+export function followDatabaseClock(
+  logger: Logger,
+  measured: (aheadMs: number) => void,
+): (aheadMs: number) => void {
+  let differs = false;
+  return (aheadMs) => {
+    measured(aheadMs);
+    const difference = Math.abs(aheadMs);
+    if (!differs && difference > MOST_CLOCK_DIFFERENCE_MS) {
+      differs = true;
+      logger.write('WARNING', 'clock', clockSentence(aheadMs));
+    } else if (differs && difference <= AGREE_AGAIN_MS) {
+      differs = false;
+      const text = 'The clock of this machine agrees with that of the database again';
+      logger.write('INFO', 'clock', text);
+    }
+  };
 }

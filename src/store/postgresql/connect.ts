@@ -4,7 +4,6 @@ import { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client, ClientConfig } from 'pg';
 import type { ServerAddress, StoreAddress } from './address.ts';
-import { SESSION_NAME } from './session-name.ts';
 
 /** Loaded on first use: a service on the embedded store does not need it. */
 const require = createRequire(import.meta.url);
@@ -306,3 +305,8 @@ function explained(
   }
   return new UnusableServer(`The database at ${shown} cannot be reached (${code || message})`);
 }
+
+export const SESSION_NAME = 'mesh-na';
+
+/** The session in which an instance follows the state. */
+export const STANDBY_SESSION = `${SESSION_NAME} standby`;

@@ -7,7 +7,14 @@
 import type { Client } from 'pg';
 import { createSharedWork } from '../../base/work.ts';
 import { encodeEntries, readHash, readHead, readLines } from '../audit-log.ts';
-import { type Batch, putTogether, type StoredVersion, settle } from '../batch.ts';
+import {
+  type Batch,
+  createUnitQueue,
+  type PendingUnit,
+  putTogether,
+  type StoredVersion,
+  settle,
+} from '../batch.ts';
 import { contentsOf, historyIn, subjectsOf } from '../contents.ts';
 import { encodeMeta, type MetaRows, metaValue, shapesIn } from '../meta-rows.ts';
 import type {
@@ -19,7 +26,6 @@ import type {
   TimeRange,
 } from '../store.ts';
 import { encodeHistory, encodeLiveness } from '../table-rows.ts';
-import { createUnitQueue, type PendingUnit } from '../unit-queue.ts';
 import {
   addressOf,
   assertKeyLength,

@@ -27,7 +27,7 @@ import type {
 import { decodeAnswers, decodeNonces, livenessReader, subjectReader } from '../table-rows.ts';
 import { addressOf } from '../units.ts';
 import type { StoreAddress } from './address.ts';
-import { connectToPrimary, disconnect } from './connect.ts';
+import { connectToPrimary, disconnect, STANDBY_SESSION } from './connect.ts';
 import {
   changedSubjects,
   FLUSHES,
@@ -37,7 +37,6 @@ import {
   HOLDER,
 } from './flushes.ts';
 import { assertSchema } from './schema.ts';
-import { STANDBY_SESSION } from './session-name.ts';
 import { beginReading, postgresqlTables, readRows } from './tables.ts';
 import { readingProblem } from './unreadable.ts';
 

@@ -7,13 +7,18 @@ import type { Store } from '../store.ts';
 import { assertNeverUsed, markInUse } from '../usage-mark.ts';
 import type { StoreAddress } from './address.ts';
 import { clockDifference, clockSentence, MOST_CLOCK_DIFFERENCE_MS } from './clock-difference.ts';
-import { type Connection, connectToPrimary, disconnect, isTimeout } from './connect.ts';
+import {
+  type Connection,
+  connectToPrimary,
+  disconnect,
+  isTimeout,
+  SESSION_NAME,
+} from './connect.ts';
 import { type Durability, readDurability } from './durability.ts';
 import { heldStore } from './held-store.ts';
 import { acquireLease, type Lease, type LeaseOptions } from './lease.ts';
 import { pauseOn } from './lease-clock.ts';
 import { connectToLease, type LeaseTableOptions } from './lease-table.ts';
-import { runningFor } from './running.ts';
 import { assertSchema } from './schema.ts';
 import { postgresqlTables, readMetaOf } from './tables.ts';
 import { createWriting, type Writing } from './writing.ts';
@@ -222,3 +227,30 @@ const PUT_NETWORK = {
   name: 'put_network',
   text: `select mesh_na.hold_lease($1, $3), mesh_na.put_meta('network', $2)`,
 };
+
+interface Running {
+  /** The table whose lock the statement waits for; null if it waits for none. */
+  readonly table: string | null;
+  readonly blockers: string | null;
+}
+
+/** By process id. A pooler's ids mean nothing to the database, so the session must be one of ours. */
+const RUNNING = `
+  select
+    (select l.relation::regclass::text from pg_locks as l
+      where l.pid = s.pid and not l.granted limit 1) as table,
+    (select string_agg(format('session %s (%s, user %s)', b.pid, b.application_name, b.usename), ', ')
+      from pg_stat_activity as b where b.pid = any (pg_blocking_pids(s.pid))) as blockers
+  from pg_stat_activity as s
+  where s.pid = $1 and s.state = 'active' and s.application_name = '${SESSION_NAME}'
+`;
+
+/** What the database does for the session with this process id, as a sentence; null if it does nothing. */
+async function runningFor(asked: Client, processId: number): Promise<string | null> {
+  const { rows } = await asked.query<Running>(RUNNING, [processId]);
+  const running = rows[0];
+  if (running === undefined) return null;
+  const { table, blockers } = running;
+  if (blockers === null) return 'The database is still working on a statement';
+  return `A statement waits for the lock on ${table ?? 'rows'} that ${blockers} has; it goes on when that ends`;
+}

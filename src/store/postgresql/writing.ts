@@ -27,16 +27,7 @@ const CHANGED_SUBJECT = 'MN003';
 /** A subject has a stored version other than the one that a batch requires. Nothing of the batch is stored. */
 export class ChangedSubject extends Error {}
 
-export interface Writing {
-  /** Runs the work after all earlier work has ended. */
-  inTurn<T>(work: (session: Session) => Promise<T>): Promise<T>;
-  /** Resolves when no work is in progress. */
-  idle(): Promise<void>;
-  /** Null until a change has failed; then the reason why nothing is accepted any more. */
-  failure(): string | null;
-  fail(cause: unknown): void;
-  end(): Promise<void>;
-}
+export type Writing = ReturnType<typeof createWriting>;
 
 /** A statement that the database prepares once per connection, under its name. */
 export interface Statement {
@@ -87,7 +78,7 @@ const UNANSWERED = 'The database renews the lease, and has not answered a statem
 const CAUSE =
   'what is between it and this process, such as a firewall or a pooler, passes nothing on';
 
-export function createWriting(options: WritingOptions): Writing {
+export function createWriting(options: WritingOptions) {
   const { client: first, clock, lease, leaseMs } = options;
   let client = first;
   let isLost = false;
@@ -207,9 +198,13 @@ export function createWriting(options: WritingOptions): Writing {
   }
 
   return {
-    inTurn: (work) => turns.run(() => work(session)),
+    /** Runs the work after all earlier work has ended. */
+    inTurn: <T>(work: (session: Session) => Promise<T>): Promise<T> =>
+      turns.run(() => work(session)),
+    /** Resolves when no work is in progress. */
     idle: turns.idle,
-    failure: () => failure,
+    /** Null until a change has failed; then the reason why nothing is accepted any more. */
+    failure: (): string | null => failure,
     fail,
     end: () => disconnect(client),
   };

@@ -1,9 +1,9 @@
 /** Interfaces for reading a complete state from one place and writing it to another, independent of the database. */
 import type { MetaRows } from '../meta-rows.ts';
 import type { NetworkIdentity } from '../network-identity.ts';
+import type { Totals } from '../rows.ts';
 import type { StatePosition, TimeRange } from '../store.ts';
 import type { TableReader } from '../tables.ts';
-import type { Totals } from '../totals.ts';
 import type { StreamRows, StreamTable } from './rows.ts';
 
 /** The metadata of a state. */
