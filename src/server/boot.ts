@@ -1,37 +1,18 @@
 /** The composition root: an instance is prepared, serves, and stops, and each step returns what the next one needs. */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Logger } from '../base/log/logger.ts';
 import { problemText } from '../base/log/problem.ts';
-import type { LabeledKey } from '../base/signer/authority-signer.ts';
 import { type BootOptions, createBase } from './base.ts';
 import type { Config } from './config/load.ts';
 import type { Front } from './front.ts';
-import type { Fatal } from './lifecycle/fatal.ts';
 import type { StopPatience, StopSteps } from './lifecycle/lifecycle.ts';
 import { type Prepared, prepare } from './prepare.ts';
 import { type Serving, serve } from './serve.ts';
 import { createTerms } from './terms.ts';
 
-export interface RunningAuthority {
-  readonly port: number;
-  readonly logger: Logger;
-  /** The key that signs, which the state may name instead of the configuration. */
-  readonly key: LabeledKey;
-  /** Runs a periodic job now instead of at its next interval; rejects if it fails, or if it does not run here. */
-  runJob(name: string): Promise<void>;
-  /** Resolves when everything that the edges have sent so far, log lines in particular, has arrived. */
-  settle(): Promise<void>;
-  /** Ends the process because of an uncaught failure. */
-  readonly fatal: Fatal;
-  /** Refuses new requests, finishes those in flight, flushes, and releases the store. */
-  stop(patience?: StopPatience): Promise<void>;
-}
+export type RunningAuthority = Awaited<ReturnType<typeof startAuthority>>;
 
-export async function startAuthority(
-  config: Config,
-  options: BootOptions,
-): Promise<RunningAuthority> {
+export async function startAuthority(config: Config, options: BootOptions) {
   const prepared = await prepare(createBase(config, options));
   const { logger, lifecycle, background, fatal, signer, instances } = prepared;
   let edges: Front | null = null;
@@ -58,11 +39,16 @@ export async function startAuthority(
     return {
       port: serving.edges.port,
       logger,
+      /** The key that signs, which the state may name instead of the configuration. */
       key: { publicKey: signer.publicKey, keyId: signer.keyId },
+      /** Runs a periodic job now instead of at its next interval; rejects if it fails, or if it does not run here. */
       runJob: background.runNow,
+      /** Resolves when everything that the edges have sent so far, log lines in particular, has arrived. */
       settle: serving.edges.settle,
+      /** Ends the process because of an uncaught failure. */
       fatal,
-      stop: (patience = AT_ONCE) => lifecycle.stop(steps, patience),
+      /** Refuses new requests, finishes those in flight, flushes, and releases the store. */
+      stop: (patience: StopPatience = AT_ONCE): Promise<void> => lifecycle.stop(steps, patience),
     };
   } catch (cause) {
     // What cannot end, such as a request to a database that does not answer, must not hide the cause.

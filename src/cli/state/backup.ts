@@ -109,7 +109,7 @@ async function runVerify(
 ): Promise<void> {
   const { verifySignature } = await import('../../base/crypto/ed25519.ts');
   const { readBackup } = await import('../../maintenance/backup/file.ts');
-  const { verifyBackup } = await import('../../maintenance/backup/verify.ts');
+  const { verifyBackup } = await import('../../maintenance/backup/check-state.ts');
   const identities = identitiesIn(options.identity);
   const trusted = options.genesis === undefined ? null : await readGenesisFile(options.genesis);
   const { manifest, signedRecords } = await sound(file, () =>

@@ -129,18 +129,13 @@ export async function placeOf(text: string, dataDir: string): Promise<Place> {
 
 async function folderPlace(shown: string, folder: string): Promise<Place> {
   const { openLmdbSource } = await import('../../store/lmdb/source.ts');
+  const { holdFolder, openLmdbReceiver } = await import('../../store/lmdb/receiver.ts');
   return {
     shown,
     openSource: () => openLmdbSource(folder),
     isServable: async () => existsSync(join(folder, 'state')),
-    async hold() {
-      const { holdFolder } = await import('../../store/lmdb/retire.ts');
-      return holdFolder(folder);
-    },
-    async receive() {
-      const { openLmdbReceiver } = await import('../../store/lmdb/receiver.ts');
-      return openLmdbReceiver(folder);
-    },
+    hold: async () => holdFolder(folder),
+    receive: async () => openLmdbReceiver(folder),
   };
 }
 
@@ -148,16 +143,15 @@ async function databasePlace(url: string, dataDir: string): Promise<Place> {
   const address = await storeAddress(url);
   const { moverOptions } = await import('../../store/open.ts');
   const { openPostgresqlSource } = await import('../../store/postgresql/source.ts');
-  const held = await import('../../store/postgresql/held.ts');
+  const { holdDatabase, isServable, openPostgresqlReceiver } = await import(
+    '../../store/postgresql/receiver.ts'
+  );
   const mover = moverOptions(systemRuntime);
   return {
     shown: `postgresql://${address.map(({ shown }) => shown).join(',')}`,
     openSource: () => openPostgresqlSource(address),
-    isServable: () => held.isServable(address),
-    hold: () => held.holdDatabase({ ...mover, address }),
-    async receive() {
-      const { openPostgresqlReceiver } = await import('../../store/postgresql/receiver.ts');
-      return openPostgresqlReceiver({ ...mover, address, dataDir });
-    },
+    isServable: () => isServable(address),
+    hold: () => holdDatabase({ ...mover, address }),
+    receive: () => openPostgresqlReceiver({ ...mover, address, dataDir }),
   };
 }

@@ -1,6 +1,6 @@
 /**
  * Checks on a whole state beyond its single rows: the hash chain of the audit log, the chain of the authority's keys,
- * the signed lists, and every record signed by the authority [backup-5].
+ * the signed lists, and every record signed by the authority [backup-5]. Reads a whole backup, and runs all of them on it.
  */
 import type { Attestation } from '../../../machines/attestation.ts';
 import type { Treaty } from '../../../machines/recognition-treaty.ts';
@@ -14,8 +14,14 @@ import { followChain } from '../../protocol/records/authority-chain.ts';
 import { isSignedByAny, type SignedRecord } from '../../protocol/records/signed-record.ts';
 import type { NetworkIdentity } from '../../store/network-identity.ts';
 import { GENESIS_HASH, type StoredSubject } from '../../store/store.ts';
-import type { TableSummaries } from '../../store/stream/manifest.ts';
+import {
+  factsOf,
+  genesisOf,
+  type Manifest,
+  type TableSummaries,
+} from '../../store/stream/manifest.ts';
 import type { StateReading } from '../../store/stream/ports.ts';
+import { readStream } from '../../store/stream/read.ts';
 import type { StreamRows } from '../../store/stream/rows.ts';
 import { type RowWatcher, summarize } from '../../store/stream/write.ts';
 
@@ -147,4 +153,39 @@ export function sequencesOf(lists: StoredLists, networkName: string) {
     crlSequence: lists.crl()?.sequence ?? UNPUBLISHED,
     feedSequence: lists.feeds().get(networkName)?.version?.sequence ?? UNPUBLISHED,
   };
+}
+
+export interface VerifiedBackup {
+  readonly manifest: Manifest;
+  /** The number of attestations and treaties whose signatures were checked. */
+  readonly signedRecords: number;
+  readonly check: StateCheck;
+}
+
+/** Rejects with a one-sentence error if anything is wrong. `watcher` creates an additional watcher of each row. */
+export async function verifyBackup(
+  bytes: AsyncIterable<Uint8Array>,
+  verify: VerifySignature,
+  watcher: (manifest: Manifest) => RowWatcher = () => () => undefined,
+): Promise<VerifiedBackup> {
+  const { manifest, batches } = await readStream(bytes, verify);
+  const check = createStateCheck(manifest.network, verify);
+  const watch = watcher(manifest);
+  for await (const { table, rows } of batches) {
+    for (const row of rows) {
+      check.watch(table, row);
+      watch(table, row);
+    }
+  }
+  check.finish(factsOf(manifest));
+  const { crlSequence, feedSequence } = sequencesOf(check.lists, manifest.network.network_name);
+  if (crlSequence !== manifest.crl_sequence || feedSequence !== manifest.feed_sequence) {
+    throw new UnsoundState('the sequence numbers of its lists differ from its manifest');
+  }
+  const { current } = check.lists.keys();
+  const key = current?.publicKey ?? manifest.network.authority_public_key;
+  if (genesisOf(manifest).network_authority.public_key !== key) {
+    throw new UnsoundState('its genesis block does not name its current authority key');
+  }
+  return { manifest, signedRecords: check.signedRecords, check };
 }

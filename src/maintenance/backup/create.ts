@@ -8,10 +8,9 @@ import { asFoundedIn, assertSameNetwork, networkOf } from '../../store/network-i
 import { type Manifest, signedManifest } from '../../store/stream/manifest.ts';
 import type { StateSource } from '../../store/stream/ports.ts';
 import { streamOf, summarize } from '../../store/stream/write.ts';
-import { createStateCheck, sequencesOf } from './check-state.ts';
+import { createStateCheck, sequencesOf, verifyBackup } from './check-state.ts';
 import { encryptionFor } from './encryption.ts';
 import { writeChecked } from './file.ts';
-import { verifyBackup } from './verify.ts';
 
 export interface BackupOrder {
   readonly source: StateSource;

@@ -10,19 +10,10 @@ export const SUFFIX = '.backup';
 /** Names of files that are not complete end so. */
 export const PARTIAL = '.partial';
 
-export interface KeptFiles {
-  /** The path for a backup made at this time, in milliseconds since the epoch. */
-  pathAt(at: number): string;
-  /** When the newest backup was made, or null. A file gets its final name only after it is verified. */
-  newest(): Promise<number | null>;
-  /** Removes the oldest backups until only `keep` are left, but never the one just made. */
-  prune(keep: number, made: number): Promise<void>;
-  /** Removes incomplete files that killed processes left behind. */
-  removePartial(): Promise<void>;
-}
+export type KeptFiles = ReturnType<typeof createKeptFiles>;
 
 /** Several networks may share a folder, so names begin with the network's name and a digest of its root key. */
-export function createKeptFiles(folder: string, genesis: GenesisBlock): KeptFiles {
+export function createKeptFiles(folder: string, genesis: GenesisBlock) {
   const digest = sha256Hex(genesis.root_public_key).slice(0, 8);
   const shown = genesis.network_name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 64);
   const prefix = `${shown}-${digest}-`;
@@ -39,18 +30,22 @@ export function createKeptFiles(folder: string, genesis: GenesisBlock): KeptFile
   }
 
   return {
-    pathAt: (at) => join(folder, nameAt(at)),
-    async newest() {
+    /** The path for a backup made at this time, in milliseconds since the epoch. */
+    pathAt: (at: number): string => join(folder, nameAt(at)),
+    /** When the newest backup was made, or null. A file gets its final name only after it is verified. */
+    async newest(): Promise<number | null> {
       return (await ownFiles())[0]?.at ?? null;
     },
-    async prune(keep, made) {
+    /** Removes the oldest backups until only `keep` are left, but never the one just made. */
+    async prune(keep: number, made: number): Promise<void> {
       const others = (await ownFiles()).filter(({ name }) => name !== nameAt(made));
       // A clock that was ahead made those that are later, and they must not push out newer ones.
       const isLater = ({ at }: { readonly at: number }) => Number(at > made);
       const inOrder = others.toSorted((a, b) => isLater(a) - isLater(b));
       for (const { name } of inOrder.slice(keep - 1)) await rm(join(folder, name));
     },
-    async removePartial() {
+    /** Removes incomplete files that killed processes left behind. */
+    async removePartial(): Promise<void> {
       for (const entry of await readdir(folder, { withFileTypes: true })) {
         const { name } = entry;
         if (!name.startsWith('.') || !name.endsWith(PARTIAL) || !entry.isFile()) continue;

@@ -8,7 +8,7 @@ import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { GENESIS_HASH, type StoredSubject } from '../../store/store.ts';
 import type { Manifest } from '../../store/stream/manifest.ts';
 import type { StreamRows, StreamTable } from '../../store/stream/rows.ts';
-import { verifyBackup } from '../backup/verify.ts';
+import { verifyBackup } from '../backup/check-state.ts';
 import { laterSuccessions } from './authority-keys.ts';
 import { type Evidence, ForeignEvidence, type GivenEvidence, readEvidence } from './evidence.ts';
 

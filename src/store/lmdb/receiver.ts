@@ -1,22 +1,31 @@
 /**
  * Fills a data folder that has no state, by a restore or a move. The database is created in a folder next to its final
- * place, and one rename puts it there when it is complete and on disk.
+ * place, and one rename puts it there when it is complete and on disk. Holds a data folder while its state is moved
+ * elsewhere, and retires that state.
  */
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RootDatabase } from 'lmdb';
 import { syncFolder } from '../../base/durable-file.ts';
-import { copyRows } from '../move/copy.ts';
-import { assertArrived, lastChanges } from '../move/marks.ts';
-import type { StateReceiver, StateTarget } from '../stream/ports.ts';
+import { metaValue } from '../meta-rows.ts';
+import { assertArrived, copyRows, lastChanges, retirement } from '../move/marks.ts';
+import type { HeldState, LastEntry, StateReceiver, StateTarget } from '../stream/ports.ts';
 import { targetOf } from '../stream/target.ts';
 import type { TableChange } from '../tables.ts';
 import { markInUse } from '../usage-mark.ts';
-import { type FolderLock, lockFolder } from './folder-lock.ts';
-import { ARRIVING, isArriving } from './folder-state.ts';
-import { ownerRow, SCHEMA_VERSION } from './ownership.ts';
+import { type FolderLock, LOCK_FILE, lockFile, lockFolder } from './folder-lock.ts';
+import { ARRIVING, assertDatabase, checkForReading, isArriving } from './folder-state.ts';
+import { whileNobodyCommits } from './openings.ts';
+import { assertSchema, isClosed, ownerRow, SCHEMA_VERSION } from './ownership.ts';
 import { openLmdbSource } from './source.ts';
-import { lmdbTables, type OpenTables, openEnvironment, openTables } from './tables.ts';
+import {
+  lmdbTables,
+  type OpenTables,
+  openEnvironment,
+  openMeta,
+  openTables,
+  writeAtOnce,
+} from './tables.ts';
 
 const STATE = 'state';
 const STAGING = '.import';
@@ -142,4 +151,49 @@ function stagedDatabase(dataDir: string, name: string) {
     },
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
+}
+
+/** Throws a one-sentence error if there is no state, or if another process holds the folder. */
+export function holdFolder(dataDir: string): HeldState {
+  assertDatabase(dataDir);
+  const lock = lockFile(
+    join(dataDir, LOCK_FILE),
+    (holder) => `The state in ${dataDir} is in use by another process${holder}: stop it first`,
+  );
+  try {
+    checkForReading(dataDir);
+    const { wasClosed, movedTo } = stateIn(dataDir);
+    return {
+      wasClosed,
+      movedTo,
+      retire: (last, successor) => retireFolder(dataDir, last, successor),
+      release: async () => lock.release(),
+    };
+  } catch (cause) {
+    lock.release();
+    throw cause;
+  }
+}
+
+function stateIn(dataDir: string): Pick<HeldState, 'wasClosed' | 'movedTo'> {
+  const env: RootDatabase = openEnvironment(dataDir, true);
+  try {
+    // Check first, because other layouts have other tables.
+    const meta = openMeta(env);
+    assertSchema(meta.get('schema'), false);
+    return { wasClosed: isClosed(openTables(env)), movedTo: metaValue(meta, 'moved') };
+  } finally {
+    void env.close();
+  }
+}
+
+/** Keeps the owner's row, because the previous owner was the last process to serve the state. */
+async function retireFolder(dataDir: string, last: LastEntry, successor: string): Promise<void> {
+  const env = openEnvironment(dataDir, false);
+  try {
+    const opened = openTables(env);
+    whileNobodyCommits(dataDir, () => writeAtOnce(opened, retirement(last, successor)));
+  } finally {
+    await env.close();
+  }
 }

@@ -71,23 +71,7 @@ export interface LeaseOptions {
 }
 
 /** A lease that was acquired; every commit contains the holding. */
-export interface Lease extends Holding {
-  readonly previousOwner: PreviousOwner;
-  /** Whether nobody else can hold the lease at this moment. */
-  isHeld(): boolean;
-  /** For how many milliseconds nobody else can hold the lease, by this machine's clock. */
-  remaining(): number;
-  /** See `Confirmations.since`. */
-  heldSince(time: number): Promise<boolean> | null;
-  /** See `Confirmations.note`. */
-  noteHeld(sentAt: number): void;
-  /** False once the lease is known to be lost. */
-  isOwned(): boolean;
-  /** Null while renewals succeed; otherwise the reason why they fail. */
-  problem(): string | null;
-  /** Ends the lease: `released` means that everything is stored, `abandoned` acts as if this process had died. */
-  end(how: 'released' | 'abandoned'): Promise<void>;
-}
+export type Lease = ReturnType<typeof keepLease>;
 
 const TAKEN = 'Another process has taken over the database';
 /**
@@ -296,7 +280,7 @@ function endOf(former: number, released: boolean): PreviousOwner {
   return released ? 'closed' : 'lost';
 }
 
-function keepLease(options: LeaseOptions, first: LeaseTable, acquired: Acquired): Lease {
+function keepLease(options: LeaseOptions, first: LeaseTable, acquired: Acquired) {
   const { clock, ttl } = options;
   const { term, previousOwner } = acquired;
   const holding: Holding = { term, holder: options.holder.id };
@@ -366,13 +350,18 @@ function keepLease(options: LeaseOptions, first: LeaseTable, acquired: Acquired)
   return {
     ...holding,
     previousOwner,
+    /** Whether nobody else can hold the lease at this moment. */
     isHeld: () => loss === null && !ended && clock.elapsed() < heldUntil,
+    /** For how many milliseconds nobody else can hold the lease, by this machine's clock. */
     remaining: () => (loss === null && !ended ? Math.max(0, heldUntil - clock.elapsed()) : 0),
     heldSince: confirmations.since,
     noteHeld: confirmations.note,
+    /** False once the lease is known to be lost. */
     isOwned: () => loss === null,
-    problem: () => loss ?? unanswered,
-    async end(how) {
+    /** Null while renewals succeed; otherwise the reason why they fail. */
+    problem: (): string | null => loss ?? unanswered,
+    /** Ends the lease: `released` means that everything is stored, `abandoned` acts as if this process had died. */
+    async end(how: 'released' | 'abandoned'): Promise<void> {
       // Another end must not overwrite how the first one left the state.
       if (ended) return;
       ended = true;

@@ -1,18 +1,21 @@
-/** Fills a database that has no state, by a restore or a move. */
+/**
+ * Fills a database that has no state, by a restore or a move. Holds a database whose state is moved elsewhere: the process
+ * that moves it becomes its last holder.
+ */
 import { mkdirSync } from 'node:fs';
 import type { Client } from 'pg';
 import { metaChange, metaValue } from '../meta-rows.ts';
-import { copyRows, MOVED_META } from '../move/copy.ts';
-import { assertArrived, lastChanges } from '../move/marks.ts';
-import type { StateReceiver, StateTarget } from '../stream/ports.ts';
+import { assertArrived, copyRows, lastChanges, MOVED_META, retirement } from '../move/marks.ts';
+import type { HeldState, StateReceiver, StateTarget } from '../stream/ports.ts';
 import { targetOf } from '../stream/target.ts';
 import { markInUse } from '../usage-mark.ts';
 import type { StoreAddress } from './address.ts';
-import { commit, inTransaction } from './commit.ts';
-import { disconnect } from './connect.ts';
-import { acquireMoveLease, type MoverOptions } from './held.ts';
-import type { Lease } from './lease.ts';
-import { connectToTables } from './schema.ts';
+import { awaitStandbys, commit, inTransaction } from './commit.ts';
+import { connectToPrimary, disconnect, onPrimary } from './connect.ts';
+import { acquireLease, type Lease, type LeaseHolder, NotWaiting } from './lease.ts';
+import type { LeaseClock } from './lease-clock.ts';
+import { connectToLease, type LeaseTableOptions } from './lease-table.ts';
+import { assertSchema, connectToTables } from './schema.ts';
 import { openPostgresqlSource } from './source.ts';
 import { postgresqlTables, readMetaOf } from './tables.ts';
 
@@ -72,7 +75,7 @@ async function takeBack(client: Client, epoch: string | undefined): Promise<void
   }
 }
 
-export interface ReceiverOptions extends MoverOptions {
+interface ReceiverOptions extends MoverOptions {
   /** The folder of the network's keys, which is marked as in use. */
   readonly dataDir: string;
 }
@@ -158,4 +161,93 @@ async function empty(client: Client): Promise<void> {
   }
   await client.query(`delete from mesh_na.meta where key = any($1)`, [[...MOVED_META, 'arriving']]);
   await client.query(`insert into mesh_na.meta (key, value) values ('totals', '')`);
+}
+
+/** A process that moves a state out of a database, or into it. */
+interface MoverOptions extends LeaseTableOptions {
+  readonly address: StoreAddress;
+  readonly holder: LeaseHolder;
+  readonly clock: LeaseClock;
+}
+
+/** Acquires the right to write to the database. Throws a one-sentence error while another process has it. */
+function acquireMoveLease(options: MoverOptions): Promise<Lease> {
+  return acquireLease({
+    ...options,
+    standby: null,
+    ttl: options.leaseMs,
+    connect: () => connectToLease(options.address, options),
+    confirmed: () => undefined,
+    // Every transaction of a move checks the lease, and fails without it.
+    lost: () => undefined,
+  });
+}
+
+/** Whether the database has a state that is not still being moved into it. */
+export function isServable(address: StoreAddress): Promise<boolean> {
+  return onPrimary(address, async (client, shown) => {
+    await assertSchema(client, shown);
+    const meta = await readMetaOf(client);
+    const found = meta.has('network') && !meta.has('arriving');
+    // The state must outlive the primary, because a repeated move relies on it.
+    if (found) await awaitStandbys(client);
+    return found;
+  });
+}
+
+/** Throws a one-sentence error if another process holds the database. */
+export async function holdDatabase(options: MoverOptions): Promise<HeldState> {
+  const { client, shown } = await connectToPrimary(options.address);
+  try {
+    await assertSchema(client, shown);
+    // A standby that is away is named here: the lease would only wait for it.
+    await movedIn(client);
+    const lease = await acquireMoveLease(options).catch((cause) => {
+      if (!(cause instanceof NotWaiting)) throw cause;
+      throw new Error(
+        `The state in the database at ${shown} is in use by ${cause.holderName}: stop it, and every other instance, first`,
+      );
+    });
+    try {
+      return heldOn(client, lease, await movedIn(client));
+    } catch (cause) {
+      await endLease(lease);
+      throw cause;
+    }
+  } catch (cause) {
+    await disconnect(client);
+    throw cause;
+  }
+}
+
+/** The place to which the state was moved; null if it was not. What is found outlives the primary. */
+async function movedIn(client: Client): Promise<string | null> {
+  const movedTo = metaValue(await readMetaOf(client), 'moved');
+  if (movedTo !== null) await awaitStandbys(client);
+  return movedTo;
+}
+
+/** Leaves the lease as the process that served the state has left it. */
+async function endLease(lease: Lease): Promise<void> {
+  await lease.end(lease.previousOwner === 'lost' ? 'abandoned' : 'released').catch(() => undefined);
+}
+
+function heldOn(client: Client, lease: Lease, movedTo: string | null): HeldState {
+  let isHeld = true;
+  return {
+    wasClosed: lease.previousOwner !== 'lost',
+    movedTo,
+    async retire(last, successor) {
+      await inTransaction(client, async () => {
+        await client.query('select mesh_na.hold_lease($1, $2)', [lease.term, lease.holder]);
+        await postgresqlTables(client).write(retirement(last, successor));
+      });
+    },
+    async release() {
+      if (!isHeld) return;
+      isHeld = false;
+      await endLease(lease);
+      await disconnect(client);
+    },
+  };
 }
