@@ -144,9 +144,9 @@ test('a node is shown, named, revoked and asked about by its name', async () => 
   assert.equal(renamed.stderr, '');
 
   const revoke = ['node', 'revoke', 'db-8'];
-  assert.match((await run(...revoke, '--dry-run')).stdout, /would be revoked: 1\./);
+  assert.match((await run(...revoke, '--dry-run')).stdout, /1 certificate would be revoked\./);
   const revoked = await run(...revoke, '--reason', 'superseded');
-  assert.match(revoked.stdout, /^Revoked certificates of db-8, whose key is \S+: 1\.\n/);
+  assert.match(revoked.stdout, /^1 certificate of db-8, whose key is \S+, revoked\.\n/);
   const after = await run('node', 'show', 'db-8');
   assert.match(after.stdout, /\nname {10}db-8\n(?:.+\n)*status {8}revoked\n/, 'it is not unknown');
   const [{ cert_id }] = (await answer('node', 'show', other)).certificates;

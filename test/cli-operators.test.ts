@@ -163,7 +163,7 @@ test('certificates are listed, shown, and revoked by the key of their node', asy
     assert.match(message, /Give one certificate, a node key with --key, or filters/);
   }
   const revoked = await run('certificate', 'revoke', ...key, '--reason', 'key_compromise');
-  assert.match(revoked.stdout, /^Revoked certificates of the key \S+: 1\.\n/);
+  assert.match(revoked.stdout, /^1 certificate of the key \S+ revoked\.\n/);
   assert.deepEqual((await printed('certificate', 'list', '--status', 'revoked')).count, 1);
 });
 
@@ -213,7 +213,7 @@ test('certificates are revoked by filters after a preview, and only as many as w
     (dry.certificates as { cert_id: string }[]).map(({ cert_id }) => cert_id),
     ids,
   );
-  assert.match(text.stdout, /Certificates that would be revoked: 2\. Nothing was revoked\.\n$/);
+  assert.match(text.stdout, /2 certificates would be revoked\. Nothing was revoked\.\n$/);
   for (const { code, stderr } of [unsure, other]) {
     assert.equal(code, EXIT.usage);
     assert.match(
@@ -233,7 +233,7 @@ test('certificates are revoked by filters after a preview, and only as many as w
 
   const revoked = await printed(...revoke, '--yes-revoke', '2');
   assert.deepEqual([revoked.count, revoked.revoked_cert_ids], [2, ids]);
-  assert.match((await run(...revoke)).stdout, /^Certificates revoked: 0\.\n$/);
+  assert.match((await run(...revoke)).stdout, /^0 certificates revoked\.\n$/);
 });
 
 test('nodes are listed by role, by health, and by how long they have been silent', async () => {
@@ -329,7 +329,7 @@ test('a batch of invites is created, listed, previewed, and withdrawn if its num
     /^INVITE[^\n]*\n(?:[0-9a-f]{16} +(?:unused|consumed) +field team 7 .*\n){3}$/,
   );
   assert.deepEqual([dry.dry_run, dry.count, dry.invites], [true, 2, listed.invites]);
-  assert.match(text.stdout, /\nInvites that would be withdrawn: 2\. Nothing was withdrawn\.\n$/);
+  assert.match(text.stdout, /\n2 invites would be withdrawn\. Nothing was withdrawn\.\n$/);
   for (const number of [[], ['--yes-withdraw', '3']]) {
     const { exit, message } = await endOf([...withdraw, ...number, ...place]);
     assert.equal(exit, EXIT.usage);
@@ -352,15 +352,15 @@ test('a batch of invites is created, listed, previewed, and withdrawn if its num
     };
     const meant = await runAtTerminal(line, { answers: [[question, whenAnotherCame]] });
     assert.equal(meant.code, 0);
-    assert.match(meant.shown, /Invites withdrawn: 2\.\n$/);
+    assert.match(meant.shown, /2 invites withdrawn\.\n$/);
     // Another one came in the meantime, and nobody has confirmed it.
     assert.equal((await printed('invite', 'list', ...batch, '--status', 'unused')).count, 1);
   });
 
   const joined = await nodeRequest(na, '/join', newKey(), { invite_token: leaked });
   assert.equal(joined.status, 403);
-  assert.match((await run(...withdraw, '--yes-withdraw', '1')).stdout, /^Invites withdrawn: 1\./);
-  assert.equal((await run(...withdraw)).stdout, 'Invites withdrawn: 0.\n');
+  assert.match((await run(...withdraw, '--yes-withdraw', '1')).stdout, /^1 invite withdrawn\./);
+  assert.equal((await run(...withdraw)).stdout, '0 invites withdrawn.\n');
   const eighth = ['invite', 'withdraw', '--batch', 'field team 8', '--yes-withdraw', '1'];
   assert.deepEqual(await printed(...eighth), { batch: 'field team 8', withdrawn: 1 });
 });

@@ -190,9 +190,9 @@ suite('a list', () => {
     assert.equal(await terminal.ended, 0);
     assert.match(
       readable(terminal.shown()),
-      /\(\d+ s\)<ESC>\[1G<ESC>\[2KRegistered agents: 3\.\r\n$/,
+      /\(\d+ s\)<ESC>\[1G<ESC>\[2K3 agents registered\.\r\n$/,
     );
     const { stdout, stderr } = await piped;
-    assert.deepEqual([stdout, stderr], ['Registered agents: 3.\n', '']);
+    assert.deepEqual([stdout, stderr], ['3 agents registered.\n', '']);
   });
 });

@@ -104,7 +104,7 @@ test('a bulk change goes on as fast as the authority allows', async () => {
   const revoke = ['certificate', 'revoke', '--status', 'active', '--yes-revoke', '6'];
   const { code, stdout, stderr } = await runCommand([...revoke, ...place]);
   assert.equal(code, EXIT.done, stderr);
-  assert.match(stdout, /^Certificates revoked: 6\.$/m);
+  assert.match(stdout, /^6 certificates revoked\.$/m);
   assert.match(
     stderr,
     /^(mesh-na: The authority is limiting requests; retrying in \d seconds?\n)+$/,
@@ -189,7 +189,7 @@ test('--wait waits no longer than specified, and reports it', async () => {
     server.url,
   ]);
   assert.equal(code, EXIT.done, stderr);
-  assert.equal(stdout, 'Registered agents: 3.\n');
+  assert.equal(stdout, '3 agents registered.\n');
   const said = stderr.trimEnd().split('\n');
   assert.equal(said.length, 3);
   assert.match(

@@ -33,7 +33,7 @@ suite('invites', () => {
       recipient_public_key: '',
       labels: 'site=north',
     });
-    for (const part of ['Nodes that can join: 2', 'cam-1 to cam-2', '"token_expiry_hours": 12']) {
+    for (const part of ['2 nodes can join', 'cam-1 to cam-2', '"token_expiry_hours": 12']) {
       assert.ok(proposed.text.includes(part), part);
     }
     assert.ok(
@@ -145,7 +145,7 @@ test('operators are listed with their last change, added, moved to another tier,
   const raised = await console.change('set-operator-tier', { key_id: 'ops-9', tier: 'privileged' });
   assert.match(raised.done, /operator_key_tier_set/);
   const revoked = await console.change('revoke-operator-key', { key_id: 'ops-9', reason: 'left' });
-  assert.match(revoked.proposed, /Keys that stay usable: 2; privileged ones among them: 1/);
+  assert.match(revoked.proposed, /2 keys stay usable, 1 of them privileged/);
   assert.match(revoked.done, /operator_key_revoked/);
   assert.deepEqual(
     audited(na, 'operator_key_revoked').map(({ key_id: id, reason }) => [id, reason]),

@@ -31,7 +31,7 @@ suite('policy', () => {
     assert.deepEqual((await get(na, '/policy')).body.allowed_ports, [443, 8080]);
 
     const page = await console.page(`policy?before=${before.policy_id}&after=spring`);
-    assert.match(page.text, /Settings that differ: 5/);
+    assert.match(page.text, /5 settings differ/);
     assert.match(page.text, /<table id="differences">.*<td[^>]*>443, 8080<\/td>/s);
     const same = await console.page('policy?before=spring&after=spring');
     assert.match(same.text, /They say the same/);

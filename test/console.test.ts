@@ -18,8 +18,7 @@ import {
   searchesFor,
 } from '../src/console/pages/node-filter.ts';
 import { findNodes } from '../src/console/pages/node-rows.ts';
-import { NODES } from '../src/console/pages/nodes.ts';
-import { csvLine } from '../src/pages/ui/csv.ts';
+import { csvLine, NODES } from '../src/console/pages/nodes.ts';
 import { registeredNode } from './support/agents.ts';
 import type { TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
@@ -400,7 +399,7 @@ suite('changes', () => {
       '"method": "POST"',
       '"path": "/admin/revoke"',
       '"reason": "key_compromise"',
-      'Certificates that are no longer accepted: 1',
+      '1 certificate is no longer accepted',
       '1 agent is evicted|No agent is registered',
       'Type <bdi>lost-1</bdi> to confirm',
       `mesh-na certificate revoke --key ${key} --reason key_compromise`,
@@ -498,7 +497,7 @@ suite('changes', () => {
     const id = changeIn(proposed);
     assert.equal((await console.submit('confirm', { id, number: '2' })).status, 422);
     const done = await console.submit('confirm', { id, number: '3' });
-    assert.match(done.text, /Done.*3 of 3 requests.*no longer applied: 1/s);
+    assert.match(done.text, /Done.*3 of 3 requests.*1 request was not sent: no longer applicable/s);
     assert.match(
       done.text,
       /<p>Changed 2: <bdi>rack9-\d, rack9-\d<\/bdi>\.<\/p><p>Left alone 1: <bdi>rack9-1</,

@@ -648,12 +648,12 @@ suite('the command', () => {
       /^warning {2}root_key {8}\S+root\.key is on this machine\. An intruder [^.]+\. Move it [^.]+\.$/m,
     );
     assert.match(served.stdout, /^warning {2}head {12}No head file is configured/m);
-    assert.match(served.stdout, /\nChecks: \d+, wrong: 0, warnings: 2, unknown: 1\.\n$/);
+    assert.match(served.stdout, /\n\d+ checks: 0 wrong, 2 warnings, 1 unknown\.\n$/);
     const inShort = await runCommand(args);
     const fine = '(\\w+, )*holder, (\\w+, )*rows(, \\w+)* \\(--all shows what was found\\)';
     assert.match(
       inShort.stdout,
-      new RegExp(`^(warning .+\\n){2}unknown .+\\nok {7}${fine}\\nChecks: .+\\n$`),
+      new RegExp(`^(warning .+\\n){2}unknown .+\\nok {7}${fine}\\n\\d+ checks: .+\\n$`),
     );
     chmodSync(join(na.dataDir, 'keys', 'na.key'), 0o604);
     const exposed = await runCommand([...args, '--json']);

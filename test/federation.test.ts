@@ -149,7 +149,7 @@ suite('between real authorities', () => {
         {
           rule: 'partners',
           severity: 'attention',
-          sentence: 'Sovereigns whose feed or keys cannot be fetched: 1 of 2.',
+          sentence: 'The feed or keys of 1 of 2 sovereigns cannot be fetched.',
           since: failing.failing_since,
         },
       ],

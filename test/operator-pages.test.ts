@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { withoutPause } from '../src/base/slices.ts';
+import { csvLine } from '../src/console/pages/nodes.ts';
 import { fleetBar } from '../src/pages/dashboard/fleet-section.ts';
 import { connectomePage } from '../src/pages/graph/connectome.ts';
 import { layoutGraph } from '../src/pages/graph/layout.ts';
@@ -11,7 +12,6 @@ import {
   treatiesInOrder,
   treatyQuery,
 } from '../src/pages/graph/treaty-query.ts';
-import { csvLine } from '../src/pages/ui/csv.ts';
 import { nameInCell, reference } from '../src/pages/ui/names.ts';
 import { TREATY_ORDERS } from '../src/protocol/api/pages.ts';
 import type { Connectome } from '../src/protocol/rows/graph.ts';

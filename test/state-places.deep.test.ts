@@ -71,7 +71,7 @@ const READING: { readonly [command: string]: RegExp } = {
   'store verify': /^The state of "alpha" is sound at revision \d+ /m,
   'audit show': / {2}invite_created {2}ops-privileged /,
   'audit export': /"event_type":"invite_created"/,
-  'audit verify': /^The audit log is intact: 1 entries/m,
+  'audit verify': /^The audit log is intact: 1 entry/m,
   'backup create': /^Wrote and verified the backup /m,
   'doctor --all': /^ok +store +Revision \d+ of epoch 1 \(postgresql,/m,
 };

@@ -5,20 +5,19 @@
 
 import { Command } from 'commander';
 import { addAuthorityKeyCommands } from './authority-key/commands.ts';
-import { addGenesisCommands } from './authority-key/genesis.ts';
-import { addCompletionCommand } from './completion.ts';
-import { findAddress } from './connection/address.ts';
+import { addGenesisCommands } from './authority-key/root-key.ts';
+import { addCompletionCommand } from './command-reference.ts';
 import { addCallCommands } from './connection/call.ts';
 import { addConnectCommand, addProfileCommands } from './connection/connect.ts';
 import { OPERATOR } from './connection/operator.ts';
+import { findAddress } from './connection/server.ts';
 import { addDoctorCommand } from './doctor/commands.ts';
 import { examples, SHORT_HELP } from './kernel/command.ts';
 import { EXIT_CODE_HELP, rememberUsed } from './kernel/errors.ts';
 import { ignoreEmptyVariables, refuseRepeated } from './kernel/options.ts';
 import { printLines, reportFailure } from './kernel/output.ts';
 import { addAgentCommands } from './node/agent.ts';
-import { addNodeCommands } from './node/commands.ts';
-import { addCertificateVerification } from './node/verify.ts';
+import { addCertificateVerification, addNodeCommands } from './node/commands.ts';
 import { addCertificateCommands } from './nodes/certificate.ts';
 import { addInviteCommands } from './nodes/invite.ts';
 import { addAuditCommands } from './operators/audit.ts';
@@ -35,14 +34,15 @@ import {
   addDisclosureCommands,
   addEvidenceCommands,
 } from './protocol/proofs.ts';
-import { addConfigCommands } from './service/config.ts';
 import { addInitCommand } from './service/init.ts';
-import { addServeCommand } from './service/serve.ts';
+import { addConfigCommands, addServeCommand } from './service/serve.ts';
 import { addSignerCommand } from './service/signer.ts';
-import { addAttestationCommands } from './sovereigns/attestation.ts';
-import { addFeedCommands } from './sovereigns/feed.ts';
+import {
+  addAttestationCommands,
+  addFeedCommands,
+  addRecognitionPolicyCommands,
+} from './sovereigns/attestation.ts';
 import { addGraphCommands } from './sovereigns/graph.ts';
-import { addRecognitionPolicyCommands } from './sovereigns/recognition-policy.ts';
 import { addTreatyCommands } from './sovereigns/treaty.ts';
 import { addBackupCommands } from './state/backup.ts';
 import { addRestoreCommands } from './state/restore.ts';

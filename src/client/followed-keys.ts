@@ -24,6 +24,9 @@ import { CLOCK_TOLERANCE_MS, type VerifierOptions } from './offline.ts';
 import { parsed, type Received } from './received.ts';
 import { portableSha256 } from './sha256.ts';
 
+/** What a chain of authority keys is verified with, in portable code. */
+export const CHAIN_TOOLS: ChainTools = { verify: verifyText, sha256: portableSha256 };
+
 export interface NetworkTrustOptions extends VerifierOptions {
   readonly networkName: string;
   /** The pinned authority key, or the one of a verified genesis. */

@@ -4,7 +4,6 @@ import type { JsonObject } from '../base/json/value.ts';
 import { jsonText } from '../base/json/write.ts';
 import type { OperatorKeyTier } from '../protocol/answers/operators.ts';
 import { Whole } from '../protocol/records/record.ts';
-import { audienceSource } from './audience.ts';
 import { type Calls, queryOf, type SentObject } from './calls.ts';
 import type { LoggedEvent } from './event-chain.ts';
 import { type EventOptions, readEvents } from './events.ts';
@@ -12,6 +11,7 @@ import { type HttpRequest, type Query, send } from './http.ts';
 import type { SigningKey } from './keys.ts';
 import { type Operations, operations } from './operations.ts';
 import { type CallOptions, newStamp, type SigningOptions } from './options.ts';
+import { audienceSource } from './public-client.ts';
 import { asRead } from './received.ts';
 import { operatorHeaders } from './sign-operator.ts';
 

@@ -7,7 +7,7 @@ import { ConsideredTrust, ExplainedTrust } from '../protocol/rows/graph.ts';
 import { AuthorityError } from './authority-error.ts';
 import { publicCalls } from './calls.ts';
 import { type Operations, operations } from './operations.ts';
-import type { CallOptions, ServerOptions } from './options.ts';
+import type { CallOptions, ServerOptions, SigningOptions } from './options.ts';
 
 /** Questions beyond the current path; at least one is required. */
 export type TrustQuestion = {
@@ -68,4 +68,24 @@ function nullIfAbsent(error: unknown): null {
 function nullWithoutPolicy(error: unknown): null {
   if (error instanceof AuthorityError && error.code === 'no_policy') return null;
   throw error;
+}
+
+/** Returns the authority's public key from the options, or else from `/sovereign.json`, fetched once. */
+export function audienceSource(options: SigningOptions): () => Promise<string> {
+  let known: Promise<string> | null =
+    options.audience === undefined ? null : Promise.resolve(options.audience);
+  return async () => {
+    known ??= fetchAudience(options);
+    try {
+      return await known;
+    } catch (error) {
+      // Let the next request try again: one failed look-up must not disable the client.
+      known = null;
+      throw error;
+    }
+  };
+}
+
+async function fetchAudience(options: SigningOptions): Promise<string> {
+  return (await createPublicClient(options).readSovereign()).network_authority.public_key;
 }

@@ -1,6 +1,7 @@
 /** A change as the operator sees it: before it is confirmed, and afterward. */
+
+import { counted, shownCount } from '../base/counts.ts';
 import { canonicalJson } from '../base/json/write.ts';
-import { shownCount } from '../pages/ui/counts.ts';
 import { type Html, html, NO_HTML } from '../pages/ui/html.ts';
 import { section } from '../pages/ui/parts.ts';
 import { type Change, mayContinue } from './change.ts';
@@ -63,7 +64,7 @@ function signed({ plan: { requests } }: Change, { audience, keyId }: Context): H
     return html`<pre class="code" tabindex="0">${indentedJson(text)}</pre>`;
   });
   const left = requests.length - MOST_SHOWN;
-  return html`<p>${requests.length === 1 ? 'One request' : `${shownCount(requests.length)} requests`}, signed with the key ${keyId}:</p>
+  return html`<p>${requests.length === 1 ? 'One request' : counted(requests.length, 'request')}, signed with the key ${keyId}:</p>
 ${first}${
   more.length === 0
     ? NO_HTML
@@ -83,7 +84,7 @@ export function outcomePage(change: Change, context: Context): ShellParts {
   const left =
     skipped.length === 0
       ? ''
-      : ` Not sent, because they no longer applied: ${shownCount(skipped.length)}.`;
+      : ` ${counted(skipped.length, 'request was', 'requests were')} not sent: no longer applicable.`;
   return {
     title: TITLES[state],
     lede: `${plan.sentence}${progress}${left}`,

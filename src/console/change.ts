@@ -4,9 +4,9 @@ import type { Runtime } from '../base/runtime.ts';
 import { createKeptRequests, isLost, type SendKept } from '../client/kept-request.ts';
 import { CLOCK_TOLERANCE_MS } from '../client/offline.ts';
 import { byRequest } from '../protocol/audit-sentence.ts';
-import type { PageAction, Plan } from './action.ts';
 import type { Context } from './context.ts';
 import { type Happening, type NamedEvent, named, newestFirst } from './entries.ts';
+import type { PageAction, Plan } from './page.ts';
 
 export interface Change {
   readonly id: string;

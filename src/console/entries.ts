@@ -1,9 +1,10 @@
 /** Entries of the audit log in tables. */
+
+import { shownCount } from '../base/counts.ts';
 import type { JsonObject } from '../base/json/value.ts';
 import { canonicalJson } from '../base/json/write.ts';
 import type { LoggedEvent } from '../client/event-chain.ts';
 import { nodeNames } from '../client/node-names.ts';
-import { shownCount } from '../pages/ui/counts.ts';
 import { type Html, html, NO_HTML } from '../pages/ui/html.ts';
 import { nameInFull } from '../pages/ui/names.ts';
 import { table } from '../pages/ui/table.ts';

@@ -1,15 +1,12 @@
-/** Pages that are a list of the authority, read by cursor, with a form that filters it. */
+/** Pages that are a list of the authority, read by cursor, with a form that filters it; and what such lists share. */
 
 import { choiceField, wordChoices } from '../pages/ui/fields.ts';
-import { type Html, html, NO_HTML } from '../pages/ui/html.ts';
-import { emptyState } from '../pages/ui/parts.ts';
+import { type Content, type Html, html, NO_HTML } from '../pages/ui/html.ts';
+import { badge, emptyState } from '../pages/ui/parts.ts';
 import { type Column, table } from '../pages/ui/table.ts';
-import { type Action, isOffered } from './action.ts';
 import type { Context } from './context.ts';
-import { textIn } from './fields.ts';
-import { newButton } from './form-view.ts';
-import { definePage, type Page } from './page.ts';
-import { cursorPager } from './pager.ts';
+import { newButton, textIn } from './forms.ts';
+import { type Action, definePage, isOffered, type Page } from './page.ts';
 
 const ROWS_OF_PAGE = 50;
 
@@ -101,4 +98,44 @@ ${statusField}<p class="field"><button type="submit">Find</button> <a href="${ad
     },
     ...(actions !== undefined && { actions }),
   });
+}
+
+/** Links between the pages of a list that is read by cursor, which leads only forward; the browser goes back. */
+export interface CursorPager {
+  readonly label: string;
+  /** Of the page, such as `./nodes`. */
+  readonly path: string;
+  /** The state of the list in its URL. */
+  readonly query: URLSearchParams;
+  /** Null at the end of the list. */
+  readonly nextCursor: string | null;
+  /** More links. */
+  readonly also?: Html;
+}
+
+export function cursorPager({ label, path, query, nextCursor, also = NO_HTML }: CursorPager): Html {
+  const link = (cursor: string, text: string) => {
+    const parameters = new URLSearchParams(query);
+    parameters.delete('cursor');
+    if (cursor !== '') parameters.set('cursor', cursor);
+    return html`<a href="${path}?${parameters.toString()}">${text}</a>`;
+  };
+  const first = query.has('cursor') ? link('', 'First page') : NO_HTML;
+  const next = nextCursor === null ? NO_HTML : link(nextCursor, 'Next page');
+  return html`<nav class="pager" aria-label="${label}">${first}${next}${also}</nav>`;
+}
+
+/** The second line is smaller, and left out when it is empty; a cell of nothing is empty. */
+export function twoLines(first: Content, second: Content): Html {
+  if (first === '' && second === '') return NO_HTML;
+  const below =
+    second === '' || second === NO_HTML
+      ? NO_HTML
+      : html`<span class="small muted">${second}</span>`;
+  return html`<span class="lines"><span>${first}</span>${below}</span>`;
+}
+
+/** A state, and below it when or why it was reached. */
+export function stateWith(tone: string, word: string, note: Content): Html {
+  return twoLines(badge({ tone, word }), note);
 }

@@ -1,6 +1,5 @@
 /** The pages of the console, in the order and the groups of its navigation. */
-import type { PageAction } from './action.ts';
-import type { Page, PageGroup } from './page.ts';
+import type { Page, PageAction, PageGroup } from './page.ts';
 import { ATTESTATIONS } from './pages/attestations.ts';
 import { AUDIT } from './pages/audit.ts';
 import { CONTACTS } from './pages/contacts.ts';

@@ -2,9 +2,9 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../base/json/value.ts';
 import type { Operation, SentOf } from '../protocol/api/define.ts';
 import { REFUSALS } from '../protocol/refusals.ts';
-import { type Action, type Field, FormProblem, type Plan } from './action.ts';
 import type { Context } from './context.ts';
-import { type AskedField, fieldFor, type Shape, textIn, valueIn } from './fields.ts';
+import { type AskedField, fieldFor, type Shape, textIn, valueIn } from './forms.ts';
+import { type Action, type Field, FormProblem, type Plan } from './page.ts';
 
 /** Members of path and body by their names in the API; a dot leads into an object. */
 type MemberOf<Sent> = (keyof Sent & string) | `${keyof Sent & string}.${string}`;

@@ -2,13 +2,11 @@
 import type { IncomingMessage } from 'node:http';
 import type { Runtime } from '../base/runtime.ts';
 import { type Html, html, NO_HTML } from '../pages/ui/html.ts';
-import { FormProblem, isOffered, type PageAction } from './action.ts';
 import { type Change, createChanges } from './change.ts';
 import { outcomePage, proposedPage } from './change-view.ts';
 import { type Connection, type Context, contextSource } from './context.ts';
-import { textIn } from './fields.ts';
-import { actionForm } from './form-view.ts';
-import type { Page, Stream } from './page.ts';
+import { actionForm, textIn } from './forms.ts';
+import { FormProblem, isOffered, type Page, type PageAction, type Stream } from './page.ts';
 import { ACTIONS, GROUPS, PAGES } from './registry.ts';
 import { formIn, page, plain, type Reply, seeOther } from './requests.ts';
 import { consolePage, EVERY_EVENT, problemLine, type ShellParts, type Theme } from './shell.ts';

@@ -18,14 +18,7 @@ export interface ConsoleSettings {
   readonly runtime: Runtime;
 }
 
-export interface RunningConsole {
-  readonly port: number;
-  /** With the token, which works once. */
-  readonly url: string;
-  /** Stops the console if nobody has used it for eight hours; returns whether it did. */
-  stopIfIdle(): Promise<boolean>;
-  stop(): Promise<void>;
-}
+export type RunningConsole = Awaited<ReturnType<typeof startConsole>>;
 
 const STYLE = asset('console-style.css');
 const SCRIPT = asset('console.js');
@@ -51,7 +44,7 @@ const HEADERS = {
   'x-frame-options': 'DENY',
 };
 
-export async function startConsole(settings: ConsoleSettings): Promise<RunningConsole> {
+export async function startConsole(settings: ConsoleSettings) {
   const { connection, isReadOnly, runtime } = settings;
   const admission = createAdmission(runtime);
   const rooms = createRooms(connection, isReadOnly, runtime);
@@ -105,9 +98,11 @@ export async function startConsole(settings: ConsoleSettings): Promise<RunningCo
 
   return {
     port,
+    /** With the token, which works once. */
     url: `http://127.0.0.1:${port}/#${admission.token}`,
     stop,
-    async stopIfIdle() {
+    /** Stops the console if nobody has used it for eight hours; returns whether it did. */
+    async stopIfIdle(): Promise<boolean> {
       if (runtime.now() - lastUsed < IDLE_MS) return false;
       await stop();
       return true;

@@ -3,7 +3,7 @@
 import { verdictLine } from '../pages/dashboard/posture-section.ts';
 import { type FramedParts, framed, type Site } from '../pages/ui/frame.ts';
 import { type Html, html, NO_HTML } from '../pages/ui/html.ts';
-import { LIVE_STATUS, liveRegion } from '../pages/ui/live-region.ts';
+import { LIVE_STATUS, liveRegion } from '../pages/ui/parts.ts';
 import type { Context } from './context.ts';
 import type { PageGroup } from './page.ts';
 

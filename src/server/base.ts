@@ -3,7 +3,7 @@ import { createClock } from '../base/clock.ts';
 import { jsonText } from '../base/json/write.ts';
 import { createLogger, type LogDestination } from '../base/log/logger.ts';
 import { type After, type ManualTime, type Runtime, timeOf, withClocks } from '../base/runtime.ts';
-import type { CommandReference } from '../pages/reference/command-reference.ts';
+import type { CommandReference } from '../pages/reference/cli-reference.ts';
 import { documentText, publishedDocument } from '../protocol/contract/documents.ts';
 import { createDocumentPublisher } from '../protocol/contract/publications.ts';
 import type { Config } from './config/load.ts';

@@ -3,7 +3,7 @@ import type { Logger } from '../base/log/logger.ts';
 import type { EdgeRuntime } from '../base/runtime.ts';
 import type { EdgeConfig, Instance } from '../edge/edge-config.ts';
 import { freePort } from '../edge/http/free-port.ts';
-import type { CommandReference } from '../pages/reference/command-reference.ts';
+import type { CommandReference } from '../pages/reference/cli-reference.ts';
 import { createDocumentCache } from '../protocol/contract/publications.ts';
 import type { Config } from './config/load.ts';
 import { openFileLimit } from './lifecycle/system-limits.ts';

@@ -6,7 +6,7 @@ import { signerFromSeed } from '../../src/base/crypto/ed25519.ts';
 import type { Signer } from '../../src/base/crypto/primitives.ts';
 import { readKeyFile } from '../../src/base/keys/key-file.ts';
 import { systemRuntime } from '../../src/base/runtime.ts';
-import type { CommandReference } from '../../src/pages/reference/command-reference.ts';
+import type { CommandReference } from '../../src/pages/reference/cli-reference.ts';
 import { startAuthority } from '../../src/server/boot.ts';
 import { loadConfig } from '../../src/server/config/load.ts';
 import type { Environment, Flags } from '../../src/server/config/options.ts';

@@ -1,7 +1,7 @@
 /** `docs/cli.md`: the commands, from their help. */
 import { commandReference } from '../../src/cli/command-reference.ts';
 import { buildProgram } from '../../src/cli/program.ts';
-import type { Term } from '../../src/pages/reference/command-reference.ts';
+import type { Term } from '../../src/pages/reference/cli-reference.ts';
 import { code, escaped, page, sentence, table } from './markdown.ts';
 
 const INTRODUCTION = `From a checkout \`npm run -s mesh-na -- <command>\`, installed \`mesh-na <command>\`. \`--help\` behind any command shows its

@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { COMPLETIONS } from '../../src/cli/completion.ts';
+import { COMPLETIONS } from '../../src/cli/command-reference.ts';
 import { gzipped, makeReadable } from './archive.ts';
 
 const HERE = join(import.meta.dirname, 'debian');

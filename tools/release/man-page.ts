@@ -1,7 +1,7 @@
 /** `mesh-na.1`: the manual page, from the help of every command. */
 import { commandReference } from '../../src/cli/command-reference.ts';
 import { buildProgram } from '../../src/cli/program.ts';
-import type { CommandEntry, Term } from '../../src/pages/reference/command-reference.ts';
+import type { CommandEntry, Term } from '../../src/pages/reference/cli-reference.ts';
 
 export function manPage(): string {
   const { name, description, version, options, notes, commands } = commandReference(buildProgram());

@@ -2,6 +2,7 @@
  * Detects problems with a single table of rules over counts and times. The dashboard's banner, `/metrics`, alerts and
  * `mesh-na doctor` all use it. Findings are public, so no rule names a node.
  */
+import { counted, countedOf } from '../../base/counts.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { AdoptionState } from '../../protocol/rows/adoption.ts';
 import type { PostureFinding, PostureUnknown } from '../../protocol/rows/posture.ts';
@@ -115,6 +116,8 @@ const CLOCK_PATIENCE = HOUR / 12;
 /** More failures in an hour than a mistyped command or a node with a wrong clock would cause. */
 const MANY_FAILURES = { operator: 20, node: 200 };
 
+const HAVE = ['has', 'have'] as const;
+
 export const POSTURE_RULES: readonly Rule[] = [
   rule('store', ({ ready }) => (ready ? null : action('The authority cannot reach its state.'))),
   rule('clock', ({ recordedUntil, now }) =>
@@ -136,7 +139,7 @@ export const POSTURE_RULES: readonly Rule[] = [
   ),
   rule('disk', ({ diskFree, minFree }) => {
     if (diskFree === null) return null;
-    const sentence = `Megabytes left on the disk of the state: ${Math.floor(diskFree / MEGABYTE)}.`;
+    const sentence = `${counted(Math.floor(diskFree / MEGABYTE), 'megabyte is', 'megabytes are')} left on the disk of the state.`;
     if (diskFree < minFree) return action(`${sentence} Nothing new is enrolled.`);
     if (diskFree < FULL_DISK) return action(sentence);
     return diskFree < LOW_DISK ? attention(sentence) : null;
@@ -150,7 +153,7 @@ export const POSTURE_RULES: readonly Rule[] = [
     const sentence =
       verifiedAt === null
         ? 'No scheduled backup was made so far.'
-        : `Hours since the last verified backup: ${Math.floor((now - verifiedAt) / HOUR)}.`;
+        : `The last verified backup is ${counted(Math.floor((now - verifiedAt) / HOUR), 'hour')} old.`;
     return (late > 4 * patience ? action : attention)(sentence, now - late);
   }),
   rule('webhooks', ({ webhooks, now }) => {
@@ -159,7 +162,7 @@ export const POSTURE_RULES: readonly Rule[] = [
     );
     if (failing.length === 0) return null;
     const since = Math.min(...failing);
-    const sentence = `Webhooks that have taken no event for 15 minutes: ${failing.length} of ${webhooks.length}.`;
+    const sentence = `${countedOf(failing.length, webhooks.length, 'webhook', HAVE)} taken no event for 15 minutes.`;
     return (now - since >= DAY ? action : attention)(sentence, since);
   }),
   rule('partners', ({ partners, now }) => {
@@ -169,25 +172,25 @@ export const POSTURE_RULES: readonly Rule[] = [
     });
     if (failing.length === 0) return null;
     const since = Math.min(...failing);
-    const sentence = `Sovereigns whose feed or keys cannot be fetched: ${failing.length} of ${partners.size}.`;
+    const sentence = `The feed or keys of ${failing.length} of ${counted(partners.size, 'sovereign')} cannot be fetched.`;
     return (now - since >= DAY ? action : attention)(sentence, since);
   }),
   fleetRule('nodes_silent', ({ expected, silent, silentKnownFrom, since }) => {
     if (silent === null) return notKnown('Nodes that have fallen silent', silentKnownFrom);
     if (silent === 0) return null;
-    const sentence = `Nodes that have fallen silent: ${silent} of ${expected}.`;
+    const sentence = `${countedOf(silent, expected, 'node', HAVE)} fallen silent.`;
     return (silent * 2 >= expected ? action : attention)(sentence, since.silent);
   }),
   fleetRule('nodes_unwell', ({ expected, unwell }) => {
     if (unwell === 0) return null;
-    const sentence = `Nodes that do not report themselves healthy: ${unwell} of ${expected}.`;
+    const sentence = `${countedOf(unwell, expected, 'node', ['does not report itself', 'do not report themselves'])} healthy.`;
     return unwell * 2 >= expected ? action(sentence) : attention(sentence);
   }),
   fleetRule('certificates_lapsing', ({ lapsing, since }) =>
     lapsing === 0
       ? null
       : attention(
-          `Nodes whose certificate expires soon and has not been renewed: ${lapsing}.`,
+          `${counted(lapsing, 'node has', 'nodes have')} not renewed a certificate that expires soon.`,
           since.lapsing,
         ),
   ),
@@ -195,7 +198,7 @@ export const POSTURE_RULES: readonly Rule[] = [
     lapsed === 0
       ? null
       : attention(
-          `Nodes whose certificate has expired within thirty days: ${lapsed}.`,
+          `${counted(lapsed, 'node has', 'nodes have')} let a certificate expire within thirty days.`,
           since.lapsed,
         ),
   ),
@@ -236,34 +239,43 @@ export const POSTURE_RULES: readonly Rule[] = [
   }),
   rule('authentication', ({ failures: { operator, node } }) => {
     if (operator < MANY_FAILURES.operator && node < MANY_FAILURES.node) return null;
-    return attention(`Failed authentications within an hour: ${operator + node}.`);
+    return attention(
+      `${counted(operator + node, 'authentication has', 'authentications have')} failed within an hour.`,
+    );
   }),
   rule('treaties_expired', ({ treaties: { expired }, countedSince }) =>
     expired === 0
       ? null
-      : attention(`Treaties that have expired: ${expired}.`, countedSince.treaties_expired),
+      : attention(
+          `${counted(expired, 'treaty has', 'treaties have')} expired.`,
+          countedSince.treaties_expired,
+        ),
   ),
   rule('treaties_expiring', ({ treaties: { expiring_soon: soon }, countedSince }) =>
     soon === 0
       ? null
       : attention(
-          `Treaties that expire within three days: ${soon}.`,
+          `${counted(soon, 'treaty expires', 'treaties expire')} within three days.`,
           countedSince.treaties_expiring,
         ),
   ),
   rule('treaties_behind', ({ treatiesBehind: { count, acceptStolenKey } }) => {
     if (acceptStolenKey > 0) {
-      return action(`Treaties that accept a stolen key of their subject: ${acceptStolenKey}.`);
+      return action(
+        `${counted(acceptStolenKey, 'treaty accepts', 'treaties accept')} a stolen key.`,
+      );
     }
     return count === 0
       ? null
-      : attention(`Treaties that have not followed their subject to its new key: ${count}.`);
+      : attention(
+          `${counted(count, 'treaty has', 'treaties have')} not followed the subject to its new key.`,
+        );
   }),
   rule('feeds_stale', ({ staleFeeds, countedSince }) =>
     staleFeeds === 0
       ? null
       : attention(
-          `Imported revocation feeds older than three days: ${staleFeeds}.`,
+          `${counted(staleFeeds, 'imported revocation feed is', 'imported revocation feeds are')} older than three days.`,
           countedSince.feeds_stale,
         ),
   ),
@@ -322,7 +334,7 @@ function laggards(
   if (nodes.laggards === 0) return null;
   const within = days === 1 ? 'a day' : `${days} days`;
   return judge(
-    `The old authority key stops signing within ${within}, and nodes that have not followed the new one: ${nodes.laggards} of ${nodes.active}.`,
+    `The old authority key stops signing within ${within}, and ${countedOf(nodes.laggards, nodes.active, 'active node', HAVE)} not followed the new one.`,
     overlapUntil - 3 * DAY,
   );
 }

@@ -17,7 +17,7 @@ import { notHolding, readJsonFile } from '../kernel/files.ts';
 import { wholeNumber } from '../kernel/options.ts';
 import { asJson, printResult } from '../kernel/output.ts';
 import { addPrepareCommand } from './prepare.ts';
-import { addSignCommand } from './sign.ts';
+import { addSignCommand } from './root-key.ts';
 import { addStatusCommand } from './status.ts';
 
 export function addAuthorityKeyCommands(program: Command): void {

@@ -1,23 +1,15 @@
 /** The current key of the authority, and the next one in a separate file in the same folder. */
 import { existsSync } from 'node:fs';
 import { signerFromSeed } from '../../base/crypto/ed25519.ts';
-import type { Signer } from '../../base/crypto/primitives.ts';
 import { keyFileText } from '../../base/keys/key-file.ts';
 import { readPrivateKey } from '../../base/keys/private-key.ts';
-import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { loadGenesis, nextKeyFile, signingKeyFile } from '../../server/config/identity.ts';
 import { readSettings } from '../../server/config/settings.ts';
 import { saveFile } from '../kernel/files.ts';
 import { environment } from '../state/place.ts';
 
-export interface CurrentAuthority {
-  readonly genesis: GenesisBlock;
-  readonly signer: Signer;
-  readonly keyFile: string;
-}
-
 /** The genesis that `serve` would use, and its key, from the given file or the one that `serve` would read. */
-export function currentAuthority(dataDir: string, namedFile?: string): CurrentAuthority {
+export function currentAuthority(dataDir: string, namedFile?: string) {
   const { setting, problems } = readSettings({ dataDir }, environment());
   const [problem] = problems;
   if (problem !== undefined) throw new Error(problem);
@@ -37,14 +29,10 @@ export function currentAuthority(dataDir: string, namedFile?: string): CurrentAu
   );
 }
 
-export interface NextKey {
-  readonly signer: Signer;
-  readonly file: string;
-  readonly isNew: boolean;
-}
+export type NextKey = ReturnType<typeof nextKey>;
 
 /** Never replaces an existing key, because a request for it may be pending. */
-export function nextKey(keyFile: string, randomSeed: () => Buffer): NextKey {
+export function nextKey(keyFile: string, randomSeed: () => Buffer) {
   const file = nextKeyFile(keyFile);
   const isNew = !existsSync(file);
   if (isNew) saveKey(file, 'next na private key', randomSeed());

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import type { Signer } from '../../base/crypto/primitives.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import { formatInstant, parseRequestDatetime } from '../../base/timestamp.ts';
-import { verifyText } from '../../client/keys.ts';
+import { CHAIN_TOOLS } from '../../client/followed-keys.ts';
 import { portableSha256 } from '../../client/sha256.ts';
 import { followChain, receivedChain } from '../../protocol/records/authority-chain.ts';
 import {
@@ -133,14 +133,10 @@ async function runPrepare(options: PrepareOptions): Promise<void> {
   ]);
 }
 
-interface Times {
-  readonly activates: number;
-  readonly overlapEnd: number;
-  /** Null for a planned succession. */
-  readonly distrustedFrom: string | null;
-}
+type Times = ReturnType<typeof timesOf>;
 
-function timesOf(options: PrepareOptions, now: number): Times {
+/** `distrustedFrom` is null for a planned succession. */
+function timesOf(options: PrepareOptions, now: number) {
   const { compromise = false, distrustedFrom, activateAt, overlap = OVERLAP_MS } = options;
   if (compromise !== (distrustedFrom !== undefined)) {
     throw usageFailure(
@@ -172,8 +168,7 @@ async function earlierSuccessions(
   const received = receivedChain(await readJsonFile(file));
   if (received === null) throw notHolding(file, 'the statements of a chain of authority keys');
   const { network_name: networkName, root_public_key: rootKey, network_authority } = genesis;
-  const tools = { verify: verifyText, sha256: portableSha256 };
-  const verdict = followChain({ networkName, trusted: { rootKey } }, received, now, tools);
+  const verdict = followChain({ networkName, trusted: { rootKey } }, received, now, CHAIN_TOOLS);
   if (verdict.refusal !== null) {
     const { reason, message } = verdict.refusal;
     throw failure(EXIT.unusable, reason, `${file} is rejected: ${message}`);

@@ -58,12 +58,9 @@ async function run(options: StatusOptions): Promise<void> {
   }
 }
 
-interface Status {
-  readonly keys: AuthorityKeys;
-  readonly adoption: Adoption;
-}
+type Status = Awaited<ReturnType<typeof read>>;
 
-async function read(options: StatusOptions): Promise<Status> {
+async function read(options: StatusOptions) {
   const adoption = await operatorClient(options).readAdoption();
   return {
     keys: await publicCalls(serverOf(options)).get(AuthorityKeys, '/authority-keys'),

@@ -10,10 +10,8 @@ import { messageOf } from '../../base/error-message.ts';
 import { jsonText } from '../../base/json/write.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import { AuthorityError } from '../../client/authority-error.ts';
-import type { FollowVerdict, NetworkTrust } from '../../client/followed-keys.ts';
-import { verifyText } from '../../client/keys.ts';
+import { CHAIN_TOOLS, type FollowVerdict, type NetworkTrust } from '../../client/followed-keys.ts';
 import type { Received } from '../../client/received.ts';
-import { portableSha256 } from '../../client/sha256.ts';
 import { followChain } from '../../protocol/records/authority-chain.ts';
 import { AuthoritySuccession } from '../../protocol/records/authority-succession.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
@@ -163,9 +161,8 @@ export async function followProfile(
   const networkName = (known[0] ?? document?.successions[0])?.network_name;
   if (document === null || networkName === undefined) return profile;
   const trusted = rootKey === undefined ? { authorityKey } : { rootKey };
-  const tools = { verify: verifyText, sha256: portableSha256 };
   const pin = { networkName, trusted, known };
-  const verdict = followChain(pin, document, systemRuntime.now(), tools);
+  const verdict = followChain(pin, document, systemRuntime.now(), CHAIN_TOOLS);
   if (verdict.refusal !== null) {
     const { reason, message } = verdict.refusal;
     const cure = reason === 'root_key_needed' ? ' Run mesh-na connect again with --root-key.' : '';

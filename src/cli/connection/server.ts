@@ -4,20 +4,24 @@
  * never release, and it does not support custom trusted certificates.
  */
 
+import { existsSync, rmSync } from 'node:fs';
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { Agent, request as requestHttps } from 'node:https';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import type { Command } from 'commander';
 import { MOST_BYTES } from '../../base/byte-bounds.ts';
 import { inWords } from '../../base/duration.ts';
 import { parseJson } from '../../base/json/parse.ts';
 import type { JsonValue } from '../../base/json/value.ts';
-import { readArgument } from '../../base/named-file.ts';
+import { readArgument, readNamedFile } from '../../base/named-file.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import { textOf } from '../../client/body.ts';
 import type { AnswerBody, Fetch, FetchAnswer, ServerOptions } from '../../client/options.ts';
 import { createPublicClient, type PublicClient } from '../../client/public-client.ts';
-import { JSON_OPTION, type OptionsIn, option } from '../kernel/command.ts';
+import { DATA_DIR, JSON_OPTION, type OptionsIn, option } from '../kernel/command.ts';
 import { EXIT, failure, onLocalFiles } from '../kernel/errors.ts';
+import { replaceFile } from '../kernel/files.ts';
 import { serverUrl } from '../kernel/options.ts';
 import { printNotice } from '../kernel/output.ts';
 import { whileWaiting } from '../kernel/terminal.ts';
@@ -222,4 +226,53 @@ function reasonOf(error: unknown, late: AbortSignal, longestMs: number): string 
   if (late.aborted) return `it took longer than ${longestMs / 1000} s`;
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? error.cause.message : error.message;
+}
+
+const MOST_ADDRESS_BYTES = 4096;
+
+/**
+ * Where a command finds the authority that no option or variable names: a node remembers the address at which it joined,
+ * and a data folder in use says where its authority serves.
+ */
+function addressPath(folder: string): string {
+  return join(folder, 'address');
+}
+
+export function saveAddress(folder: string, url: string): void {
+  ifPossible(() => replaceFile(addressPath(folder), `${url}\n`));
+}
+
+export function removeAddress(folder: string): void {
+  ifPossible(() => rmSync(addressPath(folder), { force: true }));
+}
+
+/** Nothing depends on it but convenience, so a folder that cannot be written needs none: commands then need --url. */
+function ifPossible(change: () => void): void {
+  try {
+    change();
+  } catch {
+    // A start or a stop goes on.
+  }
+}
+
+/** Sets the address of a command for which neither an option nor a variable gives one. */
+export function findAddress(command: Command): void {
+  if (command.getOptionValueSource('url') !== 'default') return;
+  const { nodeDir, dataDir = DATA_DIR.defaultValue } = command.opts();
+  for (const folder of [nodeDir, dataDir]) {
+    const url = typeof folder === 'string' ? addressIn(folder) : null;
+    if (url === null) continue;
+    command.setOptionValueWithSource('url', url, 'config');
+    return;
+  }
+}
+
+function addressIn(folder: string): string | null {
+  const path = addressPath(folder);
+  if (!existsSync(path)) return null;
+  try {
+    return serverUrl(readNamedFile(path, MOST_ADDRESS_BYTES).toString().trim());
+  } catch {
+    return null;
+  }
 }

@@ -3,6 +3,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import { counted } from '../../base/counts.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { FILES } from '../../server/config/data-folder.ts';
@@ -183,5 +184,5 @@ function labeled(outcome: Outcome, text: string): Line {
 function summaryOf(findings: readonly Finding[]): string {
   const [wrong, warnings] = [countOf(findings, 'wrong'), countOf(findings, 'warning')];
   const unknown = countOf(findings, 'unknown');
-  return `Checks: ${findings.length}, wrong: ${wrong}, warnings: ${warnings}, unknown: ${unknown}.`;
+  return `${counted(findings.length, 'check')}: ${wrong} wrong, ${counted(warnings, 'warning')}, ${unknown} unknown.`;
 }

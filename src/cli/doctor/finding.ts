@@ -1,4 +1,5 @@
 /** The checks of `mesh-na doctor`, and their findings. */
+import { counted } from '../../base/counts.ts';
 
 /** Each check, and why it matters. */
 export const CHECKS = {
@@ -77,8 +78,7 @@ const DAY = 86_400_000;
 
 /** Anything that expires needs attention two weeks before, as in the posture. */
 export function ending(check: CheckName, what: string, end: number, now: number, cure: string) {
-  const days = Math.floor(Math.abs(end - now) / DAY);
-  const spelled = days === 1 ? '1 day' : `${days} days`;
+  const spelled = counted(Math.floor(Math.abs(end - now) / DAY), 'day');
   if (end <= now) return wrong(check, `${what} ended ${spelled} ago`, cure);
   if (end - now < 14 * DAY) return warning(check, `${what} ends in ${spelled}`, cure);
   return fine(check, `${what} ends in ${spelled}`);

@@ -9,10 +9,9 @@ import type { JsonObject } from '../../base/json/value.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import { AuthorityError } from '../../client/authority-error.ts';
 import { publicCalls } from '../../client/calls.ts';
-import { verifyText } from '../../client/keys.ts';
+import { CHAIN_TOOLS } from '../../client/followed-keys.ts';
 import { createVerifier } from '../../client/offline.ts';
 import type { Fetch, ServerOptions } from '../../client/options.ts';
-import { portableSha256 } from '../../client/sha256.ts';
 import { FINDING_CURES } from '../../pages/dashboard/posture-section.ts';
 import { SovereignDocument } from '../../protocol/answers/documents.ts';
 import { AuthorityKeys, followChain } from '../../protocol/records/authority-chain.ts';
@@ -213,8 +212,7 @@ async function checkNetwork(calls: Calls, { genesis, now }: RemoteOptions): Prom
 async function successorOf(genesis: GenesisBlock, calls: Calls, now: number) {
   const { network_name: networkName, root_public_key: rootKey, network_authority } = genesis;
   const document = await calls.get(AuthorityKeys, '/authority-keys');
-  const tools = { verify: verifyText, sha256: portableSha256 };
-  const verdict = followChain({ networkName, trusted: { rootKey } }, document, now, tools);
+  const verdict = followChain({ networkName, trusted: { rootKey } }, document, now, CHAIN_TOOLS);
   if (verdict.refusal !== null) return null;
   const isKnown = verdict.keys.some(({ public_key: key }) => key === network_authority.public_key);
   return isKnown ? verdict.currentKey : null;

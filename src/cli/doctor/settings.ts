@@ -2,6 +2,7 @@
 
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { counted } from '../../base/counts.ts';
 import { SHA256 } from '../../base/crypto/digest.ts';
 import { signerFromSeed, verifySignature } from '../../base/crypto/ed25519.ts';
 import { messageOf } from '../../base/error-message.ts';
@@ -25,15 +26,6 @@ import { readSettings } from '../../server/config/settings.ts';
 import { unknownVariables } from '../../server/config/unknown-variables.ts';
 import { ending, type Finding, fine, unknown, warning, wrong } from './finding.ts';
 
-export interface Settings {
-  readonly dataDir: string;
-  /** Null when it cannot be read. */
-  readonly genesis: GenesisBlock | null;
-  /** Null when a start would be refused. */
-  readonly config: Config | null;
-  readonly findings: readonly Finding[];
-}
-
 export interface SettingsOptions {
   readonly flags: Flags;
   readonly environment: Environment;
@@ -42,7 +34,8 @@ export interface SettingsOptions {
   readonly now: number;
 }
 
-export function checkSettings(options: SettingsOptions): Settings {
+/** The genesis is null when it cannot be read, and the configuration when a start would be refused. */
+export function checkSettings(options: SettingsOptions) {
   const { flags, environment, now } = options;
   const { dataDir, setting } = readSettings(flags, environment);
   const folder = checkFolder(dataDir);
@@ -243,7 +236,7 @@ function checkWhole(
 
 function checkOperators({ operators }: Config): Finding {
   const privileged = operators.filter(({ tier }) => tier === 'privileged').length;
-  const found = `${operators.length} operator keys are configured, ${privileged} of them privileged`;
+  const found = `${counted(operators.length, 'operator key is', 'operator keys are')} configured, ${privileged} of them privileged`;
   const cure = 'Configure a privileged operator key';
   return privileged === 0 ? warning('operator_keys', found, cure) : fine('operator_keys', found);
 }

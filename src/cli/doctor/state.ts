@@ -82,7 +82,7 @@ export async function checkState(options: StateOptions): Promise<Finding[]> {
     );
     if ('outcome' in keys) return [own, stop, keys];
     const heads = headsSignedBy(trustedKeys(keys, source.facts.network), kept);
-    const succession = [...successionOf(keys, options), ...firstPolicyOf(keys, options)];
+    const succession = [...checkSuccession(keys, options), ...firstPolicyOf(keys, options)];
     return [own, ...succession, stop, ...(await historyOf(source, heads, options))];
   } finally {
     await source.close();
@@ -91,15 +91,6 @@ export async function checkState(options: StateOptions): Promise<Finding[]> {
 
 async function keysIn({ tables, meta }: StateSource): Promise<KeyChain> {
   return storedChain(await subjectsOf(tables, shapesIn(meta), 'authority-key'));
-}
-
-function successionOf(
-  keys: KeyChain,
-  { held, genesis, holder, now }: StateOptions,
-): readonly Finding[] {
-  if (held === null) return [];
-  const named = genesis.network_authority.public_key;
-  return [checkSuccession(keys, { held, named, isServing: holder !== null, now })];
 }
 
 /** Only the state knows the first genesis of a network whose authority has replaced its key. */
@@ -258,52 +249,50 @@ async function checkHead(
   return fine('head', `The state contains the head in ${path}${extent}`);
 }
 
-export interface KeysHere {
-  /** The keys that a service started here could sign with, the current one first. */
-  readonly held: readonly string[];
-  /** The key in the genesis block. */
-  readonly named: string;
-  readonly isServing: boolean;
-  readonly now: number;
-}
-
 /** A staged key takes over within seconds of its time. */
 const PATIENCE_MS = 60_000;
 const PLACE =
   'Copy the file that mesh-na authority-key prepare wrote next to the key of the authority, or give it to the signer as --next-key';
 
+/** What a service started here could sign with; nothing is said if that is not known. */
 function checkSuccession(
   { staged, previous, has }: KeyChain,
-  { held, named, isServing, now }: KeysHere,
-): Finding {
+  { held, genesis, holder, now }: StateOptions,
+): Finding[] {
+  if (held === null) return [];
   if (staged !== null) {
     const { publicKey, activatesAt } = staged;
     const key = `The next authority key ${publicKey}`;
-    if (!held.includes(publicKey)) return wrong('succession', `${key} is not held here`, PLACE);
+    if (!held.includes(publicKey)) return [wrong('succession', `${key} is not held here`, PLACE)];
     if (now < activatesAt + PATIENCE_MS) {
-      return fine(
-        'succession',
-        `${key} is held here, and takes over ${fromNow(activatesAt - now)}`,
-      );
+      const found = `${key} is held here, and takes over ${fromNow(activatesAt - now)}`;
+      return [fine('succession', found)];
     }
     const late = `${key} should have taken over ${fromNow(activatesAt - now)}`;
-    return isServing
-      ? wrong('succession', late, 'Check the clock and the log of the authority')
-      : warning('succession', `${late}; the next start activates it`, 'Start the authority');
+    return [
+      holder !== null
+        ? wrong('succession', late, 'Check the clock and the log of the authority')
+        : warning('succession', `${late}; the next start activates it`, 'Start the authority'),
+    ];
   }
   if (previous !== null) {
     const { publicKey, overlapUntil } = previous;
     const key = `The previous authority key ${publicKey}`;
-    return held.includes(publicKey)
-      ? fine('succession', `${key} signs, too, and stops ${fromNow(overlapUntil - now)}`)
-      : wrong('succession', `${key} must still sign, but is not held here`, 'Restore its key file');
+    return [
+      held.includes(publicKey)
+        ? fine('succession', `${key} signs, too, and stops ${fromNow(overlapUntil - now)}`)
+        : wrong(
+            'succession',
+            `${key} must still sign, but is not held here`,
+            'Restore its key file',
+          ),
+    ];
   }
+  const named = genesis.network_authority.public_key;
   const unknown = held.slice(1).find((key) => key !== named && !has(key));
-  return unknown === undefined
-    ? fine('succession', 'No succession is under way')
-    : warning(
-        'succession',
-        `There is a next key ${unknown}, but no succession to it is staged`,
-        'Stage it with mesh-na authority-key stage, or delete the key file if nothing was signed for it',
-      );
+  if (unknown === undefined) return [fine('succession', 'No succession is under way')];
+  const found = `There is a next key ${unknown}, but no succession to it is staged`;
+  const cure =
+    'Stage it with mesh-na authority-key stage, or delete the key file if nothing was signed for it';
+  return [warning('succession', found, cure)];
 }

@@ -10,6 +10,7 @@ const SHORTEST = 8;
 const MOST_CANDIDATES = 10;
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const isUuid = (text: string) => UUID.test(text);
 const BEGINNING_OF_ID = /^[0-9a-f][0-9a-f-]*$/;
 
 /** The short form of each id or key; other text is unchanged. */
@@ -73,7 +74,7 @@ const KINDS = {
   invite: {
     name: 'fingerprint',
     about: `fingerprint from invite list, ${OR_BEGINNING}`,
-    isWhole: isFingerprint,
+    isWhole: ({ length }: string) => length === 16,
     beginning: BEGINNING_OF_ID,
   },
 } as const;
@@ -90,14 +91,6 @@ export function idArgument(kind: Kind, { isOptional = false } = {}): Argument {
 /** Parses what names a node; a private key must not be sent. */
 export function nodeOrKey(text: string): string {
   return isNodeName(text) && !saysPrivate(text) ? text : publicKey(text);
-}
-
-function isUuid(text: string): boolean {
-  return UUID.test(text);
-}
-
-function isFingerprint(text: string): boolean {
-  return text.length === 16;
 }
 
 /**

@@ -10,7 +10,7 @@ import { usageFailure } from './errors.ts';
 import { wholeNumber } from './options.ts';
 import { asJson, type OutputOptions, printJsonList, printText } from './output.ts';
 import { type Column, openTable, type TableOptions } from './table.ts';
-import { countedParts } from './terminal.ts';
+import { counting } from './terminal.ts';
 
 /** All rows of a list, for who needs them at once; shows progress. */
 export async function rowsOf<Row>(
@@ -18,7 +18,7 @@ export async function rowsOf<Row>(
   pages: AsyncIterable<readonly Row[]>,
 ): Promise<Row[]> {
   const rows: Row[] = [];
-  for await (const page of countedParts(`${what} read:`, pages)) {
+  for await (const page of counting(`${what} read:`, pages, ({ length }) => length)) {
     for (const row of page) rows.push(row);
   }
   return rows;
@@ -40,7 +40,7 @@ export async function printList<Row extends object>(
 ): Promise<void> {
   if (options.reverse && options.sort === undefined) throw usageFailure('--reverse needs --sort');
   const isShown = process.stdout.isTTY && !options.json && options.sort === undefined;
-  const counted = isShown ? pages : countedParts('Rows read:', pages);
+  const counted = isShown ? pages : counting('Rows read:', pages, ({ length }) => length);
   const read = ordered(counted, columns, options);
   if (options.json) {
     const texts: JsonObject[][] = [];

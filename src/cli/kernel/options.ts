@@ -102,22 +102,20 @@ export function jsonObject(text: string): JsonObject {
 }
 
 /** Parses a time that is usually in the future: a timestamp, or a duration from now such as `7d`. */
-export function timeAhead(text: string): string {
-  return timeFromNow(text, 1);
-}
+export const timeAhead = timeFromNow(1);
 
 /** Parses a time that is usually in the past: a timestamp, or a duration before now such as `30d`. */
-export function timeAgo(text: string): string {
-  return timeFromNow(text, -1);
-}
+export const timeAgo = timeFromNow(-1);
 
-function timeFromNow(text: string, direction: 1 | -1): string {
-  if (parseRequestTimestamp(text) !== null) return text;
-  const distance = parseDuration(text);
-  if (distance !== null) return formatInstant(systemRuntime.now() + direction * distance);
-  throw new InvalidArgumentError(
-    'It must be a time such as 2026-11-01 or 2026-11-01T10:00:00Z, in UTC without an offset, or a duration such as 7d or 1h30m.',
-  );
+function timeFromNow(direction: 1 | -1): (text: string) => string {
+  return (text) => {
+    if (parseRequestTimestamp(text) !== null) return text;
+    const distance = parseDuration(text);
+    if (distance !== null) return formatInstant(systemRuntime.now() + direction * distance);
+    throw new InvalidArgumentError(
+      'It must be a time such as 2026-11-01 or 2026-11-01T10:00:00Z, in UTC without an offset, or a duration such as 7d or 1h30m.',
+    );
+  };
 }
 
 const HOUR_MS = 3_600_000;

@@ -52,20 +52,13 @@ export function column<Row>(title: string, cell: Column<Row>['cell'], rank?: num
   return { title, cell, rank };
 }
 
-export function idColumn<Row>(
-  title: string,
-  cell: Column<Row>['cell'],
-  rank?: number,
-): Column<Row> {
-  return { title, cell, holds: 'id', rank };
-}
+export const idColumn = columnOf('id');
+export const timeColumn = columnOf('time');
 
-export function timeColumn<Row>(
-  title: string,
-  cell: Column<Row>['cell'],
-  rank?: number,
-): Column<Row> {
-  return { title, cell, holds: 'time', rank };
+function columnOf(holds: 'id' | 'time') {
+  return <Row>(title: string, cell: Column<Row>['cell'], rank?: number): Column<Row> => {
+    return { title, cell, holds, rank };
+  };
 }
 
 export function tableOf<Row>(

@@ -1,7 +1,9 @@
 /** What a person at a terminal is asked, also for the number of items of a bulk change, and sees while waiting. */
+
 import { once } from 'node:events';
 import { clearLine, cursorTo } from 'node:readline';
 import { createInterface } from 'node:readline/promises';
+import { counted } from '../../base/counts.ts';
 import type { JsonObject } from '../../base/json/value.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import { EXIT, failure, usageFailure } from './errors.ts';
@@ -60,10 +62,8 @@ async function answerTo(question: string): Promise<string> {
 
 /** Describes a bulk change in words. */
 export interface Many<Row> {
-  /** Names the items, both within a sentence and as the JSON member that contains them. */
-  readonly plural: string;
-  /** The same at the beginning of a sentence. */
-  readonly title: string;
+  /** Names an item; with an s, the JSON member that contains them. */
+  readonly noun: string;
   /** Also part of the option that confirms the number: `--yes-<verb>`. */
   readonly verb: string;
   readonly done: string;
@@ -74,7 +74,7 @@ interface ManyOptions extends OutputOptions, TableOptions {}
 
 /** Throws unless the number of items was given as an option or is typed at a terminal. */
 export async function assertMeant<Row>(
-  { plural, verb, done, columns }: Many<Row>,
+  { noun, verb, done, columns }: Many<Row>,
   rows: readonly Row[],
   given: number | undefined,
   { json, wide = false }: ManyOptions,
@@ -83,24 +83,27 @@ export async function assertMeant<Row>(
   if (count === 0 && given === undefined) return;
   if (given === undefined && isTerminal() && !json) {
     printText(tableOf(columns, rows, { wide }));
-    const answer = await answerTo(`Type ${count} to ${verb} these ${count} ${plural}: `);
+    const what = count === 1 ? `this ${noun}` : `these ${counted(count, noun)}`;
+    const answer = await answerTo(`Type ${count} to ${verb} ${what}: `);
     if (answer === String(count)) return;
     throw failure(EXIT.usage, 'not_confirmed', `Not confirmed, so nothing was ${done}`);
   }
   if (given === count) return;
   const cure = `use --yes-${verb} ${count} to ${verb} them, or --dry-run to show them`;
-  throw usageFailure(`${count} ${plural} match, so nothing was ${done}; ${cure}`);
+  throw usageFailure(
+    `${counted(count, `${noun} matches`, `${noun}s match`)}, so nothing was ${done}; ${cure}`,
+  );
 }
 
 export function printDryRun<Row extends object>(
-  { plural, title, done, columns }: Many<Row>,
+  { noun, done, columns }: Many<Row>,
   rows: readonly Row[],
   options: ManyOptions,
 ): void {
-  const json = { dry_run: true, count: rows.length, [plural]: rows.map(asJson) };
+  const json = { dry_run: true, count: rows.length, [`${noun}s`]: rows.map(asJson) };
   printResult(options, json, [
     ...(rows.length === 0 ? [] : tableOf(columns, rows, options)),
-    `${title} that would be ${done}: ${rows.length}. Nothing was ${done}.`,
+    `${counted(rows.length, noun)} would be ${done}. Nothing was ${done}.`,
   ]);
 }
 
@@ -126,25 +129,21 @@ export async function whileWaiting<T>(what: string, work: () => Promise<T>): Pro
   }
 }
 
-/** Passes items through and shows their number, because a busy loop may starve timers. */
-export async function* counted<T>(what: string, items: AsyncIterable<T>): AsyncGenerator<T, void> {
-  async function* single() {
-    for await (const item of items) yield [item];
-  }
-  for await (const [item] of countedParts(what, single())) yield item as T;
-}
-
-/** The same for items that arrive in groups. */
-export async function* countedParts<T>(
+/**
+ * Passes through what arrives, in which there may be several items, and shows their number, because a busy loop may starve
+ * timers.
+ */
+export async function* counting<T>(
   what: string,
-  parts: AsyncIterable<readonly T[]>,
-): AsyncGenerator<readonly T[], void> {
+  parts: AsyncIterable<T>,
+  itemsIn: (part: T) => number = () => 1,
+): AsyncGenerator<T, void> {
   const line = progressLine(what);
   let count = 0;
   let shown = 0;
   try {
     for await (const part of parts) {
-      count += part.length;
+      count += itemsIn(part);
       if (count >= shown + ITEMS_BETWEEN) {
         shown = count;
         line.show(count);

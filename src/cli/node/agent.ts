@@ -1,6 +1,7 @@
 /** `mesh-na agent`: finds agents by capability, and registers the agent of a node. */
 
 import type { Command } from 'commander';
+import { counted } from '../../base/counts.ts';
 import { createNodeClient } from '../../client/node-client.ts';
 import type { Agent } from '../../client/sign-agent.ts';
 import type { AgentList } from '../../protocol/answers/enrollment.ts';
@@ -68,7 +69,7 @@ const COLUMNS: readonly Column<AgentDescriptor>[] = [
 
 function listText({ count, capability, agents = [] }: AgentList, options: TableOptions): Line[] {
   const which = capability === null ? '' : ` with ${capability}`;
-  if (agents.length === 0) return [`Registered agents${which}: ${count}.`];
+  if (agents.length === 0) return [`${counted(count, 'agent')}${which} registered.`];
   return tableOf(COLUMNS, agents, options);
 }
 

@@ -10,7 +10,7 @@ import { readNamedFile } from '../../base/named-file.ts';
 import type { AgentRecord } from '../../client/agent-storage.ts';
 import type { StampStorage } from '../../client/kept-request.ts';
 import { keyFromSeed, newSeed, type SigningKey } from '../../client/keys.ts';
-import { type GenesisBlock, readGenesisBlock } from '../../protocol/records/genesis.ts';
+import { readGenesisBlock } from '../../protocol/records/genesis.ts';
 import {
   type JoinCertificate,
   readJoinCertificate,
@@ -99,15 +99,11 @@ export function readCertificate(folder: string): JoinCertificate {
   return certificate;
 }
 
-/** What the node last verified of its authority; null until there is any. */
-export interface HeldAuthority {
-  readonly genesis: GenesisBlock | null;
-  /** The text of the followed succession statements. */
-  readonly authorityKeys: string | null;
-}
-
-/** Without the revocation list, which may be long. */
-export function readHeldAuthority(folder: string): HeldAuthority {
+/**
+ * What the node last verified of its authority: the genesis, and the text of the followed succession statements; null until
+ * there is any. Without the revocation list, which may be long.
+ */
+export function readHeldAuthority(folder: string) {
   return {
     genesis: readSaved(recordPath(folder, 'genesis'), readGenesisBlock, 'a genesis'),
     authorityKeys: readRecord(folder, 'authority-keys'),

@@ -56,17 +56,13 @@ export const TRUST = [
 
 export type TrustOptions = OptionsIn<typeof TRUST> & FolderOptions & Reach;
 
-export interface VerifiedNetwork {
-  readonly genesis: GenesisBlock;
-  readonly crl: CertificateRevocationList;
-  readonly trust: NetworkTrust;
-}
+type VerifiedNetwork = Awaited<ReturnType<typeof updateNetwork>>;
 
 /**
  * Follows the network as an agent does: fetches the genesis, the succession statements and the revocation list, verifies
  * them, and only then saves them in the node folder.
  */
-export async function updateNetwork(options: TrustOptions): Promise<VerifiedNetwork> {
+export async function updateNetwork(options: TrustOptions) {
   const { nodeDir } = options;
   const client = publicClient(options);
   const pin = (await givenPin(options)) ?? (await pinOnFirstUse(options, client));

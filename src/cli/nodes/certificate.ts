@@ -1,6 +1,7 @@
 /** `mesh-na certificate`: looks up and revokes the certificates of nodes. */
 
 import type { Command } from 'commander';
+import { counted } from '../../base/counts.ts';
 import {
   type CertificateFilters,
   certificatePages,
@@ -123,8 +124,7 @@ function certificateText(row: CertificateRow): Line[] {
 }
 
 const REVOKED: Many<CertificateRow> = {
-  plural: 'certificates',
-  title: 'Certificates',
+  noun: 'certificate',
   verb: 'revoke',
   done: 'revoked',
   columns: CERTIFICATE_COLUMNS,
@@ -236,18 +236,19 @@ async function revokeOne(
   printResult(options, asJson(revoked), [
     isOne
       ? `Certificate ${target.cert_id}${named} is revoked.`
-      : `Revoked certificates${named === '' ? ' of the key' : `${named}, whose key is`} ${target.node_public_key}: ${ids.length}.`,
-    ...(isOne && ids.length > 0 ? [`Revoked certificates of the same key: ${ids.length}.`] : []),
+      : `${counted(ids.length, 'certificate')}${named === '' ? ' of the key' : `${named}, whose key is`} ${target.node_public_key}${named === '' ? '' : ','} revoked.`,
+    ...(isOne && ids.length > 0
+      ? [`${counted(ids.length, 'certificate')} of the same key revoked.`]
+      : []),
     listSentence(revoked),
     ...(live !== undefined
-      ? [`Accepted certificates of the same key: ${live}; use --key to revoke them all.`]
+      ? [`${counted(live, 'certificate')} of the same key still accepted; use --key to revoke all.`]
       : []),
   ]);
 }
 
 function listSentence({ crl_sequence, revoked_count }: Revocation): string {
-  const entries = revoked_count === 1 ? '1 entry' : `${revoked_count} entries`;
-  return `The revocation list has sequence ${crl_sequence} and ${entries}.`;
+  return `The revocation list has sequence ${crl_sequence} and ${counted(revoked_count, 'entry', 'entries')}.`;
 }
 
 /** Returns the certificates that a request for one certificate or key would revoke. */
@@ -295,8 +296,12 @@ async function revokeMatching(filters: CertificateFilters, options: RevokeOption
     }
   }
   printResult(options, done(), [
-    `Certificates revoked: ${revoked.size}.`,
-    ...(leftAlone > 0 ? [`Not revoked, because they no longer match: ${leftAlone}.`] : []),
+    `${counted(revoked.size, 'certificate')} revoked.`,
+    ...(leftAlone > 0
+      ? [
+          `${counted(leftAlone, 'certificate no longer matches', 'certificates no longer match')}, and nothing was revoked there.`,
+        ]
+      : []),
     ...(last === null ? [] : [listSentence(last)]),
   ]);
 }

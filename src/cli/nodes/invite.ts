@@ -1,10 +1,11 @@
 /** `mesh-na invite`: creates, lists and withdraws invites for nodes. */
 
 import { type Command, InvalidArgumentError } from 'commander';
+import { counted } from '../../base/counts.ts';
 import { pagesOf } from '../../client/list-pages.ts';
 import type { OperatorClient } from '../../client/operator-client.ts';
 import type { Invite } from '../../protocol/answers/operators.ts';
-import { type InviteRow, isBatchLabel } from '../../protocol/rows/invite.ts';
+import { type InviteRow, isBatchLabel, joinCommand } from '../../protocol/rows/invite.ts';
 import {
   introduction,
   OPERATOR,
@@ -68,8 +69,7 @@ const COLUMNS: readonly Column<InviteRow>[] = [
 ];
 
 const WITHDRAWN: Many<InviteRow> = {
-  plural: 'invites',
-  title: 'Invites',
+  noun: 'invite',
   verb: 'withdraw',
   done: 'withdrawn',
   columns: COLUMNS,
@@ -184,7 +184,7 @@ async function withdrawBatch(
       throw error;
     }
   }
-  printResult(options, { batch, withdrawn }, [`Invites withdrawn: ${withdrawn}.`]);
+  printResult(options, { batch, withdrawn }, [`${counted(withdrawn, 'invite')} withdrawn.`]);
 }
 
 function batchLabel(text: string): string {
@@ -224,7 +224,5 @@ async function deliverTokens(
   }
   const file = isSaved && tokens.length === 1 ? options.out : '<file with the token>';
   const { url, rootKey } = await introduction(options);
-  printNote(
-    `On the node: mesh-na node join --url ${url} --root-key ${rootKey} --token-file ${file}`,
-  );
+  printNote(`On the node: ${joinCommand(url, rootKey, file ?? '')}`);
 }

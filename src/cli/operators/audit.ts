@@ -6,6 +6,7 @@
 import { Readable } from 'node:stream';
 import type { Command } from 'commander';
 import { verifyAuditChain } from '../../authority/audit/audit.ts';
+import { counted } from '../../base/counts.ts';
 import { messageOf } from '../../base/error-message.ts';
 import { jsonText } from '../../base/json/write.ts';
 import type { AuditSaid } from '../../protocol/audit-sentence.ts';
@@ -26,10 +27,17 @@ import {
   printResult,
   printText,
 } from '../kernel/output.ts';
-import { counted } from '../kernel/terminal.ts';
+import { counting } from '../kernel/terminal.ts';
 import { databaseOf, onState, PLACE, type StatePlace, storeOption } from '../state/place.ts';
-import { entryLines, groupsOf, type Shown } from './entry-lines.ts';
-import { EVENT_FILTERS, entriesOf, eventTest, keyNamed } from './events.ts';
+import {
+  EVENT_FILTERS,
+  entriesOf,
+  entryLines,
+  eventTest,
+  groupsOf,
+  keyNamed,
+  type Shown,
+} from './events.ts';
 
 type AuditOptions = OutputOptions & StatePlace;
 
@@ -101,7 +109,7 @@ async function runVerify(options: AuditOptions): Promise<void> {
   const { length, head } = verdict;
   const pages = pagesChecked === null ? {} : { pages_checked: pagesChecked };
   printResult(options, { valid: true, length, head, ...pages }, [
-    `The audit log is intact: ${length} entries, head ${head}`,
+    `The audit log is intact: ${counted(length, 'entry', 'entries')}, head ${head}`,
     ...(pagesChecked === false ? [NOT_CHECKED] : []),
   ]);
 }
@@ -113,7 +121,9 @@ async function exportEntries(options: ExportOptions): Promise<void> {
   const { json = false, out = '-' } = options;
   if (out !== '-') {
     const length = await saveEntries(out, options);
-    printResult(options, { length, file: out }, [`Saved ${length} entries to ${out}.`]);
+    printResult(options, { length, file: out }, [
+      `Saved ${counted(length, 'entry', 'entries')} to ${out}.`,
+    ]);
     return;
   }
   const { entries } = await openLog(options);
@@ -189,7 +199,7 @@ async function keysOfNode({ subject, ...place }: ShowOptions): Promise<string[]>
 
 async function shownLog(options: OperatorOptions & StatePlace): Promise<AsyncIterable<AuditSaid>> {
   if (options.usedProfile === undefined) return (await openLog(options)).entries;
-  return counted('Audit entries read:', entriesOf(operatorClient(options)));
+  return counting('Audit entries read:', entriesOf(operatorClient(options)));
 }
 
 /** How many entries fit on the terminal, with the prompt and a note below them; null to show all. */
@@ -198,17 +208,14 @@ function screenful({ json = false, since }: ShowOptions): number | null {
   return isTTY && !json && since === undefined ? Math.max(rows - 2, 1) : null;
 }
 
-interface AuditLog {
-  /** False if the files changed too often to be checked; null for a database, which checks its own pages. */
-  readonly pagesChecked: boolean | null;
-  /** In order, from one snapshot. Read errors end the command with a one-sentence message. */
-  readonly entries: AsyncIterable<AuditEntry>;
-}
-
-async function openLog(place: StatePlace): Promise<AuditLog> {
+/**
+ * The entries in order, from one snapshot; read errors end the command with a one-sentence message. Whether pages were
+ * checked is false if the files changed too often, and null for a database, which checks its own pages.
+ */
+async function openLog(place: StatePlace) {
   const address = await onState(() => databaseOf(place));
   const log = address === null ? await logOfFolder(place.dataDir) : await logOfDatabase(address);
-  return { ...log, entries: counted('Audit entries read:', log.entries) };
+  return { ...log, entries: counting('Audit entries read:', log.entries) };
 }
 
 /** Warns on stderr: an empty log usually means that the wrong place was given. */
@@ -217,14 +224,14 @@ function noteEmptyLog(): void {
 }
 
 /** Damaged pages can crash a process that reads them through LMDB, so they are checked first. */
-async function logOfFolder(dataDir: string): Promise<AuditLog> {
+async function logOfFolder(dataDir: string) {
   const { checkForReading } = await import('../../store/lmdb/folder-state.ts');
   const pagesChecked = onLocalFiles(() => checkForReading(dataDir));
   const { readAuditEntries } = await import('../../store/lmdb/source.ts');
   return { pagesChecked, entries: readable(readAuditEntries(dataDir), 'local_files') };
 }
 
-async function logOfDatabase(address: StoreAddress): Promise<AuditLog> {
+async function logOfDatabase(address: StoreAddress) {
   const { readAuditLog } = await import('../../store/postgresql/source.ts');
   return { pagesChecked: null, entries: readable(readAuditLog(address), 'store_unusable') };
 }

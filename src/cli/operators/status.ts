@@ -16,8 +16,7 @@ import { define, WIDE } from '../kernel/command.ts';
 import { EXIT, failure } from '../kernel/errors.ts';
 import { asJson, painted, printable, printResult, type Style, wrapped } from '../kernel/output.ts';
 import type { TableOptions } from '../kernel/table.ts';
-import { entryLines, type Shown } from './entry-lines.ts';
-import { entryOf } from './events.ts';
+import { entryLines, entryOf, type Shown } from './events.ts';
 
 const CHANGES = 5;
 /** Among this many entries of the log, the newest changes are looked for. */

@@ -1,6 +1,7 @@
 /** `mesh-na agreement` and `boundary`: agreements on capabilities, and decisions on requests under them. */
 
 import type { Command, Option } from 'commander';
+import { counted } from '../../base/counts.ts';
 import { isJsonObject, type JsonObject } from '../../base/json/value.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import { formatInstant, parseRequestTimestamp } from '../../base/timestamp.ts';
@@ -98,7 +99,7 @@ export function addAgreementCommands(program: Command): void {
       const { capabilities, valid_until } = agreed_terms;
       return {
         made: `Agreement ${agreement_id} created`,
-        about: `${offerer_sovereign_id} and ${responder_sovereign_id} agree on ${capabilities.join(', ')} until ${valid_until}. Signatures: ${agreed.signatures.length}.`,
+        about: `${offerer_sovereign_id} and ${responder_sovereign_id} agree on ${capabilities.join(', ')} until ${valid_until}. ${counted(agreed.signatures.length, 'signature')}.`,
       };
     },
   });

@@ -1,6 +1,7 @@
 /** `mesh-na evidence`, `disclosure` and `consensus`: proofs of a trust decision, of one capability, and of enough votes. */
 
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
+import { counted } from '../../base/counts.ts';
 import { areTexts, isJsonObject, isList, type JsonObject } from '../../base/json/value.ts';
 import { routeCommand } from '../connection/route-command.ts';
 import { option } from '../kernel/command.ts';
@@ -92,7 +93,7 @@ export function addDisclosureCommands(program: Command): void {
     }),
     record: ({ commitment_id, capability_count, agreement_id }) => ({
       made: `Commitment ${commitment_id} created`,
-      about: `It covers ${capability_count} capabilities of agreement ${agreement_id}.`,
+      about: `It covers ${counted(capability_count, 'capability', 'capabilities')} of agreement ${agreement_id}.`,
     }),
   });
 

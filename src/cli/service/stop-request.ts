@@ -1,18 +1,11 @@
 /** How a person or a supervisor stops a long-running command. */
 import { isatty } from 'node:tty';
 
-export interface StopRequest {
-  /** The first stop signal. */
-  readonly requested: Promise<NodeJS.Signals>;
-  /** Aborted by the second stop signal. */
-  readonly hurry: AbortSignal;
-}
-
 /**
  * Without `reload`, SIGHUP stops the command. With it, SIGHUP does so only if it means that the terminal of the command
  * has gone, and otherwise reloads: a service manager or a container has no terminal, and `nohup` takes it away.
  */
-export function awaitStop(reload: (() => void) | null = null): StopRequest {
+export function awaitStop(reload: (() => void) | null = null) {
   const terminals = STANDARD_STREAMS.filter(isatty);
   const isTerminalGone = () => terminals.length > 0 && !terminals.some(isatty);
   const hurry = new AbortController();
@@ -32,7 +25,12 @@ export function awaitStop(reload: (() => void) | null = null): StopRequest {
   // Without a listener, SIGUSR1 would open the inspector, which gives anyone on this machine control, and SIGUSR2 would
   // end the process everywhere but in a container.
   for (const signal of ['SIGUSR1', 'SIGUSR2']) process.on(signal, () => undefined);
-  return { requested, hurry: hurry.signal };
+  return {
+    /** The first stop signal. */
+    requested,
+    /** Aborted by the second stop signal. */
+    hurry: hurry.signal,
+  };
 }
 
 const STANDARD_STREAMS = [0, 1, 2];

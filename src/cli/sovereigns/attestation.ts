@@ -1,15 +1,18 @@
-/** `mesh-na attestation`: signed evidence of membership. */
+/** Signed evidence of membership: `mesh-na attestation`, the `feed` of those revoked, and the `recognition-policy`. */
 
 import type { Command } from 'commander';
+import { MOST_BYTES } from '../../base/byte-bounds.ts';
+import { counted } from '../../base/counts.ts';
 import type { JsonObject } from '../../base/json/value.ts';
+import type { RecognitionPolicy } from '../../protocol/records/recognition-policy.ts';
 import { listCommand, routeCommand } from '../connection/route-command.ts';
 import { define, type OptionsIn, option } from '../kernel/command.ts';
-import { shown } from '../kernel/deliver.ts';
-import { usageFailure } from '../kernel/errors.ts';
+import { documentOf, shown } from '../kernel/deliver.ts';
+import { EXIT, failure, usageFailure } from '../kernel/errors.ts';
 import { readJsonFile, readRecordFile } from '../kernel/files.ts';
-import { publicKey } from '../kernel/options.ts';
-import { printVerdict } from '../kernel/output.ts';
-import { column, idColumn, timeColumn } from '../kernel/table.ts';
+import { type NamedKey, namedKey, publicKey } from '../kernel/options.ts';
+import { type Line, printVerdict } from '../kernel/output.ts';
+import { type Column, column, idColumn, tableOf, timeColumn } from '../kernel/table.ts';
 import { VERIFIER, type VerificationOptions, verifierOf } from '../protocol/verification.ts';
 
 const VERIFY = [
@@ -134,4 +137,116 @@ async function verifyByPolicy(
   });
   const { attestation_id, issuer_sovereign_id } = verdict;
   printVerdict(options, verdict, `attestation ${attestation_id} of ${issuer_sovereign_id}`);
+}
+
+export function addFeedCommands(program: Command): void {
+  const feed = program.command('feed').description('exchange revocations with other sovereigns');
+
+  routeCommand(feed, 'export', 'readRevocationFeed', {
+    about: 'print the signed revocation feed of the authority, or save it',
+    values: {
+      issuer_sovereign_id: ['--issuer <name>', "feed of this sovereign (default: the authority's)"],
+    },
+    out: 'the feed',
+    examples: [
+      'mesh-na feed export --out alpha-feed.json',
+      'mesh-na feed export --url https://na.beta.example | mesh-na feed import -',
+    ],
+    record: ({ feed_id, issuer_sovereign_id, sequence, revoked_attestation_ids }) => ({
+      made: `Feed ${feed_id} of ${issuer_sovereign_id} is exported`,
+      about: `Sequence: ${sequence}. ${counted(revoked_attestation_ids.length, 'attestation')} revoked.`,
+    }),
+  });
+
+  routeCommand(feed, 'import', 'importFeed', {
+    about: 'import the revocations of another sovereign (privileged)',
+    values: {
+      expected_issuer_sovereign_id: [
+        '--expect-issuer <name>',
+        'reject the feed unless this sovereign issued it',
+      ],
+    },
+    args: [['<file>', 'the signed feed, - for standard input']],
+    options: [
+      option(
+        '--issuer-key <key>',
+        'key that must have signed the feed, as key or id=key (repeatable; default: keys in active treaties)',
+        { parse: namedKey, many: true },
+      ),
+    ],
+    examples: [
+      'mesh-na feed import beta-feed.json --expect-issuer beta',
+      'mesh-na feed import beta-feed.json --issuer-key beta-na="$BETA_KEY"',
+    ],
+    sent: async (given, { issuerKey }, [file = '']) => ({
+      ...given,
+      issuer_public_keys: issuerKey && issuerKeys(issuerKey),
+      feed: await readRecordFile('feed', file, MOST_BYTES.list),
+    }),
+    text({ accepted, feed_id, issuer_sovereign_id, sequence, revoked_count, reason }) {
+      if (!accepted) {
+        throw failure(EXIT.refused, reason, `The authority refused the feed: ${reason}`);
+      }
+      return [
+        `Feed ${feed_id} of ${issuer_sovereign_id} is imported.`,
+        `Sequence: ${sequence}. ${counted(revoked_count, 'attestation')} revoked.`,
+      ];
+    },
+  });
+}
+
+/** An object when the keys have ids, else a list; authorities accept both. */
+function issuerKeys(keys: readonly NamedKey[]) {
+  const ids = new Set(keys.map(({ id }) => id));
+  if (ids.size === 1 && ids.has(null)) return keys.map(({ key }) => key);
+  if (ids.has(null)) throw usageFailure('Give an id to either all --issuer-key options or none');
+  if (ids.size < keys.length) throw usageFailure('Two --issuer-key options have the same id');
+  return Object.fromEntries(keys.map(({ id, key }) => [String(id), key]));
+}
+
+export function addRecognitionPolicyCommands(program: Command): void {
+  const policy = program
+    .command('recognition-policy')
+    .description('set or show whose attestations this sovereign accepts');
+
+  routeCommand(policy, 'set', 'setRecognitionPolicy', {
+    about: 'replace the recognition policy (privileged)',
+    files: { recognition_policy: ['<file>', 'JSON with the policy, - for standard input'] },
+    out: 'the active policy',
+    examples: ['mesh-na recognition-policy set recognition.json'],
+    record: ({ policy_id, local_sovereign_id: name }) =>
+      shown(`Recognition policy ${policy_id} of ${name} is active`, []),
+  });
+
+  routeCommand(policy, 'show', 'readRecognitionPolicy', {
+    about: 'show the recognition policy; exit code 4 if there is none',
+    out: 'the policy',
+    examples: [
+      'mesh-na recognition-policy show',
+      'mesh-na recognition-policy show --out recognition.json',
+    ],
+    record: (policy, _, options) =>
+      documentOf(
+        options,
+        `The recognition policy of ${policy.local_sovereign_id}`,
+        policyText(policy),
+      ),
+  });
+}
+
+const COLUMNS: readonly Column<RecognitionPolicy['recognized_issuers'][number]>[] = [
+  column('ISSUER', (issuer) => issuer.sovereign_id),
+  column('ROLES', (issuer) => issuer.allowed_roles.join(',') || 'any'),
+  column('STATUSES', (issuer) => issuer.accepted_statuses.join(',')),
+  { title: 'KEYS', holds: 'name', cell: (issuer) => issuer.public_keys.join(',') },
+];
+
+function policyText(policy: RecognitionPolicy): Line[] {
+  const { recognized_issuers: issuers } = policy;
+  return [
+    `sovereign  ${policy.local_sovereign_id}`,
+    `revoked    ${policy.revoked_attestation_ids.join(', ') || 'none'}`,
+    '',
+    ...(issuers.length === 0 ? ['No issuer is recognized.'] : tableOf(COLUMNS, issuers)),
+  ];
 }

@@ -1,6 +1,7 @@
 /** `mesh-na graph`: who recognizes whom. */
 
 import type { Command } from 'commander';
+import { counted } from '../../base/counts.ts';
 import { canonicalJson } from '../../base/json/write.ts';
 import type {
   Candidate,
@@ -71,9 +72,11 @@ function graphText(graph: RecognitionGraph, options: TableOptions): Line[] {
   const { sovereigns, recognition_edges, active_treaties, revoked_trust_material } = graph;
   const none = recognition_edges.length === 0;
   return [
-    ...(none ? ['No sovereign recognizes another.'] : edgeTable(recognition_edges, options)),
+    ...(none
+      ? ['No sovereign recognizes another.']
+      : tableOf(EDGE_COLUMNS, recognition_edges, options)),
     '',
-    `Sovereigns: ${sovereigns.length}. Active treaties: ${active_treaties.length}. Revoked: ${revoked_trust_material.length}.`,
+    `${counted(sovereigns.length, 'sovereign')}, ${counted(active_treaties.length, 'active treaty', 'active treaties')}, ${counted(revoked_trust_material.length, 'revocation')}.`,
   ];
 }
 
@@ -96,15 +99,11 @@ const EDGE_COLUMNS: readonly Column<EdgeRow>[] = [
   idColumn('TREATY', (edge) => edge.treaty_id, 3),
 ];
 
-function edgeTable(edges: readonly EdgeRow[], options: TableOptions): Line[] {
-  return tableOf(EDGE_COLUMNS, edges, options);
-}
-
 function trustText(answer: TrustAnswer, options: TableOptions): Line[] {
   const { path, explanation, graph_digest } = answer;
   return [
     ...sentences(answer),
-    ...(path.length === 0 ? [] : ['', ...edgeTable(path, options)]),
+    ...(path.length === 0 ? [] : ['', ...tableOf(EDGE_COLUMNS, path, options)]),
     ...followedText(path, options),
     ...(explanation ? explanationText(explanation, options) : []),
     ...(graph_digest === undefined ? [] : ['', `Graph digest: ${graph_digest}`]),
@@ -135,7 +134,7 @@ function sentences(answer: TrustAnswer): string[] {
 }
 
 function treaties(count: number | bigint): string {
-  return `${count} ${count === 1 ? 'treaty' : 'treaties'}`;
+  return counted(Number(count), 'treaty', 'treaties');
 }
 
 function explanationText(explanation: TrustExplanation, options: TableOptions): Line[] {

@@ -8,11 +8,10 @@ import { isJsonObject, type JsonObject } from '../../base/json/value.ts';
 import { readPublicKey } from '../../base/keys/public-key.ts';
 import { readArgument } from '../../base/named-file.ts';
 import { systemRuntime } from '../../base/runtime.ts';
-import { verifyText } from '../../client/keys.ts';
+import { CHAIN_TOOLS } from '../../client/followed-keys.ts';
 import { pagesOf } from '../../client/list-pages.ts';
 import type { Sent } from '../../client/operations.ts';
 import type { PublicClient } from '../../client/public-client.ts';
-import { portableSha256 } from '../../client/sha256.ts';
 import {
   type FollowedChain,
   followChain,
@@ -265,8 +264,7 @@ async function publishedAt(url: string) {
   const received = receivedChain(await partner.readAuthorityKeys()) ?? NO_CHAIN;
   const now = systemRuntime.now();
   const pin = { networkName: name, trusted: { rootKey } };
-  const tools = { verify: verifyText, sha256: portableSha256 };
-  const chain = followChain(pin, received, now, tools);
+  const chain = followChain(pin, received, now, CHAIN_TOOLS);
   if (chain.refusal !== null) {
     const { reason, message } = chain.refusal;
     throw failure(EXIT.refused, reason, `The keys at ${url} are rejected: ${message}`);
@@ -457,8 +455,13 @@ function changesOf(row: TreatyRow, { document, keys, rootKey, now }: Offer): str
   const named = rootKeyIn(treaty.metadata);
   // The statements that the treaty has followed are known only to the authority, which checks them.
   const pin = { subject, subjectKeys, rootKey: named, followed: [] };
-  const tools = { verify: verifyText, sha256: portableSha256 };
-  const chain = followForTreaty(pin, rootKey, receivedChain(document) ?? NO_CHAIN, now, tools);
+  const chain = followForTreaty(
+    pin,
+    rootKey,
+    receivedChain(document) ?? NO_CHAIN,
+    now,
+    CHAIN_TOOLS,
+  );
   if (chain.refusal !== null) {
     const { reason, message } = chain.refusal;
     const what = `${keys} is rejected for treaty ${treaty.treaty_id}`;

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { MOST_BYTES } from '../../base/byte-bounds.ts';
+import { counted } from '../../base/counts.ts';
 import { jsonText } from '../../base/json/write.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import { formatInstant } from '../../base/timestamp.ts';
@@ -255,7 +256,7 @@ const CURES = {
 
 function planText(plan: RestorePlan): string[] {
   const { certificates, attestations, lostCertificates, lostAttestations } = plan;
-  const lost = plan.lostAuditEntries ?? 'an unknown number';
+  const { lostAuditEntries: lost } = plan;
   const count = (what: RestorePlan['unknown'][number], found: number) => {
     if (!plan.unknown.includes(what)) return `${found}`;
     return found === 0 ? 'unknown' : `at least ${found}`;
@@ -270,8 +271,10 @@ function planText(plan: RestorePlan): string[] {
     ...plan.successions.map(
       ({ kind, to_key }) => `Succession since (${kind}): the authority key is ${to_key}`,
     ),
-    `Lost audit entries: ${lost}`,
-    `Unused invites to be removed: ${plan.isProven ? 0 : plan.unusedInvites}`,
+    lost === null
+      ? 'An unknown number of audit entries lost'
+      : `${counted(lost, 'audit entry', 'audit entries')} lost`,
+    `${counted(plan.isProven ? 0 : plan.unusedInvites, 'unused invite')} to be removed`,
     `Next revocation list ${plan.crlSequence}, next feeds ${[...plan.feedSequences.values()].join(', ')}`,
   ];
 }

@@ -1,6 +1,7 @@
 /** `mesh-na store`: manages the state, in a data folder or in a database. */
 
 import type { Command } from 'commander';
+import { counted } from '../../base/counts.ts';
 import type { StatusOfLease, StatusOfStandby, StoreStatus } from '../../store/postgresql/status.ts';
 import { define } from '../kernel/command.ts';
 import { EXIT, failure, usageFailure } from '../kernel/errors.ts';
@@ -118,7 +119,7 @@ function standbyText({ name, lag_revisions: lag, silent_seconds: silence }: Stat
   if (lag === null) return `${name}, has not read the state yet${silent}`;
   return lag === 0
     ? `${name}, up to date${silent}`
-    : `${name}, ${lag} ${lag === 1 ? 'revision' : 'revisions'} behind${silent}`;
+    : `${name}, ${counted(lag, 'revision')} behind${silent}`;
 }
 
 async function runVerify(options: StoreCommandOptions): Promise<void> {

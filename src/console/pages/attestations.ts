@@ -8,9 +8,8 @@ import { idText, timeText } from '../../pages/ui/values.ts';
 import { issueAttestation, revokeAttestation } from '../../protocol/api/attestations.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import type { AttestationRow } from '../../protocol/rows/attestation.ts';
-import { twoLines } from '../cells.ts';
-import { actionColumn, actionLink, renewal } from '../form-view.ts';
-import { listPage } from '../list-page.ts';
+import { actionColumn, actionLink, renewal } from '../forms.ts';
+import { listPage, twoLines } from '../list-page.ts';
 import { routeAction } from '../route-action.ts';
 
 const TO_ATTEST = 'attestation issue SUBJECT --role ROLE';

@@ -1,8 +1,8 @@
 /** *Audit*: what happened, who did it, and whether the log is intact. */
 
+import { shownCount } from '../../base/counts.ts';
 import { idsOfNode } from '../../client/certificate-search.ts';
 import type { LoggedEvent } from '../../client/event-chain.ts';
-import { shownCount } from '../../pages/ui/counts.ts';
 import { choiceField, textField } from '../../pages/ui/fields.ts';
 import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
 import { emptyState, facts } from '../../pages/ui/parts.ts';
@@ -14,23 +14,15 @@ import {
   detailsText,
   entriesIn,
   entriesTable,
-  type Happening,
-  type LogReach,
   type NamedEvent,
   newestFirst,
   reachOf,
 } from '../entries.ts';
-import { textIn } from '../fields.ts';
+import { textIn } from '../forms.ts';
 import { definePage } from '../page.ts';
 import { problemLine } from '../shell.ts';
 
-interface AuditQuery {
-  readonly type: string;
-  readonly actor: string;
-  readonly subject: string;
-  /** Shows the entries up to this index; null for the newest. */
-  readonly upTo: number | null;
-}
+type AuditQuery = ReturnType<typeof auditQuery>;
 
 const LONGEST = 256;
 const MOST_SHOWN = 200;
@@ -84,12 +76,13 @@ function rethrow(error: Error): never {
   throw error;
 }
 
-function auditQuery(given: URLSearchParams): AuditQuery {
+function auditQuery(given: URLSearchParams) {
   const text = (name: string) => textIn(given, name).slice(0, LONGEST);
   return {
     type: AUDIT_EVENTS.find((event) => event === text('type')) ?? '',
     actor: text('actor'),
     subject: text('q'),
+    /** Shows the entries up to this index; null for the newest. */
     upTo: indexIn(given.get('upto')),
   };
 }
@@ -98,14 +91,10 @@ function indexIn(text: string | null): number | null {
   return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : null;
 }
 
-interface FoundEntries extends LogReach {
-  /** The newest, and how many were found. */
-  readonly shown: readonly Happening[];
-  readonly shownEntries: number;
-  readonly found: number;
-}
+type FoundEntries = Awaited<ReturnType<typeof entriesFor>>;
 
-async function entriesFor(context: Context, query: AuditQuery): Promise<FoundEntries> {
+/** The newest, and how many were found. */
+async function entriesFor(context: Context, query: AuditQuery) {
   const [reach, ids] = await Promise.all([
     reachOf(context, query.upTo ?? undefined),
     idsOfNode(context.client, query.subject),

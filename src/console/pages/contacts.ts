@@ -2,7 +2,7 @@
  * *Last contact*: one cell for each node, so that machines that fell silent together are seen as a shape. In a large
  * network, the authority counts them in bins, by a label or by how names and addresses begin, and a cell is a bin.
  */
-import { shownCount } from '../../pages/ui/counts.ts';
+import { shownCount } from '../../base/counts.ts';
 import { textField } from '../../pages/ui/fields.ts';
 import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
 import { nameInCell } from '../../pages/ui/names.ts';
@@ -15,7 +15,7 @@ import {
   type ContactCounts,
   type Contacts,
 } from '../../protocol/rows/contacts.ts';
-import { textIn } from '../fields.ts';
+import { textIn } from '../forms.ts';
 import { definePage } from '../page.ts';
 import { filtersFor, type NodeQuery, nodeQuery, parametersOf, searchesFor } from './node-filter.ts';
 import { COLLATOR, eachNode, nodeAddress, nodeTitle } from './node-rows.ts';

@@ -6,9 +6,8 @@ import { badge, emptyState, section, TO_IMPORT } from '../../pages/ui/parts.ts';
 import { table } from '../../pages/ui/table.ts';
 import { timeText } from '../../pages/ui/values.ts';
 import { importFeed } from '../../protocol/api/recognition.ts';
-import { isOffered } from '../action.ts';
-import { actionForm } from '../form-view.ts';
-import { definePage } from '../page.ts';
+import { actionForm } from '../forms.ts';
+import { definePage, isOffered } from '../page.ts';
 import { routeAction } from '../route-action.ts';
 
 const IMPORT = routeAction(importFeed, {

@@ -1,4 +1,5 @@
 /** What an operator can do about a node: name it, and revoke it. */
+import { counted } from '../../base/counts.ts';
 import { nameInCell } from '../../pages/ui/names.ts';
 import { revokeCertificate } from '../../protocol/api/certificates.ts';
 import { describeNode } from '../../protocol/api/node-descriptions.ts';
@@ -6,9 +7,9 @@ import type { AgentDescriptor } from '../../protocol/records/agent-descriptor.ts
 import type { RevocationReason } from '../../protocol/records/revocation-list.ts';
 import { type CertificateRow, isAccepted } from '../../protocol/rows/certificate.ts';
 import { labelTexts } from '../../protocol/rows/node-description.ts';
-import { FormProblem, type Plan } from '../action.ts';
 import type { Context } from '../context.ts';
-import { type AskedField, textIn } from '../fields.ts';
+import { type AskedField, textIn } from '../forms.ts';
+import { FormProblem, type Plan } from '../page.ts';
 import { routeAction } from '../route-action.ts';
 import { agentOf, certificatesOf, nodeAddress, nodeTitle } from './node-rows.ts';
 
@@ -114,10 +115,10 @@ export function effectsOf(
     ...(accepted.length === 0
       ? ['It has no certificate that is still accepted.']
       : [
-          `Certificates that are no longer accepted: ${accepted.length} (${ids}). The next revocation list names ${accepted.length === 1 ? 'it' : 'them'}.`,
+          `${counted(accepted.length, 'certificate is', 'certificates are')} no longer accepted (${ids}). The next revocation list names ${accepted.length === 1 ? 'it' : 'them'}.`,
           left === 0
             ? 'The node has no other certificate, and has to be invited again to return.'
-            : `Certificates of the same key that stay accepted: ${left}.`,
+            : `${counted(left, 'other certificate')} of the key still accepted.`,
         ]),
     agent === null
       ? 'No agent is registered with this key.'

@@ -7,8 +7,8 @@ import {
   type CertificateStatusFilter,
 } from '../../protocol/rows/certificate.ts';
 import { labelsOf } from '../../protocol/rows/description-filter.ts';
-import { FormProblem } from '../action.ts';
-import { textIn } from '../fields.ts';
+import { textIn } from '../forms.ts';
+import { FormProblem } from '../page.ts';
 
 export const SORTS = ['name', 'contact', 'expires'] as const;
 

@@ -1,5 +1,5 @@
 /** One node: its certificates, its description, its agent, and what the audit log says of it. */
-import { shownCount } from '../../pages/ui/counts.ts';
+import { shownCount } from '../../base/counts.ts';
 import { type Content, type Html, html, NO_HTML } from '../../pages/ui/html.ts';
 import { nameInCell, nameInFull } from '../../pages/ui/names.ts';
 import { emptyState, facts, section } from '../../pages/ui/parts.ts';
@@ -8,12 +8,11 @@ import { idText, idValue, timeText } from '../../pages/ui/values.ts';
 import type { AgentDescriptor } from '../../protocol/records/agent-descriptor.ts';
 import { type CertificateRow, isAccepted } from '../../protocol/rows/certificate.ts';
 import { labelTexts } from '../../protocol/rows/node-description.ts';
-import { isOffered } from '../action.ts';
-import { twoLines } from '../cells.ts';
 import type { Context } from '../context.ts';
 import { ENTRIES_LOOKED_AT, entriesTable, recentEntriesOf } from '../entries.ts';
-import { actionColumn, actionForm, actionLink } from '../form-view.ts';
-import { definePage } from '../page.ts';
+import { actionColumn, actionForm, actionLink } from '../forms.ts';
+import { twoLines } from '../list-page.ts';
+import { definePage, isOffered } from '../page.ts';
 import { DESCRIBE_NODE, effectsOf, REVOKE_CERTIFICATE, REVOKE_NODE } from './node-actions.ts';
 import { agentOf, certificatesOf, nodeTitle, statusBadge } from './node-rows.ts';
 

@@ -1,6 +1,6 @@
 /** *Nodes*: the certificates of the network, found by what an operator knows of a machine. */
-import { counted } from '../../pages/ui/counts.ts';
-import { csvLine } from '../../pages/ui/csv.ts';
+import { counted } from '../../base/counts.ts';
+import { isPublicKey } from '../../base/crypto/public-key.ts';
 import { choiceField, textField, wordChoices } from '../../pages/ui/fields.ts';
 import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
 import { emptyState } from '../../pages/ui/parts.ts';
@@ -8,13 +8,12 @@ import { type Column, table } from '../../pages/ui/table.ts';
 import { idText, timeText } from '../../pages/ui/values.ts';
 import { CERTIFICATE_STATUSES, type CertificateRow } from '../../protocol/rows/certificate.ts';
 import { labelTexts } from '../../protocol/rows/node-description.ts';
-import { FormProblem, isOffered } from '../action.ts';
 import type { Context } from '../context.ts';
-import { actionLink } from '../form-view.ts';
-import { definePage } from '../page.ts';
-import { cursorPager } from '../pager.ts';
+import { actionLink } from '../forms.ts';
+import { cursorPager } from '../list-page.ts';
+import { definePage, FormProblem, isOffered } from '../page.ts';
 import { problemLine } from '../shell.ts';
-import { CREATE_INVITES } from './invite-actions.ts';
+import { CREATE_INVITES } from './invites.ts';
 import { type NodeQuery, nodeQuery, parametersOf } from './node-filter.ts';
 import {
   eachFound,
@@ -201,4 +200,19 @@ function csvValue(row: CertificateRow, column: (typeof CSV_COLUMNS)[number]): st
   if (column === 'roles') return row.roles.join(' ');
   if (column === 'labels') return labelTexts(row.labels ?? {}).join(' ');
   return row[column] ?? '';
+}
+
+export function csvLine(values: readonly string[]): string {
+  return `${values.map(field).join(',')}\r\n`;
+}
+
+/**
+ * Spreadsheets treat text that begins like this as a formula, some of them in full width, too, and strangers choose
+ * these names. Keys are read by programs, and stay as they are.
+ */
+const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/;
+
+function field(text: string): string {
+  const harmless = FORMULA.test(text) && !isPublicKey(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
 }

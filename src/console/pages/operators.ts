@@ -1,5 +1,5 @@
 /** *Operators*: who may sign, with which tier, and what they have done lately. */
-import { shownCount } from '../../pages/ui/counts.ts';
+import { counted, shownCount } from '../../base/counts.ts';
 import { html, NO_HTML } from '../../pages/ui/html.ts';
 import { section } from '../../pages/ui/parts.ts';
 import { type Column, table } from '../../pages/ui/table.ts';
@@ -10,13 +10,11 @@ import {
   setOperatorKeyTier,
 } from '../../protocol/api/operator-keys.ts';
 import type { OperatorKeyRow } from '../../protocol/rows/operator-key.ts';
-import { FormProblem, isOffered } from '../action.ts';
-import { stateWith, twoLines } from '../cells.ts';
 import type { Context } from '../context.ts';
 import { ENTRIES_LOOKED_AT, lastActs } from '../entries.ts';
-import type { AskedField } from '../fields.ts';
-import { actionColumn, actionForm, actionLink } from '../form-view.ts';
-import { definePage } from '../page.ts';
+import { type AskedField, actionColumn, actionForm, actionLink } from '../forms.ts';
+import { stateWith, twoLines } from '../list-page.ts';
+import { definePage, FormProblem, isOffered } from '../page.ts';
 import { routeAction } from '../route-action.ts';
 
 const KEY_ID: AskedField = { label: 'Key id' };
@@ -42,7 +40,7 @@ const REVOKE_KEY = routeAction(revokeOperatorKey, {
       bodies: [{ ...(reason && { reason }), unless_last_privileged: true }],
       effects: [
         'Every request that it signs is refused from then on.',
-        `Keys that stay usable: ${left.length}; privileged ones among them: ${privileged}.`,
+        `${counted(left.length, 'key stays', 'keys stay')} usable, ${privileged} of them privileged.`,
         ...(id === keyId ? ['It is your own key: this console can do nothing more.'] : []),
       ],
     };

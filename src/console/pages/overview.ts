@@ -1,16 +1,16 @@
 /** *Overview*: whether something is wrong, since when, who changed what, and what ends soon and needs a person. */
+
+import { counted, shownCount } from '../../base/counts.ts';
 import { fleetBar } from '../../pages/dashboard/fleet-section.ts';
 import { postureSection } from '../../pages/dashboard/posture-section.ts';
-import { counted, shownCount } from '../../pages/ui/counts.ts';
 import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
 import { emptyState, section } from '../../pages/ui/parts.ts';
 import type { Fleet } from '../../protocol/rows/posture.ts';
-import { isOffered } from '../action.ts';
 import { entriesTable, lastChanges } from '../entries.ts';
-import { newButton } from '../form-view.ts';
-import { definePage } from '../page.ts';
+import { newButton } from '../forms.ts';
+import { definePage, isOffered } from '../page.ts';
 import { kindsTable, needingPerson } from './horizon.ts';
-import { CREATE_INVITES } from './invite-actions.ts';
+import { CREATE_INVITES } from './invites.ts';
 import { noNode, searchField } from './nodes.ts';
 
 const MOST_CHANGES = 8;

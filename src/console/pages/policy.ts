@@ -1,5 +1,6 @@
 /** *Policy*: the versions of the network's policy, what changed between two of them, and which one is active. */
 
+import { counted } from '../../base/counts.ts';
 import { choiceField } from '../../pages/ui/fields.ts';
 import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
 import { nameInCell } from '../../pages/ui/names.ts';
@@ -9,11 +10,10 @@ import { timeText } from '../../pages/ui/values.ts';
 import type { PolicyHistory } from '../../protocol/answers/recognition.ts';
 import { publishPolicy, rollBackPolicy } from '../../protocol/api/policies.ts';
 import type { PolicyManifest } from '../../protocol/records/policy-manifest.ts';
-import { isOffered } from '../action.ts';
 import type { Context } from '../context.ts';
-import { actionColumn, actionForm, actionLink } from '../form-view.ts';
-import { definePage } from '../page.ts';
-import { cursorPager } from '../pager.ts';
+import { actionColumn, actionForm, actionLink } from '../forms.ts';
+import { cursorPager } from '../list-page.ts';
+import { definePage, isOffered } from '../page.ts';
 import { routeAction } from '../route-action.ts';
 
 const HIGHEST_PORT = 65_535;
@@ -156,7 +156,7 @@ function comparison(versions: readonly Version[], query: URLSearchParams): Html 
       ? emptyState('They say the same.')
       : table({
           id: 'differences',
-          caption: `Settings that differ: ${rows.length}`,
+          caption: counted(rows.length, 'setting differs', 'settings differ'),
           keyOf: ({ name }) => name,
           rows,
           columns: [

@@ -1,13 +1,14 @@
 /** Revoking all nodes that match a filter: one request for each certificate, as `mesh-na certificate revoke` does. */
+
+import { counted, shownCount } from '../../base/counts.ts';
 import { type CertificateFilters, isStillMeant } from '../../client/certificate-search.ts';
-import { counted, shownCount } from '../../pages/ui/counts.ts';
 import type { Html } from '../../pages/ui/html.ts';
 import { table } from '../../pages/ui/table.ts';
 import { timeText } from '../../pages/ui/values.ts';
 import { revokeCertificate } from '../../protocol/api/certificates.ts';
 import { type CertificateRow, isAccepted } from '../../protocol/rows/certificate.ts';
-import { FormProblem } from '../action.ts';
 import type { Context } from '../context.ts';
+import { FormProblem } from '../page.ts';
 import { routeAction } from '../route-action.ts';
 import { REASON, REVOCATION_EVENTS } from './node-actions.ts';
 import { filtersFor, type NodeQuery, nodeQuery, parametersOf } from './node-filter.ts';
@@ -44,7 +45,7 @@ export const REVOKE_MATCHING = routeAction(revokeCertificate, {
       sentence: `Revoke all certificates that match ${options.join(' ')}, with the reason ${reason}.`,
       bodies: rows.map(({ cert_id }) => ({ cert_id, reason })),
       effects: [
-        `Certificates that are no longer accepted: ${shownCount(rows.length)}, of ${shownCount(keys.length)} nodes.`,
+        `${counted(rows.length, 'certificate')} of ${counted(keys.length, 'node')} no longer accepted.`,
         await evicted(context, keys),
         'Each is revoked by a request of its own, if it still matches then.',
         ...(reason === 'key_compromise'

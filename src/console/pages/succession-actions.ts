@@ -1,6 +1,7 @@
 /** The steps of a succession of the authority key. The root key signs it beforehand, elsewhere and offline. */
+
+import { counted, shownCount } from '../../base/counts.ts';
 import { displayTime } from '../../base/timestamp.ts';
-import { shownCount } from '../../pages/ui/counts.ts';
 import {
   activateSuccession,
   cancelSuccession,
@@ -10,9 +11,9 @@ import {
 } from '../../protocol/api/authority-keys.ts';
 import { readSignedSuccession } from '../../protocol/records/succession-request.ts';
 import type { Adoption } from '../../protocol/rows/adoption.ts';
-import { FormProblem } from '../action.ts';
 import type { Context } from '../context.ts';
-import { pastedObject } from '../fields.ts';
+import { pastedObject } from '../forms.ts';
+import { FormProblem } from '../page.ts';
 import { routeAction } from '../route-action.ts';
 
 type Succession = NonNullable<Adoption['succession']>;
@@ -129,7 +130,7 @@ export const ROLL_BACK = routeAction(rollBackAuthorityKey, {
       effects: [
         'Everything is issued again with the previous key. Sequence numbers go on.',
         `The key ${succession.to_key} also signs until ${displayTime(succession.overlap_until)}, and can never take over again.`,
-        `Nodes that hold a certificate of it: ${shownCount(nodes.certified)}. They keep it until they renew.`,
+        `${counted(nodes.certified, 'node holds', 'nodes hold')} a certificate of it until the next renewal.`,
       ],
     };
   },
@@ -155,8 +156,8 @@ export const FINISH = routeAction(finishSuccession, {
           ? nodes.active === 0
             ? 'No node is active.'
             : 'Every active node has followed.'
-          : `Active nodes that have not followed: ${shownCount(laggards)}. They accept nothing new until they do.`,
-        `Silent nodes, which follow when they return: ${shownCount(silent)}.`,
+          : `${counted(laggards, 'active node has', 'active nodes have')} not followed, and nothing new is accepted there until then.`,
+        `${counted(silent, 'silent node follows', 'silent nodes follow')} on return.`,
       ],
       typed: laggards === 0 ? null : String(laggards),
     };

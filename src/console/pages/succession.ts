@@ -1,6 +1,6 @@
 /** *Succession*: the keys of the authority, who has followed a change of them, and its next step. */
 
-import { shownCount } from '../../pages/ui/counts.ts';
+import { shownCount } from '../../base/counts.ts';
 import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
 import { nameInCell } from '../../pages/ui/names.ts';
 import { badge, commandText, emptyState, facts, section } from '../../pages/ui/parts.ts';
@@ -14,10 +14,9 @@ import type {
   LaggardRow,
   PartnerAdoption,
 } from '../../protocol/rows/adoption.ts';
-import { type Action, isOffered } from '../action.ts';
 import type { Context } from '../context.ts';
-import { actionForm, actionLink } from '../form-view.ts';
-import { definePage } from '../page.ts';
+import { actionForm, actionLink } from '../forms.ts';
+import { type Action, definePage, isOffered } from '../page.ts';
 import { nodeLink } from './node-rows.ts';
 import { ACTIVATE, CANCEL, FINISH, ROLL_BACK, STAGE } from './succession-actions.ts';
 

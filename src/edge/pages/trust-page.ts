@@ -1,8 +1,8 @@
 /** The page that explains why one sovereign trusts another [core-6-3-1]. */
 
+import { counted } from '../../base/counts.ts';
 import type { TrustPageQuestion } from '../../pages/trust/form.ts';
 import { type TrustPageAnswer, trustPage } from '../../pages/trust/trust.ts';
-import { counted } from '../../pages/ui/counts.ts';
 import { trustPath } from '../../protocol/api/graph.ts';
 import type { Answer } from '../../protocol/contract/answers.ts';
 import { REFUSALS } from '../../protocol/refusals.ts';

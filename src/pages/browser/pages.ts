@@ -1,5 +1,4 @@
 /** What scripts add to the pages of the service; each part looks for its place first. */
-import { showAddress } from './address.ts';
 import { addBlockButtons } from './copy.ts';
 import { filterReference } from './filter.ts';
 import { highlightNeighbors, narrowWhileTyping } from './graph/emphasis.ts';
@@ -25,3 +24,23 @@ document.addEventListener('DOMContentLoaded', () => {
   moveInGraph();
   narrowWhileTyping();
 });
+
+/** Replaces the placeholder host name: the page itself is the same for all readers. */
+function showAddress(): void {
+  const note = document.querySelector<HTMLElement>('[data-address]');
+  const place = note?.dataset.address;
+  if (place === undefined) return;
+  for (const shown of document.querySelectorAll('pre.code, bdi')) {
+    const text = shown.textContent ?? '';
+    if (text.includes(place)) shown.textContent = text.replaceAll(place, ownAddress());
+  }
+  note?.remove();
+}
+
+/** Readers paste these commands into a shell, so the path must not contain shell metacharacters. */
+const PLAIN = /^[\w.~/-]*$/;
+
+function ownAddress(): string {
+  const { origin, pathname } = new URL('.', location.href);
+  return PLAIN.test(pathname) ? origin + pathname.replace(/\/$/, '') : origin;
+}

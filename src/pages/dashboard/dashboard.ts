@@ -3,6 +3,7 @@
  * room. Every value that changes has its path in `/dashboard.json` as `data-field` or `data-stat`.
  */
 
+import { shownCount } from '../../base/counts.ts';
 import type {
   Dashboard,
   DashboardFeed,
@@ -13,21 +14,23 @@ import type {
   TrustCycleSummary,
 } from '../../protocol/rows/dashboard.ts';
 import { LIFECYCLE_STATES } from '../../protocol/rows/treaty.ts';
-import { shownCount } from '../ui/counts.ts';
 import { type HtmlPage, renderPage } from '../ui/frame.ts';
 import { type Html, html, NO_HTML } from '../ui/html.ts';
-import { LIVE_STATUS, liveRegion } from '../ui/live-region.ts';
 import { nameInCell } from '../ui/names.ts';
 import {
   badge,
+  bar,
   emptyState,
+  LIVE_STATUS,
+  liveRegion,
+  type Stat,
   section,
   stateBadge,
+  stats,
   TO_IMPORT,
   TO_ISSUE,
   type Tone,
 } from '../ui/parts.ts';
-import { bar, type Stat, stats } from '../ui/stat.ts';
 import { type Column, idPart, sovereignColumn, table, timeColumn } from '../ui/table.ts';
 import { attestationLink, capital, sovereignLink, timeText, treatyLink } from '../ui/values.ts';
 import { fleetSection } from './fleet-section.ts';

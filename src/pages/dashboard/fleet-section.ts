@@ -1,11 +1,11 @@
 /** The fleet: how many nodes are healthy, unwell, silent and lapsing, as a whole and by role. Only counts are public. */
+
+import { counted, shownCount } from '../../base/counts.ts';
 import type { SeriesName } from '../../protocol/rows/history.ts';
 import type { Fleet, NodeCounts, RoleCounts } from '../../protocol/rows/posture.ts';
-import { counted, shownCount } from '../ui/counts.ts';
 import { type Html, html, NO_HTML } from '../ui/html.ts';
 import { nameInCell } from '../ui/names.ts';
-import { emptyState, type Tone } from '../ui/parts.ts';
-import { bar, type Stat, stats } from '../ui/stat.ts';
+import { bar, emptyState, type Stat, stats, type Tone } from '../ui/parts.ts';
 import { type Column, table } from '../ui/table.ts';
 import { capital } from '../ui/values.ts';
 import type { DrawnHistory } from './history-section.ts';

@@ -2,7 +2,7 @@
  * A drawing of how values changed: one level for each step, so that nothing is drawn that was not measured. The drawing
  * stretches to its place, so all text is outside of it.
  */
-import { shownCount } from '../ui/counts.ts';
+import { shownCount } from '../../base/counts.ts';
 import { type Html, html, NO_HTML } from '../ui/html.ts';
 
 export interface Curve {

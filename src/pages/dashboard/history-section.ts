@@ -1,8 +1,9 @@
 /** The history on the dashboard [core-4-22]: drawings, what was decided, and, if asked for, all numbers. */
+
+import { shownCount } from '../../base/counts.ts';
 import { displayTime, formatInstant } from '../../base/timestamp.ts';
 import { HISTORY_RANGE_NAMES } from '../../protocol/api/pages.ts';
 import type { History, HistoryStep, SeriesName } from '../../protocol/rows/history.ts';
-import { shownCount } from '../ui/counts.ts';
 import { type Html, html, NO_HTML } from '../ui/html.ts';
 import { emptyState } from '../ui/parts.ts';
 import { type Curve, chart, sparkline } from './history-chart.ts';

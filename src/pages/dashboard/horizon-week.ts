@@ -1,10 +1,11 @@
 /** What ends on each of the next days, as a strip of a calendar. */
+
+import { counted, shownCount } from '../../base/counts.ts';
 import {
   type HorizonSummary,
   LAPSING_KINDS,
   type LapsingKind,
 } from '../../protocol/rows/horizon.ts';
-import { counted, shownCount } from '../ui/counts.ts';
 import { type Html, html } from '../ui/html.ts';
 import { emptyState } from '../ui/parts.ts';
 

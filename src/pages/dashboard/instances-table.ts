@@ -1,6 +1,7 @@
 /** Lists the linked instances [core-6-5]: which one writes, and which could take over at once. */
+
+import { counted } from '../../base/counts.ts';
 import type { Dashboard, DashboardInstance } from '../../protocol/rows/dashboard.ts';
-import { counted } from '../ui/counts.ts';
 import { type Html, html, NO_HTML } from '../ui/html.ts';
 import { badge } from '../ui/parts.ts';
 import { type Column, table } from '../ui/table.ts';

@@ -1,9 +1,9 @@
 /** The verdict on this authority: its posture in words, and for each finding what shows it and the command about it. */
+
+import { counted } from '../../base/counts.ts';
 import type { Posture } from '../../protocol/rows/posture.ts';
-import { counted } from '../ui/counts.ts';
 import { type Html, html, NO_HTML } from '../ui/html.ts';
-import { WHEN_LOST } from '../ui/live-region.ts';
-import { commandText } from '../ui/parts.ts';
+import { commandText, WHEN_LOST } from '../ui/parts.ts';
 import { timeText, withTimes } from '../ui/values.ts';
 
 const VERDICTS = {

@@ -3,9 +3,9 @@
  * works without scripts and can be bookmarked and shared.
  */
 
+import { counted, shownCount } from '../../base/counts.ts';
 import type { TrustPath } from '../../protocol/rows/graph.ts';
 import { LIFECYCLE_STATES } from '../../protocol/rows/treaty.ts';
-import { counted, shownCount } from '../ui/counts.ts';
 import { type HtmlPage, renderPage } from '../ui/frame.ts';
 import { type Html, html, NO_HTML } from '../ui/html.ts';
 import { atlasLink, nameInCell, nameInFull, reference } from '../ui/names.ts';

@@ -1,11 +1,17 @@
 /** `/connectome`: the whole recognition graph on one page [service-read-endpoints], [core-6-3]. */
 
-import { counted, shownCount } from '../ui/counts.ts';
+import { counted, shownCount } from '../../base/counts.ts';
 import { type HtmlPage, renderPage } from '../ui/frame.ts';
 import { type Html, html } from '../ui/html.ts';
-import { LIVE_STATUS, liveRegion } from '../ui/live-region.ts';
-import { emptyState, section, TO_IMPORT, TO_ISSUE } from '../ui/parts.ts';
-import { stats } from '../ui/stat.ts';
+import {
+  emptyState,
+  LIVE_STATUS,
+  liveRegion,
+  section,
+  stats,
+  TO_IMPORT,
+  TO_ISSUE,
+} from '../ui/parts.ts';
 import { pager, rowPage } from '../ui/table.ts';
 import type { DrawnGraph } from './drawing.ts';
 import type { GraphModel, GraphTreaty } from './model.ts';

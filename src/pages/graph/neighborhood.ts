@@ -4,17 +4,10 @@
  */
 import { LIFECYCLE_STATES } from '../../protocol/rows/treaty.ts';
 import { nameInDrawing } from '../ui/names.ts';
-import { type Drawing, drawingFrom, type PlacedNode, radiusOf, roomOf } from './drawing.ts';
+import { drawingFrom, type PlacedNode, radiusOf, roomOf } from './drawing.ts';
 import { GAP, LABEL_SIZE, type Label } from './labels.ts';
 import type { Point } from './layout.ts';
 import type { GraphNode } from './model.ts';
-
-export interface Neighborhood {
-  readonly drawing: Drawing;
-  /** The number of neighbors that are drawn; `all` counts the rest, too. */
-  readonly drawn: number;
-  readonly all: number;
-}
 
 /** This many names, and the links among them, fit into a drawing. */
 export const MOST_NEIGHBORS = 36;
@@ -27,7 +20,7 @@ const MIDDLE = WIDTH / 2;
 const REACH = 210;
 const ROW = 32;
 
-export function neighborhoodOf(center: GraphNode): Neighborhood {
+export function neighborhoodOf(center: GraphNode) {
   const linked = neighborsOf(center);
   const neighbors = linked.slice(0, MOST_NEIGHBORS).sort((a, b) => a.index - b.index);
   const present = new Set([center, ...neighbors]);
@@ -40,6 +33,7 @@ export function neighborhoodOf(center: GraphNode): Neighborhood {
   const about = { subject: `Neighborhood of ${nameInDrawing(center.id)}`, note: NOTE };
   return {
     drawing: drawingFrom(about, { width: WIDTH, height }, placed, links),
+    /** The number of neighbors that are drawn; `all` counts the rest, too. */
     drawn: neighbors.length,
     all: linked.length,
   };

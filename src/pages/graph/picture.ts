@@ -2,8 +2,9 @@
  * The recognition graph as a picture: sovereigns are links in the tab order, and treaties are arrows whose color and
  * pattern show their state.
  */
+
+import { counted } from '../../base/counts.ts';
 import { LIFECYCLE_STATES } from '../../protocol/rows/treaty.ts';
-import { counted } from '../ui/counts.ts';
 import { type Html, html, NO_HTML } from '../ui/html.ts';
 import { atlasLink } from '../ui/names.ts';
 import { capital } from '../ui/values.ts';

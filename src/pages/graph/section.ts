@@ -1,5 +1,5 @@
 /** The drawing of each page of the graph. */
-import { counted, shownCount } from '../ui/counts.ts';
+import { counted, shownCount } from '../../base/counts.ts';
 import { type Html, html } from '../ui/html.ts';
 import { nameInCell } from '../ui/names.ts';
 import { emptyState, TO_ISSUE } from '../ui/parts.ts';

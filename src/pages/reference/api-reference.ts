@@ -1,5 +1,6 @@
 /** `/api-reference`: the route table, for people. */
 
+import { counted } from '../../base/counts.ts';
 import type { JsonValue } from '../../base/json/value.ts';
 import { visitInSlices } from '../../base/slices.ts';
 import { REFUSALS, type RefusalName } from '../../protocol/refusals.ts';
@@ -8,8 +9,7 @@ import {
   isOperatorRoute,
   type RouteDescription,
 } from '../../protocol/route-description.ts';
-import { ADDRESS_PLACE, addressNote } from '../ui/address.ts';
-import { type HtmlPage, renderPage } from '../ui/frame.ts';
+import { ADDRESS_PLACE, addressNote, type HtmlPage, renderPage } from '../ui/frame.ts';
 import { type Html, html, NO_HTML } from '../ui/html.ts';
 import { fieldList, nothingFits, referenceContents } from './contents.ts';
 import { type CurlContext, curlCommand, signingSetup } from './curl.ts';
@@ -131,7 +131,9 @@ function request({ path, query, body }: RouteDescription): Html {
   if (fields.length === 0) return NO_HTML;
   const members = fields.filter(isInside);
   const nested =
-    members.length === 0 ? '' : details(`Nested: ${counted(members)}`, described(members));
+    members.length === 0
+      ? ''
+      : details(`Nested: ${counted(members.length, 'field')}`, described(members));
   return html`<h4>Request</h4>${described(fields.filter((field) => !isInside(field)))}${nested}`;
 }
 
@@ -144,15 +146,11 @@ function answer({ answer: schema }: RouteDescription): Html {
   const fields = 'contentType' in schema ? [] : fieldsOf(schema);
   return fields.length === 0
     ? NO_HTML
-    : details(`Answer: ${counted(fields)}`, described(fields, OPTIONAL));
+    : details(`Answer: ${counted(fields.length, 'field')}`, described(fields, OPTIONAL));
 }
 
 function details(summary: string, content: Html): Html {
   return html`<details><summary>${summary}</summary>${content}</details>`;
-}
-
-function counted(fields: readonly Field[]): string {
-  return `${fields.length} field${fields.length > 1 ? 's' : ''}`;
 }
 
 type Mark = (isRequired: boolean) => Html;

@@ -1,9 +1,8 @@
-/** `/cli-reference`: the command tree, for people. */
+/** `/cli-reference`: the command tree, which is plain data for the thread that shows it, for people. */
 
 import { type HtmlPage, renderPage } from '../ui/frame.ts';
 import { type Html, html } from '../ui/html.ts';
 import { capital } from '../ui/values.ts';
-import type { CommandEntry, CommandReference } from './command-reference.ts';
 import { fieldList, nothingFits, referenceContents } from './contents.ts';
 
 /** Lines that begin with a prompt are examples, not rows. */
@@ -115,4 +114,32 @@ function block({ isTable, lines }: Block): Html {
 function row(line: string): [term: string, description: string] {
   const [, term = '', description = ''] = ROW.exec(line) ?? [];
   return [term, description];
+}
+
+export interface CommandReference {
+  readonly name: string;
+  readonly description: string;
+  readonly version: string;
+  /** Options of the program itself. */
+  readonly options: readonly Term[];
+  /** The last part of the program's help: exit codes and examples. */
+  readonly notes: string;
+  /** Every runnable command, in the order of the help. */
+  readonly commands: readonly CommandEntry[];
+}
+
+export interface CommandEntry {
+  /** The words after the name of the program, such as `treaty issue`. */
+  readonly path: string;
+  readonly description: string;
+  readonly usage: string;
+  readonly arguments: readonly Term[];
+  readonly options: readonly Term[];
+  /** The last part of its help, mostly examples; may be empty. */
+  readonly notes: string;
+}
+
+export interface Term {
+  readonly term: string;
+  readonly description: string;
 }

@@ -12,14 +12,9 @@ import { RECORD_NAMES } from './openapi-records.ts';
 export type Direction = 'sent' | 'answered';
 
 /** Converts the schemas of one document, which share its components. */
-export interface Schemas {
-  /** The schema, with references to components. */
-  referring(schema: unknown, direction: Direction): JsonObject;
-  /** Components by name, of everything referred to so far. */
-  components(): JsonObject;
-}
+export type Schemas = ReturnType<typeof createSchemas>;
 
-export function createSchemas(): Schemas {
+export function createSchemas() {
   const components = new Map<string, JsonObject>();
 
   function referring(schema: unknown, direction: Direction): JsonObject {
@@ -32,8 +27,10 @@ export function createSchemas(): Schemas {
   }
 
   return {
+    /** The schema, with references to components. */
     referring,
-    components: () =>
+    /** Components by name, of everything referred to so far. */
+    components: (): JsonObject =>
       Object.fromEntries([...components].sort(([one], [other]) => (one < other ? -1 : 1))),
   };
 }

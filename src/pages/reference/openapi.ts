@@ -44,16 +44,11 @@ export const AUTH_HINTS: Readonly<Record<RouteDescription['access'], string>> = 
   'public-or-operator': 'public; with X-Admin-* headers of standard tier, the full form',
 };
 
-export interface OpenApiText {
-  readonly beginning: string;
-  /** The end, the only part with the base URL: clients can send any number of different host names. */
-  end(baseUrl: string): string;
-}
-
-export function openApiText(routes: readonly NamedRoute[], networkName: string): OpenApiText {
+export function openApiText(routes: readonly NamedRoute[], networkName: string) {
   return {
     beginning: jsonText(openApiDocument(routes, networkName)).slice(0, -1),
-    end: (url) => `,"servers":${jsonText([{ url }])}}`,
+    /** The only part with the base URL: clients can send any number of different host names. */
+    end: (url: string) => `,"servers":${jsonText([{ url }])}}`,
   };
 }
 

@@ -2,11 +2,12 @@
  * `/search`: finds everything public by parts of names, ids, paths and commands. A key leads to it from every page;
  * over each page, its script would be the fifth part of a small one.
  */
+
+import { counted, shownCount } from '../../base/counts.ts';
 import type { RouteDescription } from '../../protocol/route-description.ts';
 import type { GraphModel } from '../graph/model.ts';
-import type { CommandReference } from '../reference/command-reference.ts';
+import type { CommandReference } from '../reference/cli-reference.ts';
 import { anchorOf, isPage } from '../reference/route-groups.ts';
-import { counted, shownCount } from '../ui/counts.ts';
 import { type HtmlPage, renderPage } from '../ui/frame.ts';
 import { type Content, type Html, html, NO_HTML } from '../ui/html.ts';
 import { nameInCell, nameInLink } from '../ui/names.ts';

@@ -6,8 +6,15 @@ import { type HtmlPage, renderPage } from '../ui/frame.ts';
 import { type Html, html } from '../ui/html.ts';
 import { nameInCell, nameInFull } from '../ui/names.ts';
 import { badge, facts, section } from '../ui/parts.ts';
-import { freeForm, idValue, shortList, sovereignLink, timeText } from '../ui/values.ts';
-import { type KeyInForce, signer } from './signer.ts';
+import {
+  freeForm,
+  idValue,
+  type KeyInForce,
+  shortList,
+  signer,
+  sovereignLink,
+  timeText,
+} from '../ui/values.ts';
 
 export function attestationPage(
   row: AttestationRow,

@@ -1,6 +1,7 @@
 /** Treaties that were considered and rejected, with the test that each one failed. */
+
+import { shownCount } from '../../base/counts.ts';
 import type { Candidate, ExplainedTrust, TrustExplanation } from '../../protocol/rows/graph.ts';
-import { shownCount } from '../ui/counts.ts';
 import { type Content, type Html, html } from '../ui/html.ts';
 import { nameInCell } from '../ui/names.ts';
 import { badge, type StateBadge, type Tone } from '../ui/parts.ts';

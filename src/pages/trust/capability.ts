@@ -1,7 +1,7 @@
 /** `/capability`: the registered agents with one capability [core-4-6]. */
 
+import { counted } from '../../base/counts.ts';
 import type { AgentDescriptor } from '../../protocol/records/agent-descriptor.ts';
-import { counted } from '../ui/counts.ts';
 import { type HtmlPage, renderPage } from '../ui/frame.ts';
 import { type Html, html, NO_HTML } from '../ui/html.ts';
 import { nameInCell, nameInLink } from '../ui/names.ts';

@@ -1,10 +1,10 @@
 /** `/sovereign`: one sovereign with its treaties, feed and revocations [core-4-14], [core-6-2]. */
 
+import { counted } from '../../base/counts.ts';
 import type { DashboardFeed } from '../../protocol/rows/dashboard.ts';
 import type { BlastRadiusRow, EdgeRow } from '../../protocol/rows/graph.ts';
 import type { GraphModel, GraphNode } from '../graph/model.ts';
 import { blastRadiusTable, edgesTable } from '../graph/tables.ts';
-import { counted } from '../ui/counts.ts';
 import { type HtmlPage, renderPage } from '../ui/frame.ts';
 import { type Html, html, NO_HTML } from '../ui/html.ts';
 import { atlasLink, nameInCell, nameInFull } from '../ui/names.ts';

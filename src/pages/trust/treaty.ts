@@ -1,10 +1,10 @@
 /** `/treaty`: one recognition treaty with its parties, keys, scope and history [core-4-13], [core-6-1]. */
 
+import { counted } from '../../base/counts.ts';
 import type { AuthorityKey } from '../../protocol/records/authority-chain.ts';
 import { successorIn } from '../../protocol/records/recognition-treaty.ts';
 import type { TreatyRow } from '../../protocol/rows/treaty.ts';
 import type { GraphModel } from '../graph/model.ts';
-import { counted } from '../ui/counts.ts';
 import { type HtmlPage, renderPage } from '../ui/frame.ts';
 import { type Html, html, NO_HTML } from '../ui/html.ts';
 import { nameInCell, nameInFull, reference } from '../ui/names.ts';
@@ -13,13 +13,14 @@ import {
   freeForm,
   idText,
   idValue,
+  type KeyInForce,
   shortList,
+  signer,
   sovereignLink,
   timeText,
   treatyLink,
 } from '../ui/values.ts';
 import { trustLink } from './form.ts';
-import { type KeyInForce, signer } from './signer.ts';
 
 export function treatyPage(row: TreatyRow, model: GraphModel, key: KeyInForce): HtmlPage {
   const { treaty, lifecycle } = row;

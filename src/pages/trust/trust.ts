@@ -2,6 +2,8 @@
  * `/trust`: why one sovereign does or does not trust another [service-read-endpoints], [core-6-3-1]. Every question is
  * a plain URL, so it works without scripts and can be bookmarked and shared.
  */
+
+import { counted } from '../../base/counts.ts';
 import { MOST_LEFT_OUT } from '../../protocol/api/graph.ts';
 import type {
   EdgeRow,
@@ -10,7 +12,6 @@ import type {
   TrustCut,
   TrustExplanation,
 } from '../../protocol/rows/graph.ts';
-import { counted } from '../ui/counts.ts';
 import { type HtmlPage, renderPage } from '../ui/frame.ts';
 import { type Html, html, NO_HTML } from '../ui/html.ts';
 import { nameInCell } from '../ui/names.ts';

@@ -1,5 +1,8 @@
-/** Parts of which pages are made. */
-import { type Content, type Html, html } from './html.ts';
+/** Parts of which pages are made; a live one fetches itself when there is another version. */
+
+import { shownCount } from '../../base/counts.ts';
+import { type Content, type Html, html, NO_HTML } from './html.ts';
+import { capital } from './values.ts';
 
 export type Tone = 'ok' | 'warn' | 'danger' | 'neutral';
 
@@ -32,13 +35,10 @@ export function badge({ tone, word }: { readonly tone: string; readonly word: st
   return html`<span class="badge ${tone}">${word}</span>`;
 }
 
-export interface StateBadge {
-  readonly word: string;
-  readonly tone: Tone;
-}
+export type StateBadge = ReturnType<typeof stateBadge>;
 
-export function stateBadge(state: string): StateBadge {
-  return { word: state.replace('_', ' '), tone: STATE_TONES[state] ?? 'neutral' };
+export function stateBadge(state: string) {
+  return { word: state.replace('_', ' '), tone: STATE_TONES[state] ?? ('neutral' as const) };
 }
 
 export const TO_ISSUE = 'treaty issue NAME --key KEY --role ROLE';
@@ -53,4 +53,61 @@ export function emptyState(text: Content, command?: string): Html {
 export function commandText(command: string): Html {
   const parts = `mesh-na ${command}`.split(/(?<= )(?=--)/);
   return html`<code>${parts.map((part, index) => html`${index > 0 ? html`<wbr>` : ''}${part}`)}</code>`;
+}
+
+/** The part of a page that changes while it is open. */
+export interface LiveRegion {
+  /** The topic of the socket that names versions, or the address of a stream of events. */
+  readonly source: string;
+  /** Of the document that the page shows, as the messages about it name it; empty if it does not say. */
+  readonly version: string;
+  /** The least spread of its requests. */
+  readonly spreadMs?: number;
+  /** The least time between two of its requests. */
+  readonly pauseMs?: number;
+  /** How often it fetches itself besides, for what changes without another version. */
+  readonly everyMs?: number;
+}
+
+export function liveRegion(
+  { source, version, spreadMs = 0, pauseMs = 0, everyMs = 0 }: LiveRegion,
+  content: Html,
+): Html {
+  return html`<div class="live-region" data-live="${source}" data-version="${version}" data-spread="${spreadMs}" data-pause="${pauseMs}" data-every="${everyMs}">
+${content}</div>`;
+}
+
+/** The line at the top that says whether the page is live; its space is reserved so that nothing shifts. */
+export const LIVE_STATUS = html`<div class="live-line needs-js"><p class="live-status" role="status" data-live-status="waiting">Connecting</p></div>`;
+
+/** Marks a heading that would mislead once the connection is lost. */
+export const WHEN_LOST = html`<span data-when-lost hidden></span>`;
+
+/** A number as a dense line: a label, how it changed, the number, and what it is about. */
+export interface Stat {
+  readonly label: string;
+  /** The path of the value in the document. */
+  readonly field: string;
+  /** Null if not known. */
+  readonly value: string | number | null;
+  readonly note?: Content;
+  readonly tone?: Tone;
+  /** A small drawing of how the value changed. */
+  readonly spark?: Html | undefined;
+}
+
+export function stats(rows: readonly Stat[]): Html {
+  return html`<ul class="stats">
+${rows.map(statItem)}</ul>`;
+}
+
+function statItem({ label, field, value, note = NO_HTML, tone = 'neutral', spark }: Stat): Html {
+  const shown =
+    value === null ? 'Not known' : typeof value === 'number' ? shownCount(value) : capital(value);
+  return html`<li><span class="stat-label">${label}</span>${spark === undefined ? NO_HTML : html`<span class="spark">${spark}</span>`}<span class="stat-value ${tone}" data-stat="${field}"><strong>${shown}</strong> <small>${value === null ? NO_HTML : note}</small></span></li>`;
+}
+
+/** A bar of parts, each with its classes and its place in percent. */
+export function bar(parts: readonly (readonly [names: string, x: number, width: number])[]): Html {
+  return html`<svg class="bar" viewBox="0 0 100 3" preserveAspectRatio="none" aria-hidden="true">${parts.map(([names, x, width]) => html`<rect class="${names}" x="${x}" width="${width}" height="3"/>`)}</svg>`;
 }

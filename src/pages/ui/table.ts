@@ -1,6 +1,7 @@
 /** Tables of any length: they are paginated, and rows become cards on narrow screens. */
+
+import { shownCount } from '../../base/counts.ts';
 import { sha256Hex } from '../../base/crypto/digest.ts';
-import { shownCount } from './counts.ts';
 import { type Content, type Html, html, NO_HTML } from './html.ts';
 import { sovereignLink, timeText } from './values.ts';
 

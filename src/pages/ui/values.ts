@@ -1,5 +1,6 @@
 /** Names, ids, words and times as every page shows them. */
 import { displayTime } from '../../base/timestamp.ts';
+import { instantOf } from '../../protocol/records/record.ts';
 import type { EdgeRow } from '../../protocol/rows/graph.ts';
 import { type Html, html, NO_HTML } from './html.ts';
 import { nameInCell, nameInFull, nameInLink, reference } from './names.ts';
@@ -127,4 +128,20 @@ export function exactTime(instant: string): Html {
 /** The key to which a treaty has followed its subject, if it has followed any change. */
 export function followedText({ followed_key: key }: EdgeRow): Html {
   return key === undefined ? NO_HTML : html` It follows its subject, to the key ${idText(key)}.`;
+}
+
+/** The key of the authority, and since when it is in force; null for the first one. */
+export interface KeyInForce {
+  readonly current: string;
+  readonly since: string | null;
+}
+
+/** After a change of the key, records that were issued before are signed again [authority-keys-10]. */
+export function signer(
+  { issued_by: id, issued_at: issued }: { readonly issued_by: string; readonly issued_at: string },
+  { current, since }: KeyInForce,
+): Html {
+  const isSignedAgain = id === current && since !== null && instantOf(issued) < instantOf(since);
+  if (!isSignedAgain) return idValue(id);
+  return html`${idValue(id)} <span class="muted">again, since it replaced the key of the first signature at ${timeText(since)}</span>`;
 }

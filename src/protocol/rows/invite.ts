@@ -49,3 +49,8 @@ export const InviteRow = Type.Object({
 
 export type InviteRow = Static<typeof InviteRow>;
 export type InviteStatus = InviteRow['status'];
+
+/** The command with which a machine joins by an invite, whose token is in the file. */
+export function joinCommand(url: string, rootKey: string, tokenFile: string): string {
+  return `mesh-na node join --url ${url} --root-key ${rootKey} --token-file ${tokenFile}`;
+}

@@ -1,28 +1,5 @@
-import {
-  type Canvas,
-  centered,
-  framing,
-  isSame,
-  isShown,
-  type Point,
-  seenAt,
-  type View,
-  WHOLE,
-  within,
-  zoomed,
-} from './viewport.ts';
-
 /** The view of a figure's drawing. Points and distances are in screen pixels. */
-export interface Camera {
-  /** Zooms around the point, by default the focused sovereign or the center. Returns whether anything changed. */
-  zoom(factor: number, at?: Point): boolean;
-  move(dx: number, dy: number): boolean;
-  showAll(): void;
-  /** Brings a sovereign into view. Returns whether it was out of view. */
-  reveal(node: Element): boolean;
-  /** Applies the view again after the drawing was replaced or resized. */
-  refresh(): void;
-}
+export type Camera = ReturnType<typeof cameraOn>;
 
 /** Below this scale, in pixels per canvas unit, names in the drawing are illegible. */
 const READABLE = 0.58;
@@ -39,7 +16,7 @@ interface Shot {
   readonly view: View;
 }
 
-export function cameraOn(figure: HTMLElement): Camera {
+export function cameraOn(figure: HTMLElement) {
   /** Null until the reader has moved the drawing. */
   let chosen: View | null = null;
 
@@ -67,8 +44,10 @@ export function cameraOn(figure: HTMLElement): Camera {
   }
 
   return {
+    /** Applies the view again after the drawing was replaced or resized. */
     refresh,
-    zoom: (factor, at) =>
+    /** Zooms around the point, by default the focused sovereign or the center. Returns whether anything changed. */
+    zoom: (factor: number, at?: Point): boolean =>
       change(({ picture, canvas, view }) => {
         const focused = picture.querySelector('.node:focus');
         const point =
@@ -79,16 +58,15 @@ export function cameraOn(figure: HTMLElement): Camera {
               : middleOf(canvas);
         return zoomed(view, factor, point);
       }),
-    move: (dx, dy) =>
+    move: (dx: number, dy: number): boolean =>
       change(({ canvas: { pixels }, view: { scale, x, y } }) => ({
         scale,
         x: x + dx / pixels,
         y: y + dy / pixels,
       })),
-    showAll: () => {
-      change(() => WHOLE);
-    },
-    reveal: (node) => {
+    showAll: () => change(() => WHOLE),
+    /** Brings a sovereign into view. Returns whether it was out of view. */
+    reveal: (node: Element): boolean => {
       const place = placeOf(node);
       return change(({ canvas, view }) =>
         isShown(view, place, canvas) ? view : centered(view.scale, place, canvas),
@@ -185,4 +163,96 @@ function show(figure: HTMLElement, { picture, canvas, view: { scale, x, y } }: S
   const shown = figure.querySelector('[data-zoom-shown]');
   const text = `${Math.round(scale * 100)}%`;
   if (shown !== null && shown.textContent !== text) shown.textContent = text;
+}
+
+/** The transform of a drawing: scaled, then moved, in canvas units. */
+export interface View {
+  /** 1 shows the whole drawing. */
+  readonly scale: number;
+  readonly x: number;
+  readonly y: number;
+}
+
+export interface Point {
+  readonly x: number;
+  readonly y: number;
+}
+
+/** The area of a drawing. The element may show more around it where their proportions differ. */
+export interface Canvas {
+  readonly width: number;
+  readonly height: number;
+  readonly shownWidth: number;
+  readonly shownHeight: number;
+  /** Screen pixels per canvas unit. */
+  readonly pixels: number;
+}
+
+export const WHOLE: View = { scale: 1, x: 0, y: 0 };
+
+const CLOSEST = 12;
+
+/** Keeps the point in its place. */
+export function zoomed({ scale, x, y }: View, factor: number, at: Point): View {
+  const next = Math.min(Math.max(scale * factor, 1), CLOSEST);
+  const by = next / scale;
+  return { scale: next, x: at.x - (at.x - x) * by, y: at.y - (at.y - y) * by };
+}
+
+/** Centers a point of the drawing. */
+export function centered(scale: number, at: Point, { width, height }: Canvas): View {
+  return { scale, x: width / 2 - at.x * scale, y: height / 2 - at.y * scale };
+}
+
+/** Shows all of the points with a margin around them, at the largest scale that is wanted and possible. */
+export function framing(
+  points: readonly Point[],
+  canvas: Canvas,
+  { closest, margin }: { readonly closest: number; readonly margin: number },
+): View {
+  const [left, right] = rangeOf(points.map(({ x }) => x));
+  const [top, bottom] = rangeOf(points.map(({ y }) => y));
+  const fitting = Math.min(
+    canvas.shownWidth / (right - left + 2 * margin),
+    canvas.shownHeight / (bottom - top + 2 * margin),
+  );
+  const middle = { x: (left + right) / 2, y: (top + bottom) / 2 };
+  return centered(Math.max(1, Math.min(closest, fitting)), middle, canvas);
+}
+
+function rangeOf(values: readonly number[]): [least: number, most: number] {
+  return [Math.min(...values), Math.max(...values)];
+}
+
+/** The nearest view without empty space around a drawing that is larger than the canvas. */
+export function within({ scale, x, y }: View, canvas: Canvas): View {
+  const { width, height, shownWidth, shownHeight } = canvas;
+  return {
+    scale,
+    x: startWithin(x, scale * width, width, shownWidth),
+    y: startWithin(y, scale * height, height, shownHeight),
+  };
+}
+
+function startWithin(start: number, length: number, room: number, shown: number): number {
+  if (length <= shown) return (room - length) / 2;
+  const latest = (room - shown) / 2;
+  return Math.min(Math.max(start, latest + shown - length), latest);
+}
+
+/** The position on the canvas of a point of the drawing. */
+export function seenAt({ scale, x, y }: View, { x: left, y: top }: Point): Point {
+  return { x: x + left * scale, y: y + top * scale };
+}
+
+/** Whether a point of the drawing is shown. */
+export function isShown(view: View, at: Point, canvas: Canvas): boolean {
+  const { x, y } = seenAt(view, at);
+  const isIn = (place: number, room: number, shown: number) =>
+    Math.abs(place - room / 2) <= shown / 2;
+  return isIn(x, canvas.width, canvas.shownWidth) && isIn(y, canvas.height, canvas.shownHeight);
+}
+
+export function isSame(a: View, b: View): boolean {
+  return a.scale === b.scale && a.x === b.x && a.y === b.y;
 }

@@ -1,5 +1,4 @@
-import type { Camera } from './camera.ts';
-import type { Point } from './viewport.ts';
+import type { Camera, Point } from './camera.ts';
 
 /** Shorter movements are clicks; in pixels. */
 const DRAG_BEGINS = 4;

@@ -1,13 +1,19 @@
-/** `mesh-na authority-key sign`: signs the request for the next authority key with the root key, offline. */
+/** What only the root key can do, offline: sign the request for the next authority key, and renew its delegation. */
 
 import type { Command } from 'commander';
+import type { Signer } from '../../base/crypto/primitives.ts';
 import { fromNow } from '../../base/duration.ts';
+import { readPrivateKey } from '../../base/keys/private-key.ts';
+import { readArgument } from '../../base/named-file.ts';
 import { systemRuntime } from '../../base/runtime.ts';
+import { formatInstant } from '../../base/timestamp.ts';
+import { CHAIN_TOOLS } from '../../client/followed-keys.ts';
 import { verifyText } from '../../client/keys.ts';
 import { portableSha256 } from '../../client/sha256.ts';
 import { successionDigest } from '../../protocol/records/authority-succession.ts';
-import { isSignedByRoot } from '../../protocol/records/genesis.ts';
+import { type GenesisBlock, isSignedByRoot } from '../../protocol/records/genesis.ts';
 import { instantOf } from '../../protocol/records/record.ts';
+import { signRecord, soleSigner } from '../../protocol/records/signed-record.ts';
 import {
   isUnaltered,
   readSignedSuccession,
@@ -19,10 +25,10 @@ import {
 } from '../../protocol/records/succession-request.ts';
 import { define, type OptionsIn, option } from '../kernel/command.ts';
 import { EXIT, failure, onLocalFiles } from '../kernel/errors.ts';
-import { notHolding, readJsonFile, saveFile } from '../kernel/files.ts';
-import { type OutputOptions, printResult } from '../kernel/output.ts';
+import { notHolding, readGenesisFile, readJsonFile, saveFile } from '../kernel/files.ts';
+import { wholeNumber } from '../kernel/options.ts';
+import { asJson, type OutputOptions, printResult } from '../kernel/output.ts';
 import { assertConfirmed } from '../kernel/terminal.ts';
-import { readRootKey } from './genesis.ts';
 
 const SIGN = [
   option('--root-key <file>', 'private root key', { required: true }),
@@ -50,8 +56,7 @@ async function runSign({ rootKey, request: file, out, yes = false, ...options }:
   const root = await readRootKey(rootKey, { rootPublicKey: genesis.root_public_key, file });
   const now = systemRuntime.now();
   const signed = signSuccession(request, root);
-  const tools = { verify: verifyText, sha256: portableSha256 };
-  const problem = successionProblem(signed, { genesis, successions }, now, tools);
+  const problem = successionProblem(signed, { genesis, successions }, now, CHAIN_TOOLS);
   if (problem !== null) {
     throw failure(EXIT.unusable, problem.reason, `${file} is rejected: ${problem.message}`);
   }
@@ -130,4 +135,77 @@ function descriptionOf({ statement, genesis, roll_back }: SignedSuccession, now:
       ? '  rollback       none'
       : `  rollback       to the old key until ${overlap_until}, also signed`,
   ];
+}
+
+const DAY = 86_400_000;
+/** Ten years. */
+const MOST_DAYS = 3650;
+
+const RENEW = [
+  option('--root-key <file>', 'private root key', { required: true }),
+  option('--genesis <file>', 'genesis block to replace', { required: true }),
+  option('--days <number>', 'number of days from today until the delegation ends', {
+    parse: wholeNumber(MOST_DAYS),
+    fallback: 365,
+  }),
+  option('--out <file>', 'write the new genesis to this file instead of replacing the old one'),
+] as const;
+
+type RenewOptions = OptionsIn<typeof RENEW> & OutputOptions;
+
+export function addGenesisCommands(program: Command): void {
+  const genesis = program
+    .command('genesis')
+    .description('renew the delegation of the root key, offline');
+  define(genesis, 'renew', {
+    about: 'extend the delegation to the authority, and sign the genesis again',
+    options: RENEW,
+    examples: [
+      'mesh-na genesis renew --root-key root.key --genesis mesh-data/genesis.json',
+      'mesh-na genesis renew --root-key root.key --genesis genesis.json --days 730 --out new.json',
+    ],
+    run: runRenew,
+  });
+}
+
+async function runRenew({ rootKey, genesis: file, days, out, ...options }: RenewOptions) {
+  const earlier = await readGenesisFile(file);
+  const root = await readRootKey(rootKey, { rootPublicKey: earlier.root_public_key, file });
+  const end = systemRuntime.now() + days * DAY;
+  const until = earlier.network_authority.valid_to;
+  if (end <= instantOf(until)) {
+    const message = `The delegation already lasts until ${until}, which is at least ${days} days from today`;
+    throw failure(EXIT.unusable, 'local_files', message);
+  }
+  const renewed = signRecord(extended(earlier, end), soleSigner(root));
+  const path = out ?? file;
+  const text = `${JSON.stringify(renewed, null, 2)}\n`;
+  onLocalFiles(() => saveFile(path, text, { isSecret: false, overwrites: out === undefined }));
+  const { valid_to } = renewed.network_authority;
+  printResult(options, asJson({ genesis_file: path, valid_to, replaced_valid_to: until }), [
+    `Saved ${path}: the delegation to the authority of ${renewed.network_name} now ends on ${valid_to}.`,
+    'Restart the authority to serve it.',
+  ]);
+}
+
+/** Changes nothing else, because nodes identify the network by the rest. */
+function extended({ signatures: _, ...genesis }: GenesisBlock, end: number) {
+  const { network_authority } = genesis;
+  return { ...genesis, network_authority: { ...network_authority, valid_to: formatInstant(end) } };
+}
+
+/** Reads the root key, for commands that sign with it offline. `file` is the file that contains the public key, `rootPublicKey`. */
+export async function readRootKey(
+  path: string,
+  { rootPublicKey, file }: { readonly rootPublicKey: string; readonly file: string },
+): Promise<Signer> {
+  const { signerFromSeed } = await import('../../base/crypto/ed25519.ts');
+  const seed = onLocalFiles(() => readPrivateKey(path, readArgument));
+  const root = signerFromSeed(seed);
+  if (root.publicKey === rootPublicKey) return root;
+  const isPublic = seed.toString('base64') === rootPublicKey;
+  const message = isPublic
+    ? `${path} contains the public root key of ${file}: give the private one, from the matching root.key`
+    : `${path} is not the root key of ${file}`;
+  throw failure(EXIT.unusable, 'local_files', message);
 }
