@@ -159,7 +159,7 @@ const SAID: Readonly<Record<AuditEvent, readonly [JsonObject, 'ops' | null, stri
   recognition_policy_saved: [
     { policy_id: 'r', local_sovereign_id: 'alpha', recognized_issuer_count: 2 },
     'ops',
-    'ops set the recognition policy r; recognized issuers: 2',
+    'ops set the recognition policy r, which recognizes 2 issuers',
   ],
   recognition_treaty_issued: [
     {
@@ -189,7 +189,7 @@ const SAID: Readonly<Record<AuditEvent, readonly [JsonObject, 'ops' | null, stri
   sovereign_revocation_feed_imported: [
     { feed_id: 'f', issuer_sovereign_id: 'beta', sequence: 4, revoked_count: 9 },
     null,
-    'the authority imported feed 4 of beta; revoked there: 9',
+    'the authority imported feed 4 of beta, which revokes 9 attestations',
   ],
   sovereign_revocation_feed_rejected: [
     { feed_id: 'f', issuer_sovereign_id: 'beta', sequence: 3, reason: 'stale_sequence' },

@@ -171,19 +171,19 @@ suite('a backup', () => {
       [
         [],
         ['certificates', 'attestations', 'operator_keys'],
-        'certificates unknown, attestations unknown, operator keys unknown',
+        'an unknown number of certificates, an unknown number of attestations, an unknown number of operator keys',
         'To find out what is unknown, give the newest --crl, --feed, --head',
       ],
       [
         ['--crl', crl],
         ['attestations', 'operator_keys'],
-        'certificates 0, attestations unknown, operator keys unknown',
+        '0 certificates, an unknown number of attestations, an unknown number of operator keys',
         'To find out what is unknown, give the newest --feed, --head',
       ],
       [
         ['--crl', crl, '--feed', feed],
         ['operator_keys'],
-        'certificates 0, attestations 0, operator keys unknown',
+        '0 certificates, 0 attestations, an unknown number of operator keys',
         'To find out what is unknown, give the newest --head',
       ],
     ] as const) {

@@ -125,7 +125,7 @@ test('the overview says what is wrong since when, what ends, and who changed wha
   assert.match(text, /<h2 id="posture-word">.*Needs a/);
   assert.match(
     text,
-    /<a href="\.\/nodes\?health=unwell">Nodes that do not report [^<]*<\/a> <code>.*<\/code> <span class="small muted">since <time/,
+    /<a href="\.\/nodes\?health=unwell">1 of 1 node does not report itself healthy\.<\/a> <code>.*<\/code> <span class="small muted">since <time/,
   );
   assert.match(text, /<a href="\.\/nodes\?status=active&amp;health=unwell">1 unwell<\/a>/);
   assert.match(text, /needs a person/);

@@ -131,22 +131,17 @@ async function* lastEntries(context: Context): AsyncGenerator<NamedEvent, void> 
   yield* entriesIn(context, { after, last: Infinity });
 }
 
-/** Entries of the log: those after an index, up to another one. */
-export interface LogReach {
-  readonly after: number;
-  readonly last: number;
-}
-
 /** As many entries as a page looks at, up to this index; the newest ones unless it is given. */
-export async function reachOf({ publicClient }: Context, upTo = Infinity): Promise<LogReach> {
+export async function reachOf({ publicClient }: Context, upTo = Infinity) {
   const { log_size: size } = await publicClient.readBulletin();
   const last = Math.min(upTo, size);
   return { after: Math.max(0, last - ENTRIES_LOOKED_AT), last };
 }
 
+/** Entries of the log: those after an index, up to another one. */
 export async function* entriesIn(
   { client }: Context,
-  { after, last }: LogReach,
+  { after, last }: Awaited<ReturnType<typeof reachOf>>,
 ): AsyncGenerator<NamedEvent, void> {
   if (last === after) return;
   yield* named(client.events({ after, follow: false }), last);

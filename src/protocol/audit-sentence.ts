@@ -1,4 +1,5 @@
 /** What an entry of the audit log says to people, as one sentence [core-4-16]. */
+import { counted } from '../base/counts.ts';
 import { isJsonObject, type JsonObject } from '../base/json/value.ts';
 import { canonicalJson } from '../base/json/write.ts';
 import { REVOCATION_REASONS } from './records/revocation-list.ts';
@@ -42,6 +43,7 @@ export function sentenceOf(
     last: others.at(-1)?.details ?? null,
     count: others.length + 1,
     text,
+    many: (member, one, many) => counted(Number(details[member]), one, many),
     id: (member) => words.short(text(member)),
     the,
     name: words.nameOf(text('node_public_key')) ?? null,
@@ -72,6 +74,8 @@ interface Said {
   readonly count: number;
   /** A member of the details. */
   text(member: string): string;
+  /** The number in a member, of these. */
+  many(member: string, one: string, many?: string): string;
   /** The id in a member. */
   id(member: string): string;
   /** What has the id in a member: its name and the id, after its kind if there is a `joint`; or its kind and the id. */
@@ -133,8 +137,8 @@ const SENTENCES: Readonly<Record<AuditEvent, Sentence>> = {
     `${by} attested ${text('roles')} to ${text('subject_id')}, attestation ${id('attestation_id')}`,
   membership_attestation_revoked: ({ by, the, because }) =>
     `${by} revoked ${the('attestation_id', 'the attestation', 'of')}${because}`,
-  recognition_policy_saved: ({ by, text }) =>
-    `${by} set the recognition policy ${text('policy_id')}; recognized issuers: ${text('recognized_issuer_count')}`,
+  recognition_policy_saved: ({ by, text, many }) =>
+    `${by} set the recognition policy ${text('policy_id')}, which recognizes ${many('recognized_issuer_count', 'issuer')}`,
   recognition_treaty_issued: ({ by, text, id }) =>
     `${by} recognized ${text('subject_sovereign_id')}, for ${anyOf(text('allowed_roles'))}, by treaty ${id('treaty_id')}`,
   recognition_treaty_revoked: ({ by, the, because }) =>
@@ -143,8 +147,8 @@ const SENTENCES: Readonly<Record<AuditEvent, Sentence>> = {
     `${by} replaced ${the('treaty_id', 'the treaty', 'with')}, because ${text('subject_sovereign_id')} has changed its keys`,
   recognition_treaty_endpoint_set: ({ by, text, the }) =>
     `${by} set the address of ${the('treaty_id', 'the treaty', 'with')} to ${text('endpoint')}`,
-  sovereign_revocation_feed_imported: ({ by, text }) =>
-    `${by} imported feed ${text('sequence')} of ${text('issuer_sovereign_id')}; revoked there: ${text('revoked_count')}`,
+  sovereign_revocation_feed_imported: ({ by, text, many }) =>
+    `${by} imported feed ${text('sequence')} of ${text('issuer_sovereign_id')}, which revokes ${many('revoked_count', 'attestation')}`,
   sovereign_revocation_feed_rejected: ({ by, text, because }) =>
     `${by} sent feed ${text('sequence')} of ${text('issuer_sovereign_id')}, which was refused${because}`,
   capability_offer_built: ({ by, text, id }) =>
@@ -157,18 +161,18 @@ const SENTENCES: Readonly<Record<AuditEvent, Sentence>> = {
     `${by} ${details.authorized === true ? 'authorized' : 'denied'} ${text('requested_capability')} within agreement ${id('agreement_id')}`,
   trust_evidence_built: ({ by, text, id }) =>
     `${by} signed evidence ${id('evidence_id')} of ${text('source_sovereign_id')} about ${text('target_sovereign_id')}: ${text('verdict')}`,
-  capability_commitment_created: ({ by, text, id }) =>
-    `${by} committed to ${text('capability_count')} capabilities of agreement ${id('agreement_id')}`,
+  capability_commitment_created: ({ by, many, id }) =>
+    `${by} committed to ${many('capability_count', 'capability', 'capabilities')} of agreement ${id('agreement_id')}`,
   capability_nullifier_issued: ({ by, id }) =>
     `${by} used up the proof ${id('proof_id')}, nullifier ${id('nullifier_id')}`,
   validator_vote_cast: ({ by, text, id }) =>
     `${by} voted ${text('vote')} on decision ${id('decision_id')}`,
-  consensus_proof_assembled: ({ by, text, id }) =>
-    `${by} assembled the consensus ${id('consensus_id')} with ${text('vote_count')} votes, of which ${text('required_threshold')} were needed`,
+  consensus_proof_assembled: ({ by, text, many, id }) =>
+    `${by} assembled the consensus ${id('consensus_id')} with ${many('vote_count', 'vote')}, of which ${text('required_threshold')} were needed`,
   data_license_policy_created: ({ by, text }) =>
     `${by} licensed ${text('licensee_sovereign_id')} to ${text('allowed_access_types')}, policy ${text('policy_id')}`,
-  data_access_intent_created: ({ by, text, id }) =>
-    `${by} declared to ${text('declared_access_types')} from ${text('source_count')} sources, intent ${id('intent_id')}`,
+  data_access_intent_created: ({ by, text, many, id }) =>
+    `${by} declared to ${text('declared_access_types')} from ${many('source_count', 'source')}, intent ${id('intent_id')}`,
   trust_cycle_completed: ({ by, details, text }) =>
     `${by} checked that its trust rules hold: ${text('result')}${details.failed_step == null ? '' : ` at ${text('failed_step')}`}`,
   state_restored: ({ text, id }) =>

@@ -245,12 +245,7 @@ async function checkFolder(
   return now - madeAt < 2 * every ? fine('backups', found) : warning('backups', found, MAKE);
 }
 
-interface OwnBackup {
-  readonly name: string;
-  readonly madeAt: number;
-}
-
-function ownBackup({ name, content }: ListedBackup, genesis: GenesisBlock): OwnBackup[] {
+function ownBackup({ name, content }: ListedBackup, genesis: GenesisBlock) {
   if (typeof content === 'string') return [];
   if (content.network.root_public_key !== genesis.root_public_key) return [];
   return [{ name, madeAt: instantOf(content.created_at) }];

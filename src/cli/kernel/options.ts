@@ -12,12 +12,6 @@ import { usageFailure } from './errors.ts';
 
 export const HIGHEST_PORT = 65_535;
 
-/** A public key with an optional id. */
-export interface NamedKey {
-  readonly id: string | null;
-  readonly key: string;
-}
-
 /** Parses a whole number from 1 to `highest`. */
 export function wholeNumber(highest = Number.MAX_SAFE_INTEGER): (text: string) => number {
   return (text) => {
@@ -88,7 +82,7 @@ export function publicKey(text: string): string {
 }
 
 /** Parses `key` or `id=key`; a key alone may end in `=`. */
-export function namedKey(text: string): NamedKey {
+export function namedKey(text: string) {
   if (isPublicKey(text)) return { id: null, key: text };
   const mark = text.indexOf('=');
   return { id: text.slice(0, Math.max(mark, 0)), key: publicKey(text.slice(mark + 1)) };

@@ -10,7 +10,7 @@ import { define, type OptionsIn, option } from '../kernel/command.ts';
 import { documentOf, shown } from '../kernel/deliver.ts';
 import { EXIT, failure, usageFailure } from '../kernel/errors.ts';
 import { readJsonFile, readRecordFile } from '../kernel/files.ts';
-import { type NamedKey, namedKey, publicKey } from '../kernel/options.ts';
+import { namedKey, publicKey } from '../kernel/options.ts';
 import { type Line, printVerdict } from '../kernel/output.ts';
 import { type Column, column, idColumn, tableOf, timeColumn } from '../kernel/table.ts';
 import { VERIFIER, type VerificationOptions, verifierOf } from '../protocol/verification.ts';
@@ -196,7 +196,7 @@ export function addFeedCommands(program: Command): void {
 }
 
 /** An object when the keys have ids, else a list; authorities accept both. */
-function issuerKeys(keys: readonly NamedKey[]) {
+function issuerKeys(keys: readonly ReturnType<typeof namedKey>[]) {
   const ids = new Set(keys.map(({ id }) => id));
   if (ids.size === 1 && ids.has(null)) return keys.map(({ key }) => key);
   if (ids.has(null)) throw usageFailure('Give an id to either all --issuer-key options or none');

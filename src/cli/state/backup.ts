@@ -2,6 +2,7 @@
 
 import type { Command } from 'commander';
 import { MOST_BYTES } from '../../base/byte-bounds.ts';
+import { counted } from '../../base/counts.ts';
 import { readArgument } from '../../base/named-file.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import type { ListedBackup } from '../../maintenance/backup/list.ts';
@@ -220,6 +221,6 @@ export function summaryText(manifest: Manifest): string[] {
   return [
     `Network "${network.network_name}" at revision ${revision} of epoch ${epoch}, created ${created_at}`,
     `Rows: ${countsText(rowCounts(tables))}`,
-    `Revocation list ${manifest.crl_sequence}, feed ${manifest.feed_sequence}, audit entries ${manifest.audit_length}`,
+    `Revocation list ${manifest.crl_sequence}, feed ${manifest.feed_sequence}, ${counted(manifest.audit_length, 'audit entry', 'audit entries')}`,
   ];
 }

@@ -257,14 +257,16 @@ const CURES = {
 function planText(plan: RestorePlan): string[] {
   const { certificates, attestations, lostCertificates, lostAttestations } = plan;
   const { lostAuditEntries: lost } = plan;
-  const count = (what: RestorePlan['unknown'][number], found: number) => {
-    if (!plan.unknown.includes(what)) return `${found}`;
-    return found === 0 ? 'unknown' : `at least ${found}`;
+  const revoked = (what: RestorePlan['unknown'][number], found: number) => {
+    const noun = what.replace('_', ' ');
+    const known = counted(found, noun.slice(0, -1));
+    if (!plan.unknown.includes(what)) return known;
+    return found === 0 ? `an unknown number of ${noun}` : `at least ${known}`;
   };
   const cures = plan.unknown.map((what) => CURES[what]);
   return [
-    `Revoked since: certificates ${count('certificates', certificates.size)}, attestations ${count('attestations', attestations.size)}, operator keys ${count('operator_keys', plan.operatorKeys.length)}`,
-    `Issued and revoked since: certificates ${count('certificates', lostCertificates.length)}, attestations ${count('attestations', lostAttestations.length)}; they stay revoked`,
+    `Revoked since: ${revoked('certificates', certificates.size)}, ${revoked('attestations', attestations.size)}, ${revoked('operator_keys', plan.operatorKeys.length)}`,
+    `Issued and revoked since: ${revoked('certificates', lostCertificates.length)}, ${revoked('attestations', lostAttestations.length)}; they stay revoked`,
     ...(cures.length === 0
       ? []
       : [`To find out what is unknown, give the newest ${cures.join(', ')}`]),

@@ -63,11 +63,7 @@ export interface HistoryView {
   readonly hasNumbers: boolean;
 }
 
-export interface DrawnHistory {
-  readonly section: Html;
-  /** The lines of numbers, by series. */
-  readonly sparks: ReadonlyMap<SeriesName, Html>;
-}
+export type DrawnHistory = ReturnType<typeof drawnHistory>;
 
 function fromFirstRecord(history: History): History {
   const { recorded_minutes: recorded, series, from, step_seconds: seconds } = history;
@@ -89,15 +85,15 @@ function fromFirstRecord(history: History): History {
 }
 
 /** `authority` is where the links lead, for pages that it does not serve itself. */
-export function drawnHistory(
-  view: HistoryView,
-  history: History | null,
-  authority = '.',
-): DrawnHistory {
+export function drawnHistory(view: HistoryView, history: History | null, authority = '.') {
   const sparks = (history?.series ?? []).map(({ name, count, mean }) => {
     return [name, sparkline(mean ?? count ?? [])] as const;
   });
-  return { section: historySection(view, history, authority), sparks: new Map(sparks) };
+  return {
+    section: historySection(view, history, authority),
+    /** The lines of numbers, by series. */
+    sparks: new Map(sparks),
+  };
 }
 
 /** `history` is null if the authority could not be asked. */
@@ -136,12 +132,7 @@ function drawings(view: HistoryView, all: History, authority: string): Html {
   }<p class="small muted">${hasNumbers ? NO_HTML : html`<a href="${authority}/dashboard?${numbersOf}numbers=shown#history-numbers">Numbers of the last ${words.replace(/^1 /, '')}</a>. `}Raw data: <a href="${authority}/history.json?series=heartbeats,active_nodes">history.json</a>. Gray areas were not recorded. All times are in UTC.</p>`;
 }
 
-interface Panel {
-  readonly title: string;
-  readonly curves: readonly Curve[];
-}
-
-function panelsOf({ series, recorded_minutes: recorded }: History): Panel[] {
+function panelsOf({ series, recorded_minutes: recorded }: History) {
   const found = new Map(series.map((row) => [row.name, row]));
   const counts = (name: SeriesName) => found.get(name)?.count ?? [];
   const means = (name: SeriesName) => found.get(name)?.mean ?? [];
