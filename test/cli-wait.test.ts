@@ -8,11 +8,12 @@ import { EXIT, outcomeOf } from '../src/cli/kernel/errors.ts';
 import { AuthorityError } from '../src/client/authority-error.ts';
 import { withRetries } from '../src/client/retry.ts';
 import { startTestAuthority } from './support/authority.ts';
-import { REAL_TIME } from './support/clock.ts';
+import { REAL_TIME, SECOND } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
 import { networkFolder } from './support/folders.ts';
 import { startHostileAuthority } from './support/hostile-authority.ts';
 import { joinedNode, newKey, operate } from './support/requests.ts';
+import { until } from './support/until.ts';
 
 for (const [seconds, words] of [
   [0, '0 seconds'],
@@ -97,18 +98,18 @@ test('one deadline holds for all requests of a command, and is longer for more i
 });
 
 test('a bulk change goes on as fast as the authority allows', async () => {
-  const environment = { MESH_RATE_LIMIT_ADMIN: '6/2' };
-  await using na = await startTestAuthority({ clock: REAL_TIME, environment });
+  // The invites leave four requests, and the next ones come with the time of the test.
+  await using na = await startTestAuthority({ environment: { MESH_RATE_LIMIT_ADMIN: '10/2' } });
   for (const _ of Array(6)) await joinedNode(na);
   const place = ['--url', na.url, '--data-dir', na.dataDir];
   const revoke = ['certificate', 'revoke', '--status', 'active', '--yes-revoke', '6'];
-  const { code, stdout, stderr } = await runCommand([...revoke, ...place]);
+  const revoking = runCommand([...revoke, ...place]);
+  await until(() => na.logLines.some((line) => line.includes('POST /admin/revoke 429')));
+  na.clock.advance(2 * SECOND);
+  const { code, stdout, stderr } = await revoking;
   assert.equal(code, EXIT.done, stderr);
   assert.match(stdout, /^6 certificates revoked\.$/m);
-  assert.match(
-    stderr,
-    /^(mesh-na: The authority is limiting requests; retrying in \d seconds?\n)+$/,
-  );
+  assert.match(stderr, /^mesh-na: The authority is limiting requests; retrying in \d seconds?\n$/);
 });
 
 test('a bulk change that fails says what it has done, as one object with --json', async () => {
