@@ -39,9 +39,8 @@ import {
 import type { StoreAddress } from './address.ts';
 import { connectToPrimary, disconnect } from './connect.ts';
 import type { Lease } from './lease.ts';
-import { createReading } from './reading.ts';
 import { beginReading, postgresqlTables, tableReader } from './tables.ts';
-import { ChangedSubject, type Session, type Writing } from './writing.ts';
+import { ChangedSubject, createReading, type Session, type Writing } from './writing.ts';
 
 /** The limits of one transaction, so that none is too large for the protocol or takes too long. */
 const MOST_UNITS = 2000;

@@ -3,8 +3,7 @@ import type { Client } from 'pg';
 import { DamagedState, OtherSchema } from '../rows.ts';
 import type { StoreAddress } from './address.ts';
 import { inTransaction } from './commit.ts';
-import { type Connection, connectToPrimary, disconnect } from './connect.ts';
-import { readingProblem } from './unreadable.ts';
+import { type Connection, connectToPrimary, disconnect, readingProblem } from './connect.ts';
 
 const INSTANCES = `
 -- Each instance writes its row once a second. What is in it is of no use after a crash.

@@ -27,7 +27,7 @@ import type {
 import { decodeAnswers, decodeNonces, livenessReader, subjectReader } from '../table-rows.ts';
 import { addressOf } from '../units.ts';
 import type { StoreAddress } from './address.ts';
-import { connectToPrimary, disconnect, STANDBY_SESSION } from './connect.ts';
+import { connectToPrimary, disconnect, readingProblem, STANDBY_SESSION } from './connect.ts';
 import {
   changedSubjects,
   FLUSHES,
@@ -38,7 +38,6 @@ import {
 } from './flushes.ts';
 import { assertSchema } from './schema.ts';
 import { beginReading, postgresqlTables, readRows } from './tables.ts';
-import { readingProblem } from './unreadable.ts';
 
 export interface StandbyReaderOptions {
   readonly address: StoreAddress;

@@ -3,7 +3,7 @@ import type { Client } from 'pg';
 import { type MetaRows, readMeta } from '../meta-rows.ts';
 import { DamagedState, type RowKey, type TableName } from '../rows.ts';
 import type { StoredRow, TableReader, Tables } from '../tables.ts';
-import { readingProblem } from './unreadable.ts';
+import { readingProblem } from './connect.ts';
 import type { Question } from './writing.ts';
 
 /** How the database stores one of our tables. */

@@ -16,10 +16,9 @@ import type { Client, QueryResultRow } from 'pg';
 import { messageOf } from '../../base/error-message.ts';
 import { createTurns } from '../../base/work.ts';
 import { onCanceledWait } from './commit.ts';
-import { disconnect, isOfStatement } from './connect.ts';
+import { disconnect, isOfStatement, isTimeout, readingProblem } from './connect.ts';
 import type { Lease } from './lease.ts';
 import type { LeaseClock } from './lease-clock.ts';
-import { readingProblem } from './unreadable.ts';
 
 /** Raised by the functions of the schema. */
 const CHANGED_SUBJECT = 'MN003';
@@ -208,4 +207,38 @@ export function createWriting(options: WritingOptions) {
     fail,
     end: () => disconnect(client),
   };
+}
+
+/**
+ * A connection for reads while a service runs. It is not the one for changes, because a read that waits for the lock of
+ * another session would delay them: it is given up instead, alone. `connect` opens a connection whose statements wait for
+ * a lock or an answer only for a limited time.
+ */
+export function createReading(connect: () => Promise<Client>) {
+  let client: Client | null = null;
+  const turns = createTurns();
+
+  async function end(): Promise<void> {
+    const ended = client;
+    client = null;
+    if (ended !== null) await disconnect(ended);
+  }
+
+  const read: Session['read'] = ({ table, ...statement }, values) =>
+    turns.run(async () => {
+      for (;;) {
+        const isNew = client === null;
+        client ??= await connect();
+        try {
+          return (await client.query({ ...statement, values: [...values] })).rows;
+        } catch (cause) {
+          if (!isOfStatement(cause)) await end();
+          if (isTimeout(cause))
+            throw new Error(`Table ${table} is locked, or slow: ${cause.message}`);
+          if (isNew || isOfStatement(cause)) throw readingProblem(table, cause);
+        }
+      }
+    });
+
+  return { read, end };
 }
