@@ -15,7 +15,10 @@ export function inWords(seconds: number): string {
   return parts.length === 0 ? '0 seconds' : parts.join(' ');
 }
 
-const LENGTHS_MS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
+export const HOUR_MS = 3_600_000;
+export const DAY_MS = 24 * HOUR_MS;
+
+const LENGTHS_MS = { s: 1000, m: 60_000, h: HOUR_MS, d: DAY_MS, w: 7 * DAY_MS } as const;
 const PARTS = /(\d+)([smhdw])/g;
 
 /** Parses a duration such as `30d` or `1h30m` into milliseconds; null for other text. */

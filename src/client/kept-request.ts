@@ -108,6 +108,7 @@ export function isLost(error: unknown): error is AuthorityError {
   return error instanceof AuthorityError && (isUnreachable(error) || error.retryable);
 }
 
-function isUnproven(error: unknown): boolean {
+/** The proof was refused: it is too old, or names an authority key that was replaced. */
+export function isUnproven(error: unknown): boolean {
   return error instanceof AuthorityError && error.status === 401;
 }

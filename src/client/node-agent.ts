@@ -17,7 +17,7 @@ import { type NetworkRecord, openAgentNetwork } from './agent-network.ts';
 import type { AgentStorage } from './agent-storage.ts';
 import { AuthorityError, isUnreachable } from './authority-error.ts';
 import { createHeartbeatSessions } from './heartbeat-sessions.ts';
-import { createKeptRequests, type SameStamp } from './kept-request.ts';
+import { createKeptRequests, isUnproven, type SameStamp } from './kept-request.ts';
 import { verifyText } from './keys.ts';
 import { CERTIFICATE_PROBLEMS, certificateReason } from './network-trust.ts';
 import { createNodeClient, type NodeClient, type NodeClientOptions } from './node-client.ts';
@@ -405,11 +405,6 @@ function lifeOf({
 function boundedRenewal(advised: number, life: Lifetime): number {
   const earliest = life.issuedAt + LEAST_USE * (life.expiresAt - life.issuedAt);
   return Math.min(Math.max(advised, earliest), windowEnd(life));
-}
-
-/** The proof may name an authority key that was replaced. */
-function isUnproven(error: Error): boolean {
-  return error instanceof AuthorityError && error.status === 401;
 }
 
 /** A join error that retrying cannot fix. */

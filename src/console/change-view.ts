@@ -3,7 +3,7 @@
 import { counted, shownCount } from '../base/counts.ts';
 import { canonicalJson } from '../base/json/write.ts';
 import { type Html, html, NO_HTML } from '../pages/ui/html.ts';
-import { section } from '../pages/ui/parts.ts';
+import { folded, section } from '../pages/ui/parts.ts';
 import { type Change, mayContinue } from './change.ts';
 import type { Context } from './context.ts';
 import { entriesTable } from './entries.ts';
@@ -40,11 +40,6 @@ function pathIn(back: string): string {
 function typedField(typed: string | null): Html {
   if (typed === null) return NO_HTML;
   return html`<p class="field"><label for="number">Type <bdi>${typed}</bdi> to confirm</label><input type="text" id="number" name="number" required autocomplete="off" spellcheck="false"></p>`;
-}
-
-/** For who wants to know exactly. */
-function folded(summary: string, content: Html): Html {
-  return html`<details><summary>${summary}</summary>${content}</details>`;
 }
 
 /** The members that do not change from one request to the next are those of the wire [core-2-2]. */

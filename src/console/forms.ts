@@ -3,6 +3,7 @@
  * form as it is first shown and as it was filled in.
  */
 import { Value } from 'typebox/value';
+import { DAY_MS, HOUR_MS } from '../base/duration.ts';
 import { parseJson } from '../base/json/parse.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../base/json/value.ts';
 import { options } from '../pages/ui/fields.ts';
@@ -172,7 +173,7 @@ export function actionLink(
 }
 
 /** How long before its end a record can be issued again from its row. */
-const SOON_MS = 3 * 86_400_000;
+const SOON_MS = 3 * DAY_MS;
 
 /** Leads to the same terms again, for what ends within three days or has ended. */
 export function renewal(
@@ -185,7 +186,7 @@ export function renewal(
   context: Context,
 ): Html {
   if (!isOffered(action, context) || instantOf(end) - context.now() > SOON_MS) return NO_HTML;
-  const hours = Math.max(1, Math.round((instantOf(end) - instantOf(from)) / 3_600_000));
+  const hours = Math.max(1, Math.round((instantOf(end) - instantOf(from)) / HOUR_MS));
   return actionLink({ ...action, label: 'Renew' }, { ...values, validity_hours: String(hours) });
 }
 

@@ -60,16 +60,14 @@ export function listPage<Row, Status extends string = never>({
   return definePage({
     path,
     title,
-    async load(context, query) {
+    async show(context, query) {
       const text = (parameter: string) => textIn(query, parameter) || undefined;
-      const isAsked = query.has('status') || text(name) !== undefined;
+      const searched = text(name);
+      const isAsked = query.has('status') || searched !== undefined;
       const status = isAsked ? statuses.find((each) => each === text('status')) : usualStatus;
       const page = { limit: ROWS_OF_PAGE, cursor: text('cursor') };
-      const found = await read(context, { searched: text(name), status, page });
-      return { ...found, status };
-    },
-    render({ rows, next_cursor: nextCursor = null, status = '' }, context, query) {
-      const searched = textIn(query, name);
+      const asked = { searched, status, page };
+      const { rows, next_cursor: nextCursor = null } = await read(context, asked);
       const pager = cursorPager({
         label: `Pages of ${title.toLowerCase()}`,
         path: address,
@@ -86,12 +84,12 @@ export function listPage<Row, Status extends string = never>({
       const statusField =
         statuses.length === 0
           ? NO_HTML
-          : choiceField('status', 'Status', wordChoices(statuses), status);
+          : choiceField('status', 'Status', wordChoices(statuses), status ?? '');
       const actionsOfAll =
-        searched === '' || rows.length === 0 ? NO_HTML : ofAll(searched, context);
+        searched === undefined || rows.length === 0 ? NO_HTML : ofAll(searched, context);
       return {
         body: html`${isOffered(adding, context) ? newButton(adding, defaults) : NO_HTML}<form class="ask" method="get" action="${address}" role="search">
-<p class="field"><label for="q">${label}</label><input type="search" id="q" name="${name}" value="${searched}" autocomplete="off" spellcheck="false"></p>
+<p class="field"><label for="q">${label}</label><input type="search" id="q" name="${name}" value="${searched ?? ''}" autocomplete="off" spellcheck="false"></p>
 ${statusField}<p class="field"><button type="submit">Find</button> <a href="${address}">Clear</a></p>
 </form>${actionsOfAll}<div class="listing">${listing}${pager}</div>`,
       };

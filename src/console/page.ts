@@ -109,22 +109,15 @@ export interface Stream {
   pieces(context: Context, query: URLSearchParams, signal: AbortSignal): AsyncIterable<string>;
 }
 
-export interface PageDefinition<Model> {
+export interface Page {
   /** One segment, such as `/nodes`: links between pages are relative. */
   readonly path: string;
   readonly title: string;
-  /** True unless given. */
-  readonly isInNavigation?: boolean;
+  readonly isInNavigation: boolean;
   /** Reads from the authority; an error becomes one line on the page. */
-  load(context: Context, query: URLSearchParams): Promise<Model>;
-  render(model: Model, context: Context, query: URLSearchParams): PageContent;
+  show(context: Context, query: URLSearchParams): Promise<PageContent>;
   readonly actions?: readonly Action[];
   readonly streams?: readonly Stream[];
-}
-
-export interface Page extends Omit<PageDefinition<never>, 'load' | 'render'> {
-  readonly isInNavigation: boolean;
-  show(context: Context, query: URLSearchParams): Promise<PageContent>;
 }
 
 /** Pages that belong together. */
@@ -133,11 +126,7 @@ export interface PageGroup {
   readonly pages: readonly Page[];
 }
 
-export function definePage<Model>(definition: PageDefinition<Model>): Page {
-  const { load, render, ...page } = definition;
-  return {
-    isInNavigation: true,
-    ...page,
-    show: async (context, query) => render(await load(context, query), context, query),
-  };
+/** Pages are in the navigation unless they say otherwise. */
+export function definePage(page: Omit<Page, 'isInNavigation'> & Partial<Page>): Page {
+  return { isInNavigation: true, ...page };
 }

@@ -2,6 +2,7 @@
 
 import type { Command } from 'commander';
 import type { Signer } from '../../base/crypto/primitives.ts';
+import { DAY_MS } from '../../base/duration.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import { formatInstant, parseRequestDatetime } from '../../base/timestamp.ts';
 import { CHAIN_TOOLS } from '../../client/followed-keys.ts';
@@ -23,9 +24,8 @@ import { duration, timeAgo, timeAhead, wholeNumber } from '../kernel/options.ts'
 import { type OutputOptions, printResult } from '../kernel/output.ts';
 import type { NextKey } from './next-key.ts';
 
-const DAY = 86_400_000;
-const NOTICE_MS = 7 * DAY;
-const OVERLAP_MS = 14 * DAY;
+const NOTICE_MS = 7 * DAY_MS;
+const OVERLAP_MS = 14 * DAY_MS;
 /** Ten years. */
 const MOST_DAYS = 3650;
 
@@ -78,7 +78,7 @@ async function runPrepare(options: PrepareOptions): Promise<void> {
   const { dataDir, out, days } = options;
   const now = systemRuntime.now();
   const times = timesOf(options, now);
-  if (times.activates + days * DAY <= times.overlapEnd) {
+  if (times.activates + days * DAY_MS <= times.overlapEnd) {
     throw usageFailure(
       '--days must be longer than --overlap: the next key still needs a delegation afterward',
     );
@@ -98,7 +98,7 @@ async function runPrepare(options: PrepareOptions): Promise<void> {
       successions,
       terms,
       rollBackTerms: terms.kind === 'planned' ? rollBackOf : null,
-      valid_to: formatInstant(times.activates + days * DAY),
+      valid_to: formatInstant(times.activates + days * DAY_MS),
     },
     { from: signer, to: next.signer },
     { sha256: portableSha256 },

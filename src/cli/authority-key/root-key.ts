@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander';
 import type { Signer } from '../../base/crypto/primitives.ts';
-import { fromNow } from '../../base/duration.ts';
+import { DAY_MS, fromNow } from '../../base/duration.ts';
 import { readPrivateKey } from '../../base/keys/private-key.ts';
 import { readArgument } from '../../base/named-file.ts';
 import { systemRuntime } from '../../base/runtime.ts';
@@ -137,7 +137,6 @@ function descriptionOf({ statement, genesis, roll_back }: SignedSuccession, now:
   ];
 }
 
-const DAY = 86_400_000;
 /** Ten years. */
 const MOST_DAYS = 3650;
 
@@ -171,7 +170,7 @@ export function addGenesisCommands(program: Command): void {
 async function runRenew({ rootKey, genesis: file, days, out, ...options }: RenewOptions) {
   const earlier = await readGenesisFile(file);
   const root = await readRootKey(rootKey, { rootPublicKey: earlier.root_public_key, file });
-  const end = systemRuntime.now() + days * DAY;
+  const end = systemRuntime.now() + days * DAY_MS;
   const until = earlier.network_authority.valid_to;
   if (end <= instantOf(until)) {
     const message = `The delegation already lasts until ${until}, which is at least ${days} days from today`;

@@ -1,5 +1,6 @@
 /** The checks of `mesh-na doctor`, and their findings. */
 import { counted } from '../../base/counts.ts';
+import { DAY_MS } from '../../base/duration.ts';
 
 /** Each check, and why it matters. */
 export const CHECKS = {
@@ -74,12 +75,10 @@ export function unknown(check: CheckName, found: string, cure: string): Finding 
   return { check, outcome: 'unknown', found, cure };
 }
 
-const DAY = 86_400_000;
-
 /** Anything that expires needs attention two weeks before, as in the posture. */
 export function ending(check: CheckName, what: string, end: number, now: number, cure: string) {
-  const spelled = counted(Math.floor(Math.abs(end - now) / DAY), 'day');
+  const spelled = counted(Math.floor(Math.abs(end - now) / DAY_MS), 'day');
   if (end <= now) return wrong(check, `${what} ended ${spelled} ago`, cure);
-  if (end - now < 14 * DAY) return warning(check, `${what} ends in ${spelled}`, cure);
+  if (end - now < 14 * DAY_MS) return warning(check, `${what} ends in ${spelled}`, cure);
   return fine(check, `${what} ends in ${spelled}`);
 }

@@ -10,6 +10,7 @@ import { connect as connectTls } from 'node:tls';
 import { bareHost } from '../../base/bare-host.ts';
 import { counted } from '../../base/counts.ts';
 import { signerFromSeed, verifySignature } from '../../base/crypto/ed25519.ts';
+import { HOUR_MS } from '../../base/duration.ts';
 import { messageOf } from '../../base/error-message.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import type { KeySource } from '../../base/signer/authority-signer.ts';
@@ -206,7 +207,6 @@ export interface BackupOptions {
   readonly now: number;
 }
 
-const HOUR = 3_600_000;
 const MAKE = 'Run mesh-na backup create, and check why the service creates none';
 
 export async function checkBackups(options: BackupOptions): Promise<Finding> {
@@ -237,11 +237,11 @@ async function checkFolder(
   const named = await createKeptFiles(folder, genesis).newest();
   const madeAt = Math.max(newest?.madeAt ?? 0, named ?? 0);
   if (madeAt === 0) return nothingKnown(folder, listed);
-  if (madeAt > now + HOUR) {
+  if (madeAt > now + HOUR_MS) {
     const found = `The newest backup is dated ${formatInstant(madeAt)}, ahead of this clock`;
     return warning('backups', found, 'Set the clock of this machine, or of the one that made it');
   }
-  const found = `The newest backup is ${counted(Math.floor((now - madeAt) / HOUR), 'hour')} old`;
+  const found = `The newest backup is ${counted(Math.floor((now - madeAt) / HOUR_MS), 'hour')} old`;
   return now - madeAt < 2 * every ? fine('backups', found) : warning('backups', found, MAKE);
 }
 

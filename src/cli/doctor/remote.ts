@@ -10,7 +10,7 @@ import { formatInstant } from '../../base/timestamp.ts';
 import { AuthorityError } from '../../client/authority-error.ts';
 import { publicCalls } from '../../client/calls.ts';
 import { CHAIN_TOOLS } from '../../client/followed-keys.ts';
-import { createVerifier } from '../../client/offline.ts';
+import { CLOCK_TOLERANCE_MS, createVerifier } from '../../client/offline.ts';
 import type { Fetch, ServerOptions } from '../../client/options.ts';
 import { FINDING_CURES } from '../../pages/dashboard/posture-section.ts';
 import { SovereignDocument } from '../../protocol/answers/documents.ts';
@@ -283,15 +283,17 @@ async function checkAddress(calls: Calls, server: ServerOptions): Promise<Findin
   return [own, forged];
 }
 
-/** Beyond this difference, requests with the time of this machine are refused. */
-const WRONG_MS = 300_000;
+/** Less than what authorities tolerate. */
 const ODD_MS = 60_000;
 
 /** Finds the authority's time, to within a minute, by asking which times it considers past. */
 function checkClock(calls: Calls, { now }: RemoteOptions): Promise<Finding> {
   const cure = 'Synchronize the clocks of both machines, for example with NTP';
   return asked('clock_skew', cure, async () => {
-    for (const [limit, judge] of [[WRONG_MS, wrong] as const, [ODD_MS, warning] as const]) {
+    for (const [limit, judge] of [
+      [CLOCK_TOLERANCE_MS, wrong] as const,
+      [ODD_MS, warning] as const,
+    ]) {
       const found = `by more than ${limit / 1000} s`;
       if (await isPast(calls, now() + limit)) {
         return judge('clock_skew', `Its clock is ahead of this machine ${found}`, cure);

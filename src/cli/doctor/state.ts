@@ -7,6 +7,7 @@ import { verifySignature } from '../../base/crypto/ed25519.ts';
 import { fromNow } from '../../base/duration.ts';
 import { messageOf } from '../../base/error-message.ts';
 import { readNamedFile } from '../../base/named-file.ts';
+import { CLOCK_TOLERANCE_MS } from '../../client/offline.ts';
 import { createStateCheck, UnsoundState } from '../../maintenance/backup/check-state.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { instantOf } from '../../protocol/records/record.ts';
@@ -218,8 +219,6 @@ async function hashesOf(
 function isHead(head: FoundHead['head']) {
   return head !== null && typeof head === 'object';
 }
-
-const CLOCK_TOLERANCE_MS = 300_000;
 
 async function checkHead(
   { path, head }: FoundHead,

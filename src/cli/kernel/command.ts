@@ -158,7 +158,7 @@ export function asking(
   lines: readonly string[],
 ): Command {
   for (const each of options) command.addOption(each);
-  if (connection !== undefined) reachesBy(command, connection);
+  if (connection !== undefined) CONNECTIONS.set(command, new Set(connection));
   if (before !== undefined) command.hook('preAction', () => before(command));
   return command.addHelpText('after', examples(lines));
 }
@@ -168,12 +168,8 @@ export function examples(lines: readonly string[]): string {
   return ['', 'Examples:', ...lines.map((line) => `  $ ${line}`)].join('\n');
 }
 
+/** The options of each command that `mesh-na help connection` describes. */
 const CONNECTIONS = new WeakMap<Command, ReadonlySet<Option>>();
-
-/** These options of the command are described by `mesh-na help connection`. */
-function reachesBy(command: Command, options: readonly Option[]): void {
-  CONNECTIONS.set(command, new Set(options));
-}
 
 /** More choices than this are left to the completion of the shell. */
 const MOST_CHOICES = 12;

@@ -2,7 +2,7 @@
 import type { EventEmitter } from 'node:events';
 import { type Command, InvalidArgumentError } from 'commander';
 import { isPublicKey } from '../../base/crypto/public-key.ts';
-import { parseDuration } from '../../base/duration.ts';
+import { HOUR_MS, parseDuration } from '../../base/duration.ts';
 import { isJsonObject, type JsonObject } from '../../base/json/value.ts';
 import { publicKeyProblem, saysPrivate } from '../../base/keys/public-key.ts';
 import { systemRuntime } from '../../base/runtime.ts';
@@ -111,8 +111,6 @@ function timeFromNow(direction: 1 | -1): (text: string) => string {
     );
   };
 }
-
-const HOUR_MS = 3_600_000;
 
 /** Parses hours: their number, or a duration of whole hours such as `7d`. */
 export function hours(highest?: number): (text: string) => number {

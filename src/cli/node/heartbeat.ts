@@ -6,6 +6,7 @@ import { systemRuntime } from '../../base/runtime.ts';
 import { namesOthers } from '../../client/agent-authority.ts';
 import { AuthorityError, isUnreachable } from '../../client/authority-error.ts';
 import { createHeartbeatSessions } from '../../client/heartbeat-sessions.ts';
+import { isUnproven } from '../../client/kept-request.ts';
 import { createNodeClient } from '../../client/node-client.ts';
 import type { Acknowledgement } from '../../protocol/answers/enrollment.ts';
 import { serverOf } from '../connection/server.ts';
@@ -84,8 +85,7 @@ function heartbeats(options: HeartbeatOptions): () => Promise<Acknowledgement> {
 
   /** The proof may name a key that was replaced. */
   async function again(error: unknown): Promise<Acknowledgement> {
-    const isUnproven = error instanceof AuthorityError && error.status === 401;
-    if (proof !== 'header' || !isUnproven) throw error;
+    if (proof !== 'header' || !isUnproven(error)) throw error;
     const before = pinnedAudience(nodeDir);
     await follow();
     if (pinnedAudience(nodeDir) === before) throw error;

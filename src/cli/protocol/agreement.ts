@@ -2,6 +2,7 @@
 
 import type { Command, Option } from 'commander';
 import { counted } from '../../base/counts.ts';
+import { HOUR_MS } from '../../base/duration.ts';
 import { isJsonObject, type JsonObject } from '../../base/json/value.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import { formatInstant, parseRequestTimestamp } from '../../base/timestamp.ts';
@@ -189,7 +190,6 @@ export function addBoundaryCommands(program: Command): void {
   });
 }
 
-const HOUR_MS = 3_600_000;
 const DEFAULT_HOURS = 168;
 /** Ten years, as for certificates and treaties. */
 const MOST_HOURS = 87_600;

@@ -17,6 +17,7 @@ import { MOST_BYTES } from '../../base/byte-bounds.ts';
 import { SHA256 } from '../../base/crypto/digest.ts';
 import { signerFromSeed } from '../../base/crypto/ed25519.ts';
 import type { Signer } from '../../base/crypto/primitives.ts';
+import { DAY_MS } from '../../base/duration.ts';
 import { parseJson } from '../../base/json/parse.ts';
 import { readKeyFile, writeKeyFile } from '../../base/keys/key-file.ts';
 import { readNamedFile } from '../../base/named-file.ts';
@@ -34,7 +35,7 @@ import { FIRST_OPERATORS } from '../connection/profiles.ts';
  * is incomplete.
  */
 const ENTRIES = [FILES.keys, FILES.config, FILES.genesis];
-const AUTHORITY_VALIDITY_MS = 90 * 24 * 3_600_000;
+const AUTHORITY_VALIDITY_MS = 90 * DAY_MS;
 
 export interface InitOptions {
   readonly dataDir: string;

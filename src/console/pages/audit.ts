@@ -31,11 +31,9 @@ const PROGRESS_EVERY = 10_000;
 export const AUDIT = definePage({
   path: '/audit',
   title: 'Audit',
-  async load(context, given) {
+  async show(context, given) {
     const query = auditQuery(given);
-    return { query, log: await entriesFor(context, query) };
-  },
-  render({ query, log }, context) {
+    const log = await entriesFor(context, query);
     const { after, last } = log;
     const older =
       after === 0

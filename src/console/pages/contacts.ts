@@ -3,6 +3,7 @@
  * network, the authority counts them in bins, by a label or by how names and addresses begin, and a cell is a bin.
  */
 import { shownCount } from '../../base/counts.ts';
+import { HOUR_MS } from '../../base/duration.ts';
 import { textField } from '../../pages/ui/fields.ts';
 import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
 import { nameInCell } from '../../pages/ui/names.ts';
@@ -24,14 +25,12 @@ import { noNode } from './nodes.ts';
 /** Of a larger network, the nodes are counted in bins. */
 const MOST_CELLS = 2000;
 
-const HOUR = 3_600_000;
-
 /** How long ago the last contact was, up to `below` milliseconds; the first class is that of active nodes. */
 const AGES = [
   { text: 'Active', member: 'active', below: 0 },
-  { text: 'Silent for less than an hour', member: 'silent_under_hour', below: HOUR },
-  { text: 'Less than a day', member: 'silent_under_day', below: 24 * HOUR },
-  { text: 'Less than a week', member: 'silent_under_week', below: 168 * HOUR },
+  { text: 'Silent for less than an hour', member: 'silent_under_hour', below: HOUR_MS },
+  { text: 'Less than a day', member: 'silent_under_day', below: 24 * HOUR_MS },
+  { text: 'Less than a week', member: 'silent_under_week', below: 168 * HOUR_MS },
   { text: 'Longer', member: 'silent_longer', below: Number.POSITIVE_INFINITY },
 ] as const;
 
@@ -52,7 +51,7 @@ export const CONTACTS = definePage({
   path: '/contacts',
   title: 'Last contact',
   isInNavigation: false,
-  async load(context, given) {
+  async show(context, given) {
     // Other certificates are not expected to be in contact.
     const query: NodeQuery = { ...nodeQuery(given), status: 'in_use' };
     const group = textIn(given, 'group');
@@ -62,27 +61,23 @@ export const CONTACTS = definePage({
       ...(group !== '' && { group }),
     });
     const { count } = contacts.total;
-    if (count > MOST_CELLS) return { query, group, contacts, rows: null };
-    const rows: CertificateRow[] = [];
-    if (count > 0) {
+    const rows: CertificateRow[] | null = count > MOST_CELLS ? null : [];
+    if (rows !== null && count > 0) {
       for await (const row of eachNode(context, { ...filters, status: 'in_use' })) {
         rows.push(row);
         if (rows.length === count) break;
       }
     }
-    return { query, group, contacts, rows };
-  },
-  render({ query, group, contacts, rows }, context) {
     const parameters = parametersOf(query, { meaning: 0, cursor: '', sort: null });
     return {
-      ...(contacts.total.count > 0 && {
+      ...(count > 0 && {
         lede: rows === null ? ledeOfBins(group) : 'Each cell is a node.',
       }),
       body: html`<form class="ask" method="get" action="./contacts" role="search">
 ${[...parameters].map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}${textField('group', 'Grouped by the label', group, labelsIn(rows ?? []))}
 <p class="field"><button type="submit">Group</button> <a href="./nodes?${parameters.toString()}">As a table</a></p>
 </form>
-${contacts.total.count === 0 ? (parameters.size === 0 ? noNode(context) : emptyState('No node matches.')) : legend(contacts.total)}${
+${count === 0 ? (parameters.size === 0 ? noNode(context) : emptyState('No node matches.')) : legend(contacts.total)}${
   rows === null ? binned(contacts, query) : nodesByLabel(rows, group, context.now())
 }`,
     };

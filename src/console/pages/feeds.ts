@@ -40,8 +40,8 @@ const TONES = { none: 'neutral', fresh: 'ok', watch: 'warn', stale: 'danger' } a
 export const FEEDS = definePage({
   path: '/feeds',
   title: 'Feeds',
-  load: ({ publicClient }) => publicClient.readDashboard(),
-  render({ revocation_feeds: rows }, context) {
+  async show(context) {
+    const { revocation_feeds: rows } = await context.publicClient.readDashboard();
     const listing =
       rows.length === 0
         ? emptyState('No feed was imported. Import one below, or run', TO_IMPORT)

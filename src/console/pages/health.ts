@@ -17,21 +17,18 @@ import { definePage } from '../page.ts';
 export const HEALTH = definePage({
   path: '/health',
   title: 'Health',
-  async load(context) {
+  async show(context) {
     const [found, dashboard, history] = await Promise.all([
       context.checks(),
       context.publicClient.readDashboard().catch(() => null),
       historyOfDay(context).catch(() => null),
     ]);
-    return { found, dashboard, history };
-  },
-  render({ found, dashboard, history }, { url }) {
     return {
       body: html`${section(
         'checks',
         'What this machine sees',
         checksTable(found),
-      )}${instancesSection(dashboard?.instances)}${drawnHistory(DAY, history, url).section}`,
+      )}${instancesSection(dashboard?.instances)}${drawnHistory(DAY, history, context.url).section}`,
     };
   },
 });

@@ -12,8 +12,8 @@ import { definePage } from '../page.ts';
 export const HORIZON = definePage({
   path: '/horizon',
   title: 'Horizon',
-  load: ({ client }) => client.readHorizon(),
-  render({ as_of, lapsing }) {
+  async show({ client }) {
+    const { as_of, lapsing } = await client.readHorizon();
     if (lapsing.length === 0) return { body: emptyState('Nothing lapses.') };
     return {
       body: html`${section('kinds', 'What lapses', kindsTable(lapsing))}${section('weeks', 'By week', weeks(lapsing))}<p class="small muted">Counted at ${exactTime(as_of)}.</p>`,

@@ -20,20 +20,17 @@ export const NODE = definePage({
   path: '/node',
   title: 'Node',
   isInNavigation: false,
-  async load(context, query) {
+  async show(context, query) {
     const key = query.get('key') ?? '';
     const rows = await certificatesOf(context, key);
-    const [agent, entries] = await Promise.all([
-      agentOf(context, key),
-      recentEntriesOf(context, [key, ...rows.map(({ cert_id: id }) => id)]),
-    ]);
-    return { key, rows, agent, entries };
-  },
-  render({ key, rows, agent, entries }, context) {
     const [newest] = rows;
     if (newest === undefined) {
       return { title: 'No such node', body: emptyState('No certificate of this key is stored.') };
     }
+    const [agent, entries] = await Promise.all([
+      agentOf(context, key),
+      recentEntriesOf(context, [key, ...rows.map(({ cert_id: id }) => id)]),
+    ]);
     return {
       title: nodeTitle(newest),
       body: html`${section('node', 'Node', nodeFacts(newest))}${section(

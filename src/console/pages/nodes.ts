@@ -28,15 +28,12 @@ import { REVOKE_MATCHING } from './revoke-matching.ts';
 export const NODES = definePage({
   path: '/nodes',
   title: 'Nodes',
-  async load(context, given) {
+  async show(context, given) {
     const query = nodeQuery(given);
     const found = await findNodes(context, query).catch((error: unknown) => {
       if (error instanceof FormProblem) return error;
       throw error;
     });
-    return { query, found };
-  },
-  render({ query, found }, context) {
     if (found instanceof FormProblem) {
       return { body: html`${problemLine(found.message)}${filterForm(query, context)}` };
     }

@@ -89,11 +89,11 @@ const SET_TIER = routeAction(setOperatorKeyTier, {
 export const OPERATORS = definePage({
   path: '/operators',
   title: 'Operators',
-  async load(context) {
-    const [list, acts] = await Promise.all([context.client.listOperatorKeys(), lastActs(context)]);
-    return { keys: list.operator_keys, acts };
-  },
-  render({ keys, acts }, context) {
+  async show(context) {
+    const [{ operator_keys: rows }, acts] = await Promise.all([
+      context.client.listOperatorKeys(),
+      lastActs(context),
+    ]);
     const adding = isOffered(ADD_KEY, context)
       ? section('add', 'New operator key', actionForm(ADD_KEY, new URLSearchParams()))
       : NO_HTML;
@@ -105,7 +105,7 @@ export const OPERATORS = definePage({
           id: 'operators',
           caption: `Last changes are among the last ${shownCount(ENTRIES_LOOKED_AT)} entries of the audit log`,
           keyOf: ({ key_id: id }) => id,
-          rows: keys,
+          rows,
           columns: columns(acts, context),
         }),
       )}${adding}`,

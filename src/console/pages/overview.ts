@@ -1,6 +1,7 @@
 /** *Overview*: whether something is wrong, since when, who changed what, and what ends soon and needs a person. */
 
 import { counted, shownCount } from '../../base/counts.ts';
+import { DAY_MS } from '../../base/duration.ts';
 import { fleetBar } from '../../pages/dashboard/fleet-section.ts';
 import { postureSection } from '../../pages/dashboard/posture-section.ts';
 import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
@@ -14,20 +15,17 @@ import { CREATE_INVITES } from './invites.ts';
 import { noNode, searchField } from './nodes.ts';
 
 const MOST_CHANGES = 8;
-const SOON_MS = 30 * 86_400_000;
+const SOON_MS = 30 * DAY_MS;
 
 export const OVERVIEW = definePage({
   path: '/overview',
   title: 'Overview',
-  async load(context) {
-    const [dashboard, { lapsing }, changes] = await Promise.all([
+  async show(context) {
+    const [{ posture, fleet }, { lapsing }, changes] = await Promise.all([
       context.publicClient.readDashboard(),
       context.client.readHorizon(),
       lastChanges(context, MOST_CHANGES),
     ]);
-    return { dashboard, lapsing, changes };
-  },
-  render({ dashboard: { posture, fleet }, lapsing, changes }, context) {
     const ending = needingPerson(lapsing, context.now() + SOON_MS);
     return {
       body: html`${postureSection(posture, fleetCounts(fleet) ?? noNode(context), (rule) => PAGES[rule] ?? './health')}<form class="ask" method="get" action="./nodes" role="search">

@@ -82,14 +82,13 @@ const VERSIONS_OF_PAGE = 20;
 export const POLICY = definePage({
   path: '/policy',
   title: 'Policy',
-  async load({ client, publicClient }, query) {
+  async show(context, query) {
+    const { client, publicClient } = context;
     const cursor = query.get('cursor') ?? '';
     const page = { limit: VERSIONS_OF_PAGE, ...(cursor !== '' && { cursor }) };
     // The first version is issued when somebody asks for it, and would not be among the others yet.
     const active = await publicClient.readPolicy();
-    return { ...(await client.readPolicyHistory(page)), active };
-  },
-  render({ versions, next_cursor: nextCursor = null, active }, context, query) {
+    const { versions, next_cursor: nextCursor = null } = await client.readPolicyHistory(page);
     const pager = cursorPager({ label: 'Pages of versions', path: './policy', query, nextCursor });
     return {
       body: html`${section('versions', 'Versions', html`${versionsTable(versions, context)}${pager}`)}${comparison(

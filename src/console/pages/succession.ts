@@ -23,19 +23,16 @@ import { ACTIVATE, CANCEL, FINISH, ROLL_BACK, STAGE } from './succession-actions
 export const SUCCESSION = definePage({
   path: '/succession',
   title: 'Succession',
-  async load({ client, publicClient }) {
+  async show(context) {
     const [adoption, chain] = await Promise.all([
-      client.readAdoption(),
-      publicClient.authorityKeys(),
+      context.client.readAdoption(),
+      context.publicClient.authorityKeys(),
     ]);
-    return { adoption, keys: chain?.keys ?? [] };
-  },
-  render({ adoption, keys }, context) {
     const { succession, nodes, roles, laggards, partners } = adoption;
     const steps = nextSteps(adoption, context);
     const isUnderWay = succession?.state === 'staged' || succession?.state === 'overlap';
     return {
-      body: html`${section('keys', 'Keys of the authority', keysTable(keys))}${
+      body: html`${section('keys', 'Keys of the authority', keysTable(chain?.keys ?? []))}${
         succession === null || nodes === null
           ? emptyState('The key has never been replaced, and no successor is staged.')
           : html`${section('change', 'The last change', changeFacts(succession))}${isUnderWay ? steps : NO_HTML}${section(

@@ -11,6 +11,7 @@ import {
 } from '../../protocol/route-description.ts';
 import { ADDRESS_PLACE, addressNote, type HtmlPage, renderPage } from '../ui/frame.ts';
 import { type Html, html, NO_HTML } from '../ui/html.ts';
+import { folded } from '../ui/parts.ts';
 import { fieldList, nothingFits, referenceContents } from './contents.ts';
 import { type CurlContext, curlCommand, signingSetup } from './curl.ts';
 import { answerExample, bodyExample } from './example.ts';
@@ -133,7 +134,7 @@ function request({ path, query, body }: RouteDescription): Html {
   const nested =
     members.length === 0
       ? ''
-      : details(`Nested: ${counted(members.length, 'field')}`, described(members));
+      : folded(`Nested: ${counted(members.length, 'field')}`, described(members));
   return html`<h4>Request</h4>${described(fields.filter((field) => !isInside(field)))}${nested}`;
 }
 
@@ -146,11 +147,7 @@ function answer({ answer: schema }: RouteDescription): Html {
   const fields = 'contentType' in schema ? [] : fieldsOf(schema);
   return fields.length === 0
     ? NO_HTML
-    : details(`Answer: ${counted(fields.length, 'field')}`, described(fields, OPTIONAL));
-}
-
-function details(summary: string, content: Html): Html {
-  return html`<details><summary>${summary}</summary>${content}</details>`;
+    : folded(`Answer: ${counted(fields.length, 'field')}`, described(fields, OPTIONAL));
 }
 
 type Mark = (isRequired: boolean) => Html;
@@ -173,7 +170,7 @@ function refusals(route: RouteDescription): Html {
   const found = inOrder(route).map(
     ({ status, code, message }) => [`${status} ${code}`, message] as const,
   );
-  return found.length === 0 ? NO_HTML : details(`Refusals: ${found.length}`, fieldList(found));
+  return found.length === 0 ? NO_HTML : folded(`Refusals: ${found.length}`, fieldList(found));
 }
 
 function inOrder(route: RouteDescription) {
@@ -186,7 +183,7 @@ function inOrder(route: RouteDescription) {
 function example(route: RouteDescription, context: CurlContext): Html {
   const sent = bodyExample(route, context.networkName);
   const answered = answerExample(route, context.networkName);
-  return details(
+  return folded(
     'Example',
     html`<div class="example">${exampleNotes(route)}
 ${sent === undefined ? '' : snippet('Body', indented(sent))}

@@ -49,6 +49,10 @@ export function emptyState(text: Content, command?: string): Html {
   return html`<p class="empty">${text}${command === undefined ? '' : html` ${commandText(command)}`}</p>`;
 }
 
+export function folded(summary: string, content: Html): Html {
+  return html`<details><summary>${summary}</summary>${content}</details>`;
+}
+
 /** A command in a sentence. Its lines break only before options: browsers also break lines after a hyphen. */
 export function commandText(command: string): Html {
   const parts = `mesh-na ${command}`.split(/(?<= )(?=--)/);

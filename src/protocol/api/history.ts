@@ -1,5 +1,6 @@
 /** The history of the service [core-4-22]. */
 import Type from 'typebox';
+import { DAY_MS } from '../../base/duration.ts';
 import { Refusal } from '../refusals.ts';
 import {
   HISTORY_STEPS,
@@ -15,7 +16,6 @@ import {
 import { publicQuery } from './define.ts';
 import { choice, instant, needed } from './parameters.ts';
 
-const DAY_MS = 86_400_000;
 /** Without a step, the finest one with at most this many steps is taken. */
 const USUAL_STEPS = 400;
 
