@@ -176,6 +176,18 @@ function plainPath(edges: readonly Given[], from: string, to: string): string[] 
   return null;
 }
 
+/** Ids of the treaties on the path of the question, at `time` and without those that `ended`. */
+function pathOf(
+  given: readonly Given[],
+  question: Question,
+  { time, ended = [] }: { readonly time?: number; readonly ended?: readonly string[] } = {},
+): string[] | null {
+  const counting = given.filter(
+    (each) => inForce(each, question, time) && !ended.includes(each.id),
+  );
+  return plainPath(counting, question.from, question.to);
+}
+
 function compare(a: string, b: string): number {
   return a < b ? -1 : Number(a > b);
 }
@@ -206,19 +218,11 @@ const RUNS = { numRuns: 500 };
 test('the path is that of a plain search over the treaties that count', () => {
   fc.assert(
     fc.property(cases, ({ given, question }) => {
-      const { from, to } = question;
-      const path = plainPath(
-        given.filter((each) => inForce(each, question)),
-        from,
-        to,
-      );
+      const path = pathOf(given, question);
       const answer = asked(indexOf(given), question);
       assert.equal(answer.trusted, path !== null);
-      if (path !== null)
-        assert.deepEqual(
-          answer.path.map(({ treaty_id }) => treaty_id),
-          path,
-        );
+      const ids = answer.path.map(({ treaty_id }) => treaty_id);
+      if (path !== null) assert.deepEqual(ids, path);
     }),
     RUNS,
   );
@@ -261,14 +265,9 @@ test('for an earlier time the answer is that of the history until then', () => {
 test('the end of the cut ends the trust, and the end of fewer treaties does not', () => {
   fc.assert(
     fc.property(cases, ({ given, question }) => {
-      const { from, to } = question;
       const counting = given.filter((each) => inForce(each, question));
       const trustsWithout = (ended: readonly string[]) =>
-        plainPath(
-          counting.filter(({ id }) => !ended.includes(id)),
-          from,
-          to,
-        ) !== null;
+        pathOf(given, question, { ended }) !== null;
       const { cut } = explained(indexOf(given), question);
       const ids = cut.treaties.map(({ treaty_id }) => treaty_id);
       assert.equal(cut.size, ids.length);
@@ -315,13 +314,7 @@ test('of several smallest cuts it is the one nearest to the trusting sovereign',
 test('trust and path last until the named instants, and not a millisecond longer', () => {
   fc.assert(
     fc.property(cases, ({ given, question }) => {
-      const { from, to } = question;
-      const pathAt = (time: number) =>
-        plainPath(
-          given.filter((each) => inForce(each, question, time)),
-          from,
-          to,
-        );
+      const pathAt = (time: number) => pathOf(given, question, { time });
       const { trusted_until, path_until } = explained(indexOf(given), question);
       const path = pathAt(question.asOf ?? question.now);
       if (path === null) {
