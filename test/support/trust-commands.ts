@@ -67,32 +67,52 @@ function authorityOf({ partners = [], commitWithinAgreement = true }: Decider): 
   return known as unknown as Authority;
 }
 
+const authorities = new WeakMap<Decider, Authority>();
+const NOBODY: Decider = {};
+
+/** No command changes what these authorities know, so there is one for each decider. */
+function authorityFor(decider: Decider): Authority {
+  const na = authorities.get(decider) ?? authorityOf(decider);
+  authorities.set(decider, na);
+  return na;
+}
+
+const CONTEXT = {
+  now: NOW,
+  uuid: () => systemRuntime.uuid(),
+  isAllowedRole: () => true,
+  maxFeedEntries: 0,
+};
+const OPERATOR = { keyId: 'ops-privileged', remoteAddr: '127.0.0.1' };
+
 /** The record that a command answers; throws the refusal. */
-export function recordOf(name: TrustCommand, body: JsonObject, decider: Decider = {}): JsonObject {
+export function recordOf(name: TrustCommand, body: JsonObject, decider = NOBODY): JsonObject {
   const sent = { params: {}, query: {}, body: parseJson(jsonText(body)) as JsonObject };
-  const context = {
-    now: NOW,
-    uuid: () => systemRuntime.uuid(),
-    isAllowedRole: () => true,
-    maxFeedEntries: 0,
-  };
-  const input = API[name].read(sent, context);
+  const input = API[name].read(sent, CONTEXT);
   if (!input.ok) throw new Refusal(input.refusal, input.details);
-  const na = authorityOf(decider);
+  const na = authorityFor(decider);
   const handle = HANDLERS[name] as OperatorHandler<unknown>;
-  const operator = { keyId: 'ops-privileged', remoteAddr: '127.0.0.1' };
-  const record = handle(na, new UnitOfWork(na.subjects, NOW), input.value, operator);
+  const record = handle(na, new UnitOfWork(na.subjects, NOW), input.value, OPERATOR);
   return parseJson(jsonText(record)) as JsonObject;
 }
 
-/** `201`, or the refusal with its cause, such as `422 accept_rejected offer_expired`. */
-export function outcomeOf(name: TrustCommand, body: JsonObject, decider?: Decider): string {
+/** The record, or the refusal with its cause, such as `422 accept_rejected offer_expired`. */
+export function answerOf(
+  name: TrustCommand,
+  body: JsonObject,
+  decider?: Decider,
+): JsonObject | string {
   try {
-    recordOf(name, body, decider);
-    return '201';
+    return recordOf(name, body, decider);
   } catch (cause) {
     return refusalText(cause);
   }
+}
+
+/** `201`, or the refusal with its cause. */
+export function outcomeOf(name: TrustCommand, body: JsonObject, decider?: Decider): string {
+  const answer = answerOf(name, body, decider);
+  return typeof answer === 'string' ? answer : '201';
 }
 
 /** The outcomes of a body with changes. */
