@@ -169,23 +169,6 @@ test('the feed has a strong ETag, and clients that have it get 304', async () =>
   }
 });
 
-test('another authority can import our feed', async () => {
-  await using na = await startTestAuthority();
-  const { attestation_id } = await issued(attest(na));
-  await revokeAttestation(na, attestation_id);
-  const feed = parsed(await get(na, FEED));
-  await using other = await startTestAuthority({ clock: na.clock });
-  const answer = await importFeed(other, feed, { issuer_public_keys: { alpha: na.audience } });
-  assert.deepEqual(answer.body, {
-    accepted: true,
-    reason: 'accepted',
-    feed_id: feed.feed_id,
-    issuer_sovereign_id: 'alpha',
-    sequence: 1,
-    revoked_count: 1,
-  });
-});
-
 // Import
 
 const ids = (...revoked_attestation_ids: readonly string[]): JsonObject => ({

@@ -1,4 +1,4 @@
-/** Runs each row of a state table as a test. */
+/** Runs each row of a state table. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AnyStateMachine } from 'xstate';
@@ -49,25 +49,24 @@ export function testTable(machine: AnyStateMachine, rows: readonly Row[]): void 
     const taken = `${machine.id} ${from?.value ?? 'absent'} ${event.type}`;
     rowsOf.set(taken, (rowsOf.get(taken) ?? 0) + 1);
   }
-  for (const [name, from, event, emits, to] of rows) {
-    test(`${machine.id}: ${name}`, () => {
-      const before = structuredClone(from);
-      const { next, emitted, changed } = step(machine, from, event);
-      assert.deepEqual(emitted.map(plainly), emits === '' ? [] : [emits]);
-      assert.deepEqual(from, before, 'the subject at rest is not written to');
-      assert.equal(changed, to !== undefined);
-      if (to === undefined) {
-        assert.equal(next.value, from?.value ?? 'absent');
-        if (from !== undefined) assert.deepEqual(next.context, from.context);
-      } else {
-        const [[state, facts] = ['', {}], ...others] = Object.entries(to);
-        assert.deepEqual(others, []);
-        assert.equal(next.value, state);
-        assert.deepEqual(next.context, { ...from?.context, ...facts });
-        assert.deepEqual(structuredClone(next.context), next.context, 'the context is plain data');
-      }
-    });
-  }
+  test(`${machine.id}: each row of its table`, () => {
+    for (const row of rows) checkRow(machine, row);
+  });
+}
+
+function checkRow(machine: AnyStateMachine, [row, from, event, emits, to]: Row): void {
+  const before = structuredClone(from);
+  const { next, emitted, changed } = step(machine, from, event);
+  assert.deepEqual(from, before, `${row}: the subject at rest is not written to`);
+  const [[state, facts] = [from?.value ?? 'absent', {}], ...others] = Object.entries(to ?? {});
+  assert.deepEqual(others, []);
+  const isAbsent = from === undefined && to === undefined;
+  const context = isAbsent ? next.context : { ...from?.context, ...facts };
+  assert.deepEqual(
+    { row, emits: emitted.map(plainly), changed, state: next.value, context: next.context },
+    { row, emits: emits === '' ? [] : [emits], changed: to !== undefined, state, context },
+  );
+  if (changed) assert.deepEqual(structuredClone(next.context), context, 'plain data');
 }
 
 /** A refusal has a name, and nothing else but the reason. */
@@ -82,11 +81,11 @@ export function testUnhandled(
   machine: AnyStateMachine,
   cases: readonly (readonly [string, Resting | undefined, Event])[],
 ): void {
-  for (const [name, from, event] of cases) {
-    test(`${machine.id}: ${name} is a programming error and throws`, () => {
-      assert.throws(() => step(machine, from, event), {
-        message: `${machine.id} in state ${from?.value ?? 'absent'} does not accept ${event.type}`,
-      });
-    });
-  }
+  test(`${machine.id}: an event without a branch is a programming error and throws`, () => {
+    for (const [name, from, event] of cases) {
+      const state = from?.value ?? 'absent';
+      const message = `${machine.id} in state ${state} does not accept ${event.type}`;
+      assert.throws(() => step(machine, from, event), { message }, name);
+    }
+  });
 }
