@@ -361,40 +361,48 @@ const WRONG: readonly (readonly [string, Wrong, RegExp])[] = [
   ],
 ];
 
-suite('a partner whose feed is not accepted changes nothing, and the reason and its time are shown:', () => {
-  for (const [what, wrong, problem] of WRONG) {
-    test(`it ${what}`, async () => {
-      await using given = await partner();
-      const { na, beta, host, treaty, feed } = given;
-      host.answers = { ...host.answers, [FEED]: feed(2, { revoked_attestation_ids: ['one'] }) };
-      await visit(na);
-      assert.equal((await fetchOf(na, treaty)).problem, null);
-      const log = na.logLines.length;
-      host.answers = { ...host.answers, [FEED]: wrong(given), 'GET /feed': feed(6) };
-      await visit(na);
-      const since = na.clock.now();
-      await visit(na);
-      const state = await fetchOf(na, treaty);
-      assert.match(state.problem, problem);
-      assert.equal(Date.parse(state.failing_since), since);
-      assert.equal(Date.parse(state.fetched_at), since - INTERVAL - 10 * SECOND);
-      assert.deepEqual(await importedOf(na, beta.name), ['one']);
-      const lines = na.logLines.slice(log).join('');
-      assert.equal(lines.match(/cannot be imported/g)?.length, 1);
-      assert.doesNotMatch(lines, /sovereign_revocation_feed_/);
-      assert.equal(
-        host.asked.some(({ route }) => route === 'GET /feed'),
-        false,
-      );
+test('partners whose feeds are not accepted change nothing, and the reasons and their time are shown', async () => {
+  const na = await shared();
+  const cases = await Promise.all(
+    WRONG.map(async ([what, wrong, problem]) => ({ what, wrong, problem, ...(await partner()) })),
+  );
+  await using _ = {
+    async [Symbol.asyncDispose]() {
+      for (const given of cases) await given[Symbol.asyncDispose]();
+    },
+  };
+  const answerAll = (answerOf: (given: (typeof cases)[0]) => object | string | null) => {
+    for (const given of cases) {
+      given.host.answers = { ...given.host.answers, [FEED]: answerOf(given) };
+    }
+    return visit(na);
+  };
+  await answerAll(({ feed }) => feed(2, { revoked_attestation_ids: ['one'] }));
+  for (const { what, treaty } of cases) {
+    assert.equal((await fetchOf(na, treaty)).problem, null, what);
+  }
+  const log = na.logLines.length;
+  for (const { host, feed } of cases) host.answers = { ...host.answers, 'GET /feed': feed(6) };
+  await answerAll((given) => given.wrong(given));
+  const since = na.clock.now();
+  await visit(na);
+  for (const { what, problem, beta, host, treaty } of cases) {
+    const state = await fetchOf(na, treaty);
+    assert.match(state.problem, problem, what);
+    assert.equal(Date.parse(state.failing_since), since, what);
+    assert.equal(Date.parse(state.fetched_at), since - INTERVAL - 10 * SECOND, what);
+    assert.deepEqual(await importedOf(na, beta.name), ['one'], what);
+    const followed = host.asked.filter(({ route }) => route === 'GET /feed');
+    assert.deepEqual(followed, [], what);
+  }
+  const lines = na.logLines.slice(log).join('');
+  assert.equal(lines.match(/cannot be imported/g)?.length, cases.length, 'once for each');
+  assert.doesNotMatch(lines, /sovereign_revocation_feed_/);
 
-      host.answers = {
-        ...host.answers,
-        [FEED]: feed(7, { revoked_attestation_ids: ['one', 'two'] }),
-      };
-      await visit(na);
-      assert.equal((await fetchOf(na, treaty)).failing_since, null);
-      assert.deepEqual(await importedOf(na, beta.name), ['one', 'two']);
-    });
+  await answerAll(({ feed }) => feed(7, { revoked_attestation_ids: ['one', 'two'] }));
+  for (const { what, beta, treaty } of cases) {
+    assert.equal((await fetchOf(na, treaty)).failing_since, null, what);
+    assert.deepEqual(await importedOf(na, beta.name), ['one', 'two'], what);
   }
 });
 
