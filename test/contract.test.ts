@@ -1,16 +1,17 @@
 /** The pages of `docs/wire` name every existing route, error, limit, metric and event, and no others. */
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
 import { ROUTES } from '../src/edge/routes/table.ts';
 import { REFUSALS } from '../src/protocol/refusals.ts';
 import { AUDIT_EVENTS } from '../src/protocol/rows/audit-event.ts';
 import { SERIES } from '../src/protocol/rows/history.ts';
 import { GROUPS, type OptionEntry } from '../src/server/config/options.ts';
+import { readDocument } from './support/documents.ts';
 import { PROJECT } from './support/project.ts';
 
-const service = textOf('docs/wire/service.md');
-const core = textOf('docs/wire/core.md');
+const service = readDocument('docs/wire/service.md');
+const core = readDocument('docs/wire/core.md');
 
 test('every route is a row of the endpoint tables', () => {
   const rows = rowsOf(service, 'service-endpoints', 'service-events');
@@ -78,8 +79,8 @@ test('every rate limit is a row of the limit table, with its default', () => {
 test('every metric is a row of the metrics table', () => {
   const metric = /\bmesh_na_[a-z_0-9]*[a-z0-9]/g;
   const modules = readdirSync(new URL('src/server/metrics', PROJECT));
-  const sources = modules.map((name) => textOf(`src/server/metrics/${name}`));
-  sources.push(textOf('src/edge/metrics.ts'));
+  const sources = modules.map((name) => readDocument(`src/server/metrics/${name}`));
+  sources.push(readDocument('src/edge/metrics.ts'));
   const kept = matches(sources.join('\n'), metric);
   assert.ok(kept.length > 15);
   assert.deepEqual(
@@ -97,11 +98,9 @@ test('every audit event is a row of the event table', () => {
 });
 
 function contractPages(): string[] {
-  return readdirSync(new URL('docs/wire', PROJECT)).map((name) => textOf(`docs/wire/${name}`));
-}
-
-function textOf(path: string): string {
-  return readFileSync(new URL(path, PROJECT), 'utf8');
+  return readdirSync(new URL('docs/wire', PROJECT)).map((name) =>
+    readDocument(`docs/wire/${name}`),
+  );
 }
 
 /** The text between two anchors. */

@@ -257,27 +257,6 @@ test('from next_update on readers at once, also conditional ones, all get the sa
   assert.equal(new Set(answers.map(({ text }) => text)).size, 1);
 });
 
-test('the sequence never decreases, through revocations, lapses and restarts', async () => {
-  await using na = await startTestAuthority();
-  let last = -1;
-  const risen = async (authority: TestAuthority) => {
-    const { body } = await get(authority, '/crl');
-    assert.ok(body.sequence >= last);
-    last = body.sequence;
-  };
-  await risen(na);
-  const node = await joinedNode(na);
-  await operate(na, '/admin/revoke', { cert_id: node.certId });
-  await risen(na);
-  await using second = await na.restart();
-  await risen(second);
-  second.clock.advance(3 * DAY);
-  await risen(second);
-  await using third = await second.restart();
-  await risen(third);
-  assert.equal(last, 2);
-});
-
 test('a label for the authority key is used in signatures, while the issuer of the list remains the key', async () => {
   await using na = await startTestAuthority({ flags: { keyId: 'na-2025-q1' } });
   const crl = await get(na, '/crl');

@@ -91,7 +91,7 @@ test('treaties, agents and the policy history are read page by page too', async 
   assert.equal(typeof history.body.next_cursor, 'string');
 });
 
-test('an invalid limit or cursor is refused', async (t) => {
+test('an invalid limit or cursor is refused', async () => {
   await using na = await startTestAuthority();
   for (const [query, expected] of [
     ['limit=0', '400 invalid_limit'],
@@ -102,12 +102,10 @@ test('an invalid limit or cursor is refused', async (t) => {
     ['cursor=%00', '400 invalid_cursor'],
     ['limit=1000', '200'],
   ] as const) {
-    await t.test(query, async () => {
-      for (const path of ['/attestations', '/recognition-treaties']) {
-        assert.equal(outcome(await send(na, 'GET', `${path}?${query}`)), expected);
-      }
-      assert.equal(outcome(await get(na, `/agents?capability=x&${query}`)), expected);
-    });
+    for (const path of ['/attestations', '/recognition-treaties']) {
+      assert.equal(outcome(await send(na, 'GET', `${path}?${query}`)), expected, query);
+    }
+    assert.equal(outcome(await get(na, `/agents?capability=x&${query}`)), expected, query);
   }
 });
 

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import type { CallOf } from '../authority-calls.ts';
 import { beat, type History, histories, INSTANCES, succession } from '../instances/histories.ts';
 import { type DefectsOfInstances, inInstances, inWorkingInstances } from './planted.ts';
+import { FORGOTTEN_INSTANTS, UNCHECKED_MAC } from './sessions.ts';
 
 const instance = fc.nat(INSTANCES - 1);
 const GENUINE = { node: 2, instant: 'now', flaw: 'none', again: 0 } as const;
@@ -34,16 +35,7 @@ const replacedKeys = fc
   });
 
 const DEFECTS: DefectsOfInstances = [
-  [
-    'an instance that does not check the MAC',
-    {
-      sessions: (sessions) => ({
-        ...sessions,
-        judge: (...given) => ({ ...sessions.judge(...given), verdict: 'valid' }),
-      }),
-    },
-    /is valid at the edge/,
-  ],
+  ['an instance that does not check the MAC', UNCHECKED_MAC, /is valid at the edge/],
   [
     'an instance whose sessions outlast the key of the authority',
     {
@@ -84,16 +76,7 @@ const DEFECTS: DefectsOfInstances = [
   ],
   [
     'an active instance that does not store the instants',
-    {
-      store: (store) => ({
-        ...store,
-        touchMany: (rows, times) =>
-          store.touchMany(
-            rows.map((row) => ({ ...row, newestSignedAt: 0 })),
-            times,
-          ),
-      }),
-    },
+    FORGOTTEN_INSTANTS,
     /counted twice|counted after a later one/,
     repeatedBeats('stop'),
   ],

@@ -1,18 +1,28 @@
 /** Defects in heartbeat sessions. */
 import type { HeartbeatSessions } from '../../../src/edge/auth/session.ts';
+import type { Store } from '../../../src/store/store.ts';
 import type { CallOf, OpenAuthority } from '../authority-calls.ts';
-import type { MemoryStore } from '../memory-store.ts';
 import type { Defect } from '../process.ts';
 import { type Defects, inAuthority } from './planted.ts';
 
+export const UNCHECKED_MAC = {
+  sessions: judging((judge, given) => ({ ...judge(...given), verdict: 'valid' })),
+};
+
+/** The instants of session heartbeats are not kept. */
+export const FORGOTTEN_INSTANTS = {
+  store: (store: Store): Store => ({
+    ...store,
+    touchMany: (rows, times) =>
+      store.touchMany(
+        rows.map((row) => ({ ...row, newestSignedAt: 0 })),
+        times,
+      ),
+  }),
+};
+
 const DEFECTS: Defects = [
-  [
-    'an edge that does not check the MAC',
-    {
-      sessions: judging((judge, given) => ({ ...judge(...given), verdict: 'valid' })),
-    },
-    /valid at the edge instead of false/,
-  ],
+  ['an edge that does not check the MAC', UNCHECKED_MAC, /valid at the edge instead of false/],
   [
     'an edge for which sessions do not end',
     {
@@ -46,16 +56,7 @@ const DEFECTS: Defects = [
   ],
   [
     'instants that are not kept',
-    {
-      store: (store: MemoryStore) =>
-        Object.assign(Object.create(store) as MemoryStore, {
-          touchMany: (...[rows, times]: Parameters<MemoryStore['touchMany']>) =>
-            store.touchMany(
-              rows.map((row) => ({ ...row, newestSignedAt: 0 })),
-              times,
-            ),
-        }),
-    },
+    FORGOTTEN_INSTANTS,
     /in session .* ended otherwise than session_ended/,
   ],
 ];
