@@ -9,7 +9,6 @@ import { bodyExample, pathExamples, queryExamples } from '../src/pages/reference
 import { REFUSALS } from '../src/protocol/refusals.ts';
 import type { Access } from '../src/protocol/route-description.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
-import { MINUTE } from './support/clock.ts';
 import {
   auditEvents,
   get,
@@ -165,15 +164,6 @@ test('a request counts against the limit of its route, of which verifications ha
     assert.equal(status === 429, spent.has(bucketOf(route)), nameOf(route));
     if (isCounted(route)) spent.add(bucketOf(route));
   }
-});
-
-test('the license policy in force can be read 120 times a minute by default', async () => {
-  await using na = await startTestAuthority();
-  const read = () => get(na, '/data-usage/policy');
-  for (let asked = 0; asked < 120; asked += 1) assert.notEqual((await read()).status, 429);
-  assert.equal(outcome(await read()), '429 rate_limit_exceeded');
-  na.clock.advance(MINUTE);
-  assert.notEqual((await read()).status, 429);
 });
 
 test('exactly the routes that MESH_CREATED_STATUS names are marked as creating', () => {

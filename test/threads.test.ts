@@ -11,7 +11,7 @@ import type { CallInput } from '../src/protocol/contract/calls.ts';
 import { fromCloneable, toCloneable } from '../src/server/threads/cloneable.ts';
 import { heartbeatIn, heartbeatRow } from '../src/server/threads/crossing.ts';
 import { edgeThreadOn } from '../src/server/threads/edge-threads.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { startTestAuthority, type TestAuthority, type TestOptions } from './support/authority.ts';
 import { NO_LIMITS, startChildServer } from './support/child-server.ts';
 import { MINUTE } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';
@@ -27,21 +27,12 @@ import {
   type SignedRequest,
   sendRaw,
 } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 
 const MANY = 24;
 
-const flags = { threads: '3' };
-const shared = sharedAuthority({ flags });
-/** What each test uses up is free again after a minute. */
-const limited = sharedAuthority({
-  flags,
-  environment: {
-    MESH_RATE_LIMIT_ADMIN: '7/60',
-    MESH_RATE_LIMIT_VERIFY: '5/60',
-    MESH_RATE_LIMIT_NODE_FAILURES: '4/60',
-  },
-});
+function startThreaded(options: TestOptions = {}): Promise<TestAuthority> {
+  return startTestAuthority({ ...options, flags: { threads: '3' } });
+}
 
 /** Each request has its own connection, because the kernel distributes connections over the threads. */
 function fresh(na: TestAuthority, { method, path, init }: SignedRequest): Promise<Received> {
@@ -60,7 +51,7 @@ function tally(answers: readonly Received[]): Record<string, number> {
 }
 
 test('all threads answer, and /metrics adds up what each has counted', async () => {
-  const na = await shared();
+  await using na = await startThreaded();
   await Promise.all(times(MANY, () => sendRaw(na, 'GET', '/healthz')));
   const { text } = await sendRaw(na, 'GET', '/metrics');
   const line =
@@ -76,7 +67,7 @@ test('all threads answer, and /metrics adds up what each has counted', async () 
 });
 
 test('a limit allows the specified number of requests, over all threads', async () => {
-  const na = await limited();
+  await using na = await startThreaded({ environment: { MESH_RATE_LIMIT_ADMIN: '7/60' } });
   const requests = times(MANY, () => operatorRequest(na, '/admin/invite'));
   const answers = await Promise.all(requests.map((request) => fresh(na, request)));
   assert.deepEqual(tally(answers), { 200: 7, '429 rate_limit_exceeded': MANY - 7 });
@@ -85,8 +76,7 @@ test('a limit allows the specified number of requests, over all threads', async 
 });
 
 test('a public route has one limit over all threads', async () => {
-  const na = await limited();
-  na.clock.advance(MINUTE + 1);
+  await using na = await startThreaded({ environment: { MESH_RATE_LIMIT_VERIFY: '5/60' } });
   const answers = await Promise.all(
     times(MANY, () => sendRaw(na, 'POST', '/boundary/verify', { pieces: ['{}'] })),
   );
@@ -97,8 +87,7 @@ test('a public route has one limit over all threads', async () => {
 });
 
 test('failed proofs of one key are refused on every thread, and only those', async () => {
-  const na = await limited();
-  na.clock.advance(MINUTE + 1);
+  await using na = await startThreaded({ environment: { MESH_RATE_LIMIT_NODE_FAILURES: '4/60' } });
   const [broken, sound] = [await joinedNode(na), await joinedNode(na)];
   const forged = await Promise.all(
     times(MANY, () => heartbeat(na, broken, { signedBy: newKey() })),
@@ -121,7 +110,7 @@ test('failed proofs of one key are refused on every thread, and only those', asy
 });
 
 test('two joins with one invite on different threads: one certificate', async () => {
-  const na = await shared();
+  await using na = await startThreaded();
   const { body } = await operate(na, '/admin/invite');
   const answers = await Promise.all(
     times(MANY, () => nodeRequest(na, '/join', newKey(), { invite_token: body.token_id })),
@@ -130,7 +119,7 @@ test('two joins with one invite on different threads: one certificate', async ()
 });
 
 test('a heartbeat sent to all threads at once is accepted once', async () => {
-  const na = await shared();
+  await using na = await startThreaded();
   const node = await joinedNode(na);
   const nonce = 'the-same-nonce';
   const timestamp = new Date(na.clock.now()).toISOString();
@@ -139,7 +128,7 @@ test('a heartbeat sent to all threads at once is accepted once', async () => {
 });
 
 test('once a revocation is acknowledged, no thread serves a list without it', async () => {
-  const na = await shared();
+  await using na = await startThreaded();
   for (let round = 0; round < 8; round += 1) {
     const node = await joinedNode(na);
     assert.equal(outcome(await operate(na, '/admin/revoke', { cert_id: node.certId })), '200');
@@ -152,7 +141,7 @@ test('once a revocation is acknowledged, no thread serves a list without it', as
 });
 
 test('what is kept only in memory is the same on every thread', async () => {
-  const na = await shared();
+  await using na = await startThreaded();
   for (const licensee of ['beta', 'gamma']) {
     await operate(na, '/admin/data-usage/policy', {
       licensee_sovereign_id: licensee,
@@ -167,7 +156,7 @@ test('what is kept only in memory is the same on every thread', async () => {
 });
 
 test('the graph documents of one moment agree on every thread', async () => {
-  const na = await shared();
+  await using na = await startThreaded();
   for (const subject of ['beta', 'gamma', 'delta']) {
     await operate(na, '/admin/recognition-treaties', {
       subject_sovereign_id: subject,
@@ -180,9 +169,9 @@ test('the graph documents of one moment agree on every thread', async () => {
 });
 
 test('a port in use prevents the start of several threads too', async () => {
-  const na = await shared();
+  await using na = await startThreaded();
   const { port } = new URL(na.url);
-  await assert.rejects(startTestAuthority({ flags: { ...flags, port } }), /Cannot listen on/);
+  await assert.rejects(startTestAuthority({ flags: { threads: '3', port } }), /Cannot listen on/);
 });
 
 test('a process with threads ends with 0 when it is asked to, and keeps everything it acknowledged', async (t) => {
