@@ -93,13 +93,6 @@ refuses('a genesis block that is', [
     remove('genesis.json'),
     /^The genesis file .*genesis\.json cannot be read \(ENOENT\), although .*keys belongs to a network: restore its genesis\.json, mesh-na\.json and keys\/$/,
   ],
-  [
-    'missing, like everything else',
-    ({ folder }) => {
-      for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true });
-    },
-    /for a new network run mesh-na init .*if there was one, mount its volume, or restore/,
-  ],
   ['in a folder that does not exist', flag('dataDir', '/nonexistent'), /genesis file .* cannot be/],
   ['a folder', asFolder('genesis.json'), /^The genesis file .* cannot be read/],
   ['named by --genesis and missing', genesisFlag, /\/nonexistent\/g\.json/],
@@ -119,6 +112,15 @@ refuses('a genesis block that is', [
   ['GENESIS_JSON and no JSON', genesisJson('{'), /not valid JSON; restore GENESIS_JSON /],
   ['GENESIS_JSON and another record', genesisJson('{"a":1}'), /expected form; restore /],
 ]);
+
+test('an empty folder is that of a new network, or of a lost one', (t) => {
+  const setup = setupOf(t);
+  for (const name of readdirSync(setup.folder)) remove(name)(setup);
+  assert.throws(
+    () => load(setup),
+    /for a new network run mesh-na init .*if there was one, mount its volume, or restore/,
+  );
+});
 
 const UNSIGNED = /no valid root signature/;
 const otherRoot = genesisWith(() => ({ root_public_key: newKey().publicKey }));
