@@ -379,7 +379,8 @@ suite('in a browser', () => {
     await treaty(na, HOSTILE_NAME, endless, 1);
     await treaty(na, endless, '"><img src=x onerror=window.hacked=1>');
     for (const path of [
-      ...PAGES,
+      '/dashboard',
+      '/connectome',
       `/atlas?sovereign=${ofEndless}`,
       '/atlas?sovereign=beta&from=alpha&to=gamma',
     ]) {

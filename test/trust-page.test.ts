@@ -60,9 +60,11 @@ test('an answer is drawn with the scope and the end of each treaty, or with what
   ] as const) {
     await using visit = await open(na.url + address);
     assert.deepEqual(await drawn(visit), parts);
-    await assertSound(visit);
+    if (parts.length === 5) await assertSound(visit);
+    else assert.deepEqual(await visit.violations(), []);
     await visit.page.setViewportSize({ width: 768, height: 900 });
     assert.equal(await visit.overflow(), 0);
+    assert.deepEqual(visit.problems, []);
   }
 });
 
