@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import type { Page } from 'playwright-core';
+import { commandReference } from '../src/cli/command-reference.ts';
+import { buildProgram } from '../src/cli/program.ts';
 import { ROUTES } from '../src/edge/routes/table.ts';
 import { apiReferencePage } from '../src/pages/reference/api-reference.ts';
 import { signingSetup } from '../src/pages/reference/curl.ts';
@@ -19,7 +21,7 @@ import { auditEvents, send, sendRaw } from './support/requests.ts';
 import { exampleRefusal, inExampleOrder } from './support/routes.ts';
 import { openShell } from './support/shell.ts';
 
-const { na, browser } = await startPages();
+const { na, browser } = await startPages({ commands: commandReference(buildProgram()) });
 
 const visit = (search = '') => browser.visit(`${na.url}/api-reference${search}`);
 
@@ -243,6 +245,11 @@ for (const path of ['/api-reference', '/cli-reference']) {
     // The address that the page itself sees is up to date earlier than the browser driver's.
     const here = async () => new URL(await page.evaluate<string>('location.href'));
     assert.equal(await field.inputValue(), 'revoke key');
+    const shown = await page.locator('[data-entry]:visible').count();
+    const all = await page.locator('[data-entry]').count();
+    assert.ok(shown > 0 && shown < all);
+    assert.equal(await page.locator('[data-filter-count]').textContent(), `${shown} of ${all}`);
+    assert.equal(await page.locator('.contents li:visible').count(), shown);
     await field.fill('a&b #c');
     assert.equal((await here()).searchParams.get('q'), 'a&b #c');
     await using shared = await browser.visit((await here()).href);
