@@ -215,6 +215,7 @@ const SOURCES: readonly (readonly [hops: string, forwarded: readonly string[], s
     ['1', ['[::ffff:192.0.2.1]:65535'], '192.0.2.1'],
     ['1', ['7.7.7.7:'], PEER],
     ['1', ['7.7.7.7:123456'], PEER],
+    ['1', ['[2001:db8::1]:123456'], PEER],
     ['1', ['7.7.7.7:80:80'], PEER],
     ['1', ['[2001:db8::1'], PEER],
     ['1', ['[7.7.7.7]:80'], PEER],
