@@ -29,10 +29,11 @@ const PROCESSES = 'test/support/processes.ts';
 const RELEASED = 'test/support/released.ts';
 const SHARED_CLUSTER = 'test/support/shared-cluster.ts';
 
-/** How many files share a process: loading the modules and warming them up takes half of a process's time. */
-const GROUP_FILES = 12;
-/** Fewer of those that start a browser, because they take longer. */
-const BROWSER_GROUP_FILES = 3;
+/**
+ * How many files share a process: loading the modules and warming them up takes half of a process's time. Fewer of those
+ * that start programs or a browser, because they take longer.
+ */
+const GROUP_FILES = { browsing: 3, starting: 5, computing: 16 };
 /** Code in tests that changes or measures something that a process has only once. */
 const ALONE =
   /\b(?:cpuUsage|memoryUsage|mock\.timers)\b|\bprocess\.env\.\w+ = |support\/(?:thread-)?cpu\.ts/;
@@ -238,22 +239,19 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
  */
 const concurrency = values.deep ? 3 * availableParallelism() : availableParallelism() + 2;
 const took = new Map<string, number>();
-const browsing = shared.filter(usesBrowser);
-const longest = groupsOf(browsing, BROWSER_GROUP_FILES);
-const computing = groupsOf(
-  shared.filter((file) => !browsing.includes(file)),
-  GROUP_FILES,
-);
-const groups = [...longest, ...computing].map(writeGroup);
+const longest = groupsOf('browsing');
+const computing = groupsOf('computing');
+const waitingGroups = groupsOf('starting');
+const groups = [...longest, ...computing, ...waitingGroups];
 const alone = files.filter((file) => !shared.includes(file));
-const waiting = alone.filter((file) => usesBrowser(file) || startsPrograms(file));
-const quiet = alone.filter((file) => !waiting.includes(file));
+const quiet = alone.filter((file) => kindOf(file) === 'computing');
+const waiting = [...waitingGroups, ...alone.filter((file) => !quiet.includes(file))];
 run({
   // The longest first, and the shortest last, so that the run does not end with a single busy core. Of the deep tests,
   // those that start no program are the longest.
   files: [
-    ...groups.slice(0, longest.length),
-    ...inTurns(values.deep ? quiet : groups.slice(longest.length), waiting),
+    ...longest,
+    ...inTurns(values.deep ? quiet : computing, waiting),
     ...(values.deep ? [] : quiet),
   ],
   concurrency,
@@ -286,17 +284,13 @@ function slowest(): string {
   return `\nThe files that took longest:\n${lines.join('')}`;
 }
 
-function usesBrowser(file: string): boolean {
-  return modulesOf(file).has(BROWSER);
+function kindOf(file: string): keyof typeof GROUP_FILES {
+  const modules = modulesOf(file);
+  if (modules.has(BROWSER)) return 'browsing';
+  return modules.has(PROCESSES) ? 'starting' : 'computing';
 }
 
-function startsPrograms(file: string): boolean {
-  return modulesOf(file).has(PROCESSES);
-}
-
-/** Those that only start programs do not: they mostly wait for them, and sharing would save little. */
 function sharesProcess(file: string): boolean {
-  if (startsPrograms(file) && !usesBrowser(file)) return false;
   return !ALONE.test(readFileSync(join(PROJECT, sourceOf(file)), 'utf8'));
 }
 
@@ -306,17 +300,21 @@ function inTurns(computing: readonly string[], waiting: readonly string[]): stri
   return [...pairs, ...computing.slice(waiting.length)];
 }
 
-/** Neighbors are alike, so each goes to another group. */
-function groupsOf(files: readonly string[], size: number): string[][] {
-  const count = Math.ceil(files.length / size);
+/** The files of groups. Neighbors are alike, so each goes to another group. */
+function groupsOf(kind: keyof typeof GROUP_FILES): string[] {
+  const members = shared.filter((file) => kindOf(file) === kind);
+  const count = Math.ceil(members.length / GROUP_FILES[kind]);
   return Array.from({ length: count }, (_, group) =>
-    files.filter((_, index) => index % count === group),
+    writeGroup(
+      `${kind}-${group + 1}`,
+      members.filter((_, index) => index % count === group),
+    ),
   );
 }
 
 /** The file of a group runs its members one after another, each in a suite, to which its hooks belong. */
-function writeGroup(members: readonly string[], index: number): string {
-  const path = join(scratch, `group-${index + 1}.test.mjs`);
+function writeGroup(name: string, members: readonly string[]): string {
+  const path = join(scratch, `${name}.test.mjs`);
   writeFileSync(
     path,
     `import { suite } from 'node:test';
