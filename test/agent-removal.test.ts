@@ -44,14 +44,8 @@ import {
 import { sharedAuthority } from './support/shared-authority.ts';
 import { nodeProofHeader, signDeleteEnvelope } from './support/signing.ts';
 import { checkFaults, checkTable, inEach } from './support/tables.ts';
-import {
-  audited,
-  keyThat,
-  misspellableKey,
-  signedBy,
-  startUnlimited,
-  vectorsOf,
-} from './support/trust.ts';
+import { audited, keyThat, misspellableKey, signedBy, startUnlimited } from './support/trust.ts';
+import { readVectors } from './support/vectors.ts';
 
 /** For tests that leave nothing behind that would affect the others. */
 const shared = sharedAuthority();
@@ -116,7 +110,7 @@ test('a signed envelope removes the registration', async () => {
 });
 
 test('the envelope of the vector is what a client signs, and removes the registration of its key', async () => {
-  const vector = (vectorsOf('own_wire_core.json') as JsonObject).agent_delete_envelope as {
+  const vector = readVectors<JsonObject>('own_wire_core.json').agent_delete_envelope as {
     signed_text: string;
     signature: string;
     public_key_b64: string;

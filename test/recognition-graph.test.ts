@@ -19,8 +19,8 @@ import {
   revokeAttestation,
   revokeTreaty,
   sovereign,
-  vectorsOf,
 } from './support/trust.ts';
+import { readVectors } from './support/vectors.ts';
 
 const GRAPH = '/recognition-graph';
 const CONNECTOME = '/connectome.json';
@@ -60,7 +60,7 @@ test('a new authority has an empty graph, without even itself, and its digest is
     revoked_trust_material_count: 0,
     graph_digest: EMPTY_DIGEST,
   });
-  assert.equal((vectorsOf('own_wire_core.json') as JsonObject).empty_graph_digest, EMPTY_DIGEST);
+  assert.equal(readVectors<JsonObject>('own_wire_core.json').empty_graph_digest, EMPTY_DIGEST);
   const { attestation_id } = await issued(attest(na));
   await revokeAttestation(na, attestation_id);
   const { graph_digest } = (await get(na, ATLAS)).body;

@@ -26,7 +26,8 @@ import {
 import { testClock } from './support/clock.ts';
 import { goldenKey } from './support/golden-trust.ts';
 import { newKey, operate, outcome } from './support/requests.ts';
-import { parsed, post, startUnlimited, vectorsOf } from './support/trust.ts';
+import { parsed, post, startUnlimited } from './support/trust.ts';
+import { readVectors } from './support/vectors.ts';
 
 /** When the records were created; some of them expire soon afterward. */
 const NOW = Date.UTC(2026, 0, 1);
@@ -39,7 +40,7 @@ interface Vector {
 
 /** The vectors of a file, which must have exactly these ids. */
 function vectorsNamed(file: string, ...ids: readonly string[]): Vector[] {
-  const vectors = vectorsOf(file) as JsonObject[];
+  const vectors = readVectors<JsonObject[]>(file);
   assert.deepEqual(
     vectors.map(({ id }) => id),
     ids,

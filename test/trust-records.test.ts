@@ -24,8 +24,9 @@ import {
 import { valuesExcept } from './support/hostile.ts';
 import { newKey } from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
-import { importFeed, signedBy, sovereign, vectorsOf } from './support/trust.ts';
+import { importFeed, signedBy, sovereign } from './support/trust.ts';
 import { without } from './support/trust-protocol.ts';
+import { readVectors } from './support/vectors.ts';
 import { resultOf, verdictOf, verifier } from './support/verifications.ts';
 
 const shared = sharedAuthority();
@@ -37,7 +38,7 @@ const READERS: Readonly<Record<string, (received: unknown) => SignedRecord | nul
   AgentDescriptor: readAgentDescriptor,
 };
 
-const own = vectorsOf('own_wire_core.json') as JsonObject;
+const own = readVectors<JsonObject>('own_wire_core.json');
 const recordCases = (own.records as JsonObject[]).filter(({ record }) => String(record) in READERS);
 
 function read(name: string, received: JsonValue): SignedRecord | null {
@@ -66,7 +67,7 @@ for (const { record: name, note, received, canonical, public_key_b64 } of record
   });
 }
 
-for (const { id, description, input, expected } of vectorsOf('treaties.json') as JsonObject[]) {
+for (const { id, description, input, expected } of readVectors<JsonObject[]>('treaties.json')) {
   test(`${id}: ${description}`, async () => {
     const { treaty } = input as JsonObject;
     const record = readRecognitionTreaty(treaty);
@@ -78,7 +79,7 @@ for (const { id, description, input, expected } of vectorsOf('treaties.json') as
   });
 }
 
-for (const { id, description, input, expected } of vectorsOf('revocation.json') as JsonObject[]) {
+for (const { id, description, input, expected } of readVectors<JsonObject[]>('revocation.json')) {
   const { feed, issuer_public_keys } = input as JsonObject;
   const { accepted, revoked_count } = expected as JsonObject;
 
@@ -94,7 +95,7 @@ for (const { id, description, input, expected } of vectorsOf('revocation.json') 
   });
 }
 
-for (const { id, description, input, expected } of vectorsOf('signatures.json') as JsonObject[]) {
+for (const { id, description, input, expected } of readVectors<JsonObject[]>('signatures.json')) {
   const { canonical_json, public_key_b64, signature_b64 } = input as JsonObject;
   const given = signature_b64 ?? (expected as JsonObject).signature_b64;
 

@@ -1,6 +1,5 @@
 /** Trust between sovereigns: another sovereign with its own key, the records that it signs, and requests with them. */
 
-import { readFileSync } from 'node:fs';
 import type {
   ImportedBy,
   RecognitionIndex,
@@ -13,7 +12,6 @@ import { canonicalJson, jsonText } from '../../src/base/json/write.ts';
 import { formatInstant } from '../../src/base/timestamp.ts';
 import { startTestAuthority, type TestAuthority, type TestOptions } from './authority.ts';
 import { HOUR } from './clock.ts';
-import { PROJECT } from './project.ts';
 import {
   auditEvents,
   newKey,
@@ -202,10 +200,4 @@ export function importFeed(na: TestAuthority, feed: JsonObject, rest: JsonObject
 /** Details of every audit event of this type. */
 export function audited(na: TestAuthority, type: string): Record<string, unknown>[] {
   return auditEvents(na).flatMap((event) => (event.type === type ? [event.details] : []));
-}
-
-/** The vectors of one file, with their types of numbers preserved. */
-export function vectorsOf(file: string): JsonValue {
-  const url = new URL(`test/vectors/${file}`, PROJECT);
-  return (parseJson(readFileSync(url, 'utf8')) as JsonObject).vectors as JsonValue;
 }
