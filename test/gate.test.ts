@@ -4,7 +4,7 @@ import { EventEmitter, once } from 'node:events';
 import { createServer as createHttpServer, type ServerResponse } from 'node:http';
 import { connect as connectPlainly, createServer } from 'node:net';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { after, type TestContext, test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
 import { createAuthoritySigner, heldHere } from '../src/base/signer/authority-signer.ts';
@@ -72,8 +72,8 @@ test('a key whose secret cannot be derived is neither accepted nor offered, and 
   assert.deepEqual(names(keys.offered()), [next.publicKey]);
 });
 
-/** A gate before an edge that says what it got, and the sockets of that edge. */
-async function setUp(name: string) {
+/** A gate before an edge that says what it got; `end` also runs after the test. */
+async function setUp(t: TestContext, name: string) {
   const path = join(folder.path, name);
   const edge = createServer((socket) => {
     socket.on('error', () => undefined);
@@ -81,6 +81,13 @@ async function setUp(name: string) {
   }).listen(path);
   await once(edge, 'listening');
   const gate = await openGate({ host: '127.0.0.1', port: 0, sockets: [path], keys: [OLD] });
+  let ended: Promise<void> | undefined;
+  function end(): Promise<void> {
+    edge.close();
+    ended ??= gate.close(0);
+    return ended;
+  }
+  t.after(end);
   return {
     gate,
     port: Number(gate.address.split(':')[1]),
@@ -88,22 +95,22 @@ async function setUp(name: string) {
       new Promise<TLSSocket | null>((resolve) => {
         connectWithKey(gate.address, key, (_cause, socket) => resolve(socket));
       }),
-    async end() {
-      edge.close();
-      await gate.close(0);
-    },
+    end,
   };
 }
 
-test('who has the key gets through with TLS 1.3 and an ephemeral exchange, a stranger gets nothing', async () => {
-  const { connect, end } = await setUp('one');
+test('who has the key gets through with TLS 1.3 and an ephemeral exchange, a stranger gets nothing', async (t) => {
+  const { connect, end } = await setUp(t, 'one');
   const socket = await connect(OLD);
   assert.ok(socket !== null);
   assert.deepEqual(
     [socket.getProtocol(), socket.getCipher().name],
     ['TLSv1.3', 'TLS_AES_128_GCM_SHA256'],
   );
-  assert.equal((socket.getEphemeralKeyInfo() as { type: string }).type, 'ECDH');
+  // OpenSSL 3.5 exchanges keys by X25519 together with ML-KEM, which Node.js 22 does not name.
+  const named = process.version.startsWith('v22.') ? ['ECDH', undefined] : ['ECDH', 'TLSGroup'];
+  const { type } = socket.getEphemeralKeyInfo() as { type?: string };
+  assert.ok(named.includes(type), type);
   socket.write('a request');
   assert.equal(String((await once(socket, 'data'))[0]), 'got a request');
   assert.equal(await connect(NEW), null, 'a key that does not sign');
@@ -111,8 +118,8 @@ test('who has the key gets through with TLS 1.3 and an ephemeral exchange, a str
   await Promise.all([end(), once(socket, 'close')]);
 });
 
-test('a connection ends when its key is not accepted any more', async () => {
-  const { gate, connect, end } = await setUp('two');
+test('a connection ends when its key is not accepted any more', async (t) => {
+  const { gate, connect } = await setUp(t, 'two');
   const socket = await connect(OLD);
   assert.ok(socket !== null);
   const closed = once(socket.resume(), 'close');
@@ -122,11 +129,10 @@ test('a connection ends when its key is not accepted any more', async () => {
   const next = await connect(NEW);
   assert.ok(next !== null);
   next.destroy();
-  await end();
 });
 
-test('strangers who keep connections open do not keep instances waiting, and only a limited number of theirs stay', async () => {
-  const { port, connect, end } = await setUp('three');
+test('strangers who keep connections open do not keep instances waiting, and only a limited number of theirs stay', async (t) => {
+  const { port, connect } = await setUp(t, 'three');
   const strangers = Array.from({ length: 70 }, () => connectPlainly(port, '127.0.0.1'));
   let left = strangers.length;
   const fewAreLeft = new Promise<void>((resolve) => {
@@ -145,7 +151,6 @@ test('strangers who keep connections open do not keep instances waiting, and onl
   assert.ok(left > 0, 'they are dropped for others alone');
   for (const stranger of strangers) stranger.destroy();
   socket.destroy();
-  await end();
 });
 
 test('an instance that stops still answers what others had sent, and they end their connections then', async () => {
