@@ -116,9 +116,9 @@ test('what is kept of a request does not keep its body in memory', async () => {
     );
   }
 
-  const { body } = await operate(na, '/admin/invite', { count: 130 });
+  const { body } = await operate(na, '/admin/invite', { count: 250 });
   const tokens = body.tokens.map((token: { token_id: string }) => token.token_id) as string[];
-  for (const token of tokens.splice(0, 30)) await askAsNode(token);
+  for (const token of tokens.splice(0, 50)) await askAsNode(token);
   const before = heap();
   for (const token of tokens) await askAsNode(token);
   const bytes = (heap() - before) / tokens.length;
