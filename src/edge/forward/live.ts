@@ -1,7 +1,8 @@
 /** Passes the messages of a live page on from the active instance to a viewer [link-3]. */
-import { type Dispatcher, WebSocket } from 'undici';
+import type { Dispatcher, WebSocket } from 'undici';
 import { watchPage } from '../../protocol/api/pages.ts';
 import { BASE_URL, FORWARDED_FOR } from './target.ts';
+import { loadUndici } from './upstream.ts';
 
 export type UpstreamSocket = WebSocket;
 
@@ -23,6 +24,7 @@ export function connectLive(
   url.searchParams.set('topic', topic);
   const headers: Record<string, string> = { [FORWARDED_FOR]: remoteAddr, [BASE_URL]: baseUrl };
   if (origin !== '') headers.origin = origin;
+  const { WebSocket } = loadUndici();
   const socket = new WebSocket(url, { dispatcher, headers });
   socket.binaryType = 'arraybuffer';
   return socket;

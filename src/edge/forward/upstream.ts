@@ -1,9 +1,13 @@
 /** The connections of one thread to the active instance: over TLS, or to the socket of this thread itself. */
+import { createRequire } from 'node:module';
 import { setImmediate } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
-import { Client, type Dispatcher, Pool } from 'undici';
+import type { Client, Dispatcher } from 'undici';
 import { connectWithKey } from './shared-key-tls.ts';
 import type { ForwardTarget } from './target.ts';
+
+/** Loaded on first use: an instance that forwards nothing starts and runs without it. */
+export const loadUndici = (): typeof import('undici') => createRequire(import.meta.url)('undici');
 
 /** An answer that was read completely. */
 export interface WholeAnswer {
@@ -65,6 +69,7 @@ export interface UpstreamOptions {
 /** The active instance over the network. */
 export function connectUpstream(options: UpstreamOptions): Upstream {
   const { target, elapsed } = options;
+  const { Client, Pool } = loadUndici();
   /** Which of the keys the next connection uses; it changes when one is turned away. */
   let failures = 0;
   let isUp = true;
@@ -170,6 +175,7 @@ export function connectUpstream(options: UpstreamOptions): Upstream {
 
 /** The server of this thread itself, for requests that were held when its instance became active. */
 export function localUpstream(socketPath: string): Upstream {
+  const { Pool } = loadUndici();
   const pool = new Pool(ORIGIN, { ...SETTINGS, socketPath, connections: CONNECTIONS });
   return {
     isUp: () => true,

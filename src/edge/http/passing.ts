@@ -2,11 +2,11 @@
  * Passes one request on to the active instance, and its answer back, byte for byte [link-3]. A short answer is collected
  * first, so that a slow client holds no connection between instances; a longer one is read at the pace of its client.
  */
-import { type Dispatcher, errors } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { Collector } from '../forward/copies.ts';
 import type { Attempt, Forwarded } from '../forward/forwarding.ts';
 import { BASE_URL, FORWARDED_FOR, NOT_BEGUN, RETRY } from '../forward/target.ts';
-import type { Upstream } from '../forward/upstream.ts';
+import { loadUndici, type Upstream } from '../forward/upstream.ts';
 import { type PiecewiseBody, passedReply, type Reply } from '../reply.ts';
 
 /** A request as it was received. */
@@ -209,7 +209,7 @@ class Answer implements Dispatcher.DispatchHandlers, PiecewiseBody {
   onError(cause: Error): void {
     this.#state = 'lost';
     this.#arrived();
-    const isInvalid = cause instanceof errors.InvalidArgumentError;
+    const isInvalid = cause instanceof loadUndici().errors.InvalidArgumentError;
     const isNotBegun = this.#abort === null || !this.#isBegun;
     this.#settle({ kind: isInvalid ? 'invalid' : isNotBegun ? 'not begun' : 'lost' });
   }
