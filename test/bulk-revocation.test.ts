@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import type { Command } from 'commander';
 import { EXIT } from '../src/cli/kernel/errors.ts';
-import { buildProgram } from '../src/cli/program.ts';
+import { buildProgram, ready } from '../src/cli/program.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { SECOND, testClock } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
@@ -111,7 +111,7 @@ test('a node that reports again while others are being revoked as silent is left
 
 function* commandsBelow(command: Command): Generator<Command, void> {
   for (const each of command.commands) {
-    yield each;
+    yield ready(each);
     yield* commandsBelow(each);
   }
 }

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Command } from 'commander';
+import { filled } from '../src/cli/kernel/command.ts';
 import { buildProgram } from '../src/cli/program.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { REAL_TIME } from './support/clock.ts';
@@ -23,7 +24,8 @@ const ENDLESS =
   /^mesh-na (?:serve|console|signer|node run|events --follow|node heartbeat --every|authority-key status .*--watch)\b/;
 
 function examplesIn(command: Command): string[] {
-  if (command.commands.length > 0) return command.commands.flatMap((each) => examplesIn(each));
+  const below = filled(command).commands;
+  if (below.length > 0) return below.flatMap((each) => examplesIn(each));
   const shown: string[] = [];
   command.configureOutput({ writeOut: (text) => void shown.push(text) }).outputHelp();
   const lines = shown.join('').split('\n');

@@ -32,7 +32,7 @@ test('a misspelled command gets a suggestion', async () => {
 });
 
 suite('the help of the program', () => {
-  const groups = buildProgram().commands.filter(({ commands }) => commands.length > 0);
+  const groups = listedBelow(buildProgram()).filter(({ commands }) => commands.length > 0);
 
   test('shows its commands in short groups', () => {
     const program = buildProgram();
@@ -47,7 +47,7 @@ suite('the help of the program', () => {
   test('describes once how an authority is reached, and leaves long lists to the shell', async () => {
     const help = (path: string[]) => {
       const command = path.reduce(
-        (at, name) => at.commands.find((each) => each.name() === name) ?? assert.fail(name),
+        (at, name) => listedBelow(at).find((each) => each.name() === name) ?? assert.fail(name),
         buildProgram(),
       );
       return command.helpInformation();

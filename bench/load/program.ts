@@ -2,7 +2,7 @@
 import type { Command, Option } from 'commander';
 import { OPERATOR } from '../../src/cli/connection/operator.ts';
 import { asking, NOBODY } from '../../src/cli/kernel/command.ts';
-import { finished, newProgram } from '../../src/cli/program.ts';
+import { newProgram, withHelp } from '../../src/cli/program.ts';
 import * as commands from './commands/run.ts';
 
 export function buildLoadProgram(): Command {
@@ -49,7 +49,7 @@ export function buildLoadProgram(): Command {
     .argument('<second>', 'file of the second run')
     .action(commands.runCompare);
   asking(compare, NOBODY, ['npm run load -- compare before.json after.json']);
-  return finished(load);
+  return withHelp(load);
 }
 
 function withOptions(command: Command, options: readonly Option[]): Command {

@@ -3,7 +3,7 @@
 import type { EventEmitter } from 'node:events';
 import { Argument, type Command, Help } from 'commander';
 import type { CommandEntry, CommandReference, Term } from '../pages/reference/cli-reference.ts';
-import { define } from './kernel/command.ts';
+import { define, filled } from './kernel/command.ts';
 import { printLines, printResult } from './kernel/output.ts';
 
 export function commandReference(program: Command): CommandReference {
@@ -68,7 +68,7 @@ function notesOf(command: Command): string {
 /** The variables that any command of the tree reads. */
 export function variablesOf(command: Command): string[] {
   const own = command.options.flatMap(({ envVar }) => envVar ?? []);
-  return [...own, ...command.commands.flatMap(variablesOf)];
+  return [...own, ...command.commands.map(filled).flatMap(variablesOf)];
 }
 
 /** Each asks with the words after the name of the program. Where there is no answer, the shell completes file names. */

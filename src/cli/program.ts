@@ -12,7 +12,7 @@ import { addConnectCommand, addProfileCommands } from './connection/connect.ts';
 import { OPERATOR } from './connection/operator.ts';
 import { findAddress } from './connection/server.ts';
 import { addDoctorCommand } from './doctor/commands.ts';
-import { examples, SHORT_HELP } from './kernel/command.ts';
+import { examples, filled, group, SHORT_HELP } from './kernel/command.ts';
 import { EXIT_CODE_HELP, rememberUsed } from './kernel/errors.ts';
 import { ignoreEmptyVariables, refuseRepeated } from './kernel/options.ts';
 import { printLines, reportFailure } from './kernel/output.ts';
@@ -51,24 +51,40 @@ import { packageVersion } from './version.ts';
 
 /** A program without commands. Those below it inherit that errors are thrown, and reported in one place. */
 export function newProgram(name: string): Command {
-  return new Command(name)
-    .exitOverride()
+  return ready(new ProgramCommand(name))
     .configureOutput({ outputError: () => {} })
     .configureHelp(SHORT_HELP)
     .addHelpText('after', EXIT_CODE_HELP);
 }
 
-/** The program with all its commands, and the rules that hold for each of them. */
-export function finished(program: Command): Command {
+class ProgramCommand extends Command {
+  constructor(name?: string) {
+    super(name);
+    this.hook('preSubcommand', (_, below) => void ready(below));
+  }
+
+  override createCommand(name?: string): Command {
+    return new ProgramCommand(name);
+  }
+}
+
+/** The command with those below it, and with the rules for every command. */
+export function ready(command: Command): Command {
+  filled(command);
+  ignoreEmptyVariables(command);
+  refuseRepeated(command);
+  rememberUsed(command);
+  return command;
+}
+
+/** Ends a program with the commands that show its help and version. */
+export function withHelp(program: Command): Command {
   program.commandsGroup('Help:').helpCommand(false);
   program
     .command('help [command...]')
     .description('display help for a command')
     .action((path: string[]) => helpOf(program, path));
   program.command('version', { hidden: true }).action(() => printLines([program.version() ?? '']));
-  ignoreEmptyVariables(program);
-  refuseRepeated(program);
-  rememberUsed(program);
   return program;
 }
 
@@ -79,7 +95,7 @@ function helpOf(program: Command, path: readonly string[]): never {
   for (const name of path) {
     const below = command.commands.find((each) => [each.name(), ...each.aliases()].includes(name));
     if (below === undefined) return command.error(`unknown command '${name}'`);
-    command = below;
+    command = ready(below);
   }
   return command.help();
 }
@@ -103,49 +119,112 @@ export function buildProgram(): Command {
   program.commandsGroup('Setting up:');
   addInitCommand(program);
   addServeCommand(program);
-  addConfigCommands(program);
+  group(program, 'config', 'inspect the settings of serve', addConfigCommands);
   addDoctorCommand(program);
   addCompletionCommand(program);
   program.commandsGroup('Authorities:');
   addStatusCommand(program);
   addConnectCommand(program);
-  addProfileCommands(program);
+  group(
+    program,
+    'profile',
+    'list, show and remove the authorities that mesh-na connect has saved',
+    addProfileCommands,
+  );
   program.commandsGroup('Nodes:');
-  addInviteCommands(program);
-  addNodeCommands(program);
-  addAgentCommands(program);
-  addCertificateVerification(addCertificateCommands(program));
+  group(program, 'invite', 'invite nodes to the network', addInviteCommands);
+  group(program, 'node', 'act as a node of the network, or list its nodes', addNodeCommands);
+  group(program, 'agent', 'find agents, or register the agent of this node', addAgentCommands);
+  group(program, 'certificate', 'look up and revoke certificates of nodes', (certificate) => {
+    addCertificateCommands(certificate);
+    addCertificateVerification(certificate);
+  });
   program.commandsGroup('Operators:');
-  addOperatorKeyCommands(program);
-  addPolicyCommands(program);
+  group(
+    program,
+    'operator-key',
+    'create, add, list and revoke operator keys',
+    addOperatorKeyCommands,
+  );
+  group(program, 'policy', 'publish or read the policy manifest', addPolicyCommands);
   addConsoleCommand(program);
-  addAuditCommands(program);
+  group(program, 'audit', 'verify, show or export the audit log', addAuditCommands);
   addEventsCommand(program);
   addHistoryCommand(program);
   addHorizonCommand(program);
   program.commandsGroup('Other sovereigns:');
-  addAttestationCommands(program);
-  addRecognitionPolicyCommands(program);
-  addTreatyCommands(program);
-  addFeedCommands(program);
-  addGraphCommands(program);
+  group(
+    program,
+    'attestation',
+    'attest membership, and verify attestations of others',
+    addAttestationCommands,
+  );
+  group(
+    program,
+    'recognition-policy',
+    'set or show whose attestations this sovereign accepts',
+    addRecognitionPolicyCommands,
+  );
+  group(program, 'treaty', 'recognize other sovereigns', addTreatyCommands);
+  group(program, 'feed', 'exchange revocations with other sovereigns', addFeedCommands);
+  group(program, 'graph', 'read the recognition graph', addGraphCommands);
   program.commandsGroup('Agreements and proofs:');
-  addAgreementCommands(program);
-  addBoundaryCommands(program);
-  addEvidenceCommands(program);
-  addDisclosureCommands(program);
-  addConsensusCommands(program);
-  addDataUsageCommands(program);
+  group(program, 'agreement', 'agree on capabilities with another sovereign', addAgreementCommands);
+  group(
+    program,
+    'boundary',
+    'decide whether requests stay within an agreement',
+    addBoundaryCommands,
+  );
+  group(program, 'evidence', 'sign and verify trust decisions as evidence', addEvidenceCommands);
+  group(
+    program,
+    'disclosure',
+    'prove one capability of an agreement without revealing the others',
+    addDisclosureCommands,
+  );
+  group(
+    program,
+    'consensus',
+    'vote on decisions, and prove that enough validators approved',
+    addConsensusCommands,
+  );
+  group(program, 'data-usage', 'license data, and declare access to data', addDataUsageCommands);
   program.commandsGroup('Keys and stored state:');
-  addGenesisCommands(program);
-  addAuthorityKeyCommands(program);
+  group(program, 'genesis', 'renew the delegation of the root key, offline', addGenesisCommands);
+  group(
+    program,
+    'authority-key',
+    'replace the key of the authority, step by step',
+    addAuthorityKeyCommands,
+  );
   addSignerCommand(program);
-  addBackupCommands(program);
-  addRestoreCommands(program);
-  addStoreCommands(program);
+  group(
+    program,
+    'backup',
+    'back up the state of an authority, even while it is being served',
+    addBackupCommands,
+  );
+  group(
+    program,
+    'restore',
+    'restore a state from a backup, including all later revocations',
+    addRestoreCommands,
+  );
+  group(
+    program,
+    'store',
+    'manage the state: migrate, inspect, move or verify it',
+    addStoreCommands,
+  );
   program.commandsGroup('Anything else:');
-  addCallCommands(program);
-  return finished(program);
+  group(
+    program,
+    'call',
+    'call any operation of the API, and print its answer as JSON',
+    addCallCommands,
+  );
+  return withHelp(program);
 }
 
 /** Runs the command of this process's arguments, and sets the exit code. */

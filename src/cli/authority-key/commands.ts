@@ -20,10 +20,7 @@ import { addPrepareCommand } from './prepare.ts';
 import { addSignCommand } from './root-key.ts';
 import { addStatusCommand } from './status.ts';
 
-export function addAuthorityKeyCommands(program: Command): void {
-  const authorityKey = program
-    .command('authority-key')
-    .description('replace the key of the authority, step by step');
+export function addAuthorityKeyCommands(authorityKey: Command): void {
   addPrepareCommand(authorityKey);
   addSignCommand(authorityKey);
   addStepCommands(authorityKey);

@@ -152,10 +152,7 @@ const RENEW = [
 
 type RenewOptions = OptionsIn<typeof RENEW> & OutputOptions;
 
-export function addGenesisCommands(program: Command): void {
-  const genesis = program
-    .command('genesis')
-    .description('renew the delegation of the root key, offline');
+export function addGenesisCommands(genesis: Command): void {
   define(genesis, 'renew', {
     about: 'extend the delegation to the authority, and sign the genesis again',
     options: RENEW,

@@ -36,10 +36,7 @@ const TAKEN = new Set([
   'json',
 ]);
 
-export function addCallCommands(program: Command): void {
-  const call = program
-    .command('call')
-    .description('call any operation of the API, and print its answer as JSON');
+export function addCallCommands(call: Command): void {
   for (const [name, operation] of Object.entries<Operation>(API)) {
     if (isCallable(operation)) callCommand(call, name as OperationName, operation);
   }

@@ -145,10 +145,7 @@ const COLUMNS: readonly Column<readonly [name: string, profile: Profile]>[] = [
   idColumn('AUTHORITY', ([, { authority_key }]) => authority_key, 1),
 ];
 
-export function addProfileCommands(program: Command): void {
-  const profile = program
-    .command('profile')
-    .description('list, show and remove the authorities that mesh-na connect has saved');
+export function addProfileCommands(profile: Command): void {
   define(profile, 'list', {
     about: 'list the profiles',
     options: [CONFIG_HOME, WIDE],

@@ -128,6 +128,30 @@ export type Run<Own extends readonly Option[], Asks extends readonly Option[]> =
   command: Command,
 ) => unknown;
 
+/** What adds their commands to groups that nobody has used or shown yet. */
+const EMPTY = new WeakMap<Command, (group: Command) => void>();
+
+/**
+ * Adds a group of commands about one noun, which gets its commands when it is used or shown: a process runs one command,
+ * and to define all of them takes longer than most of them run.
+ */
+export function group(
+  program: Command,
+  noun: string,
+  about: string,
+  fill: (group: Command) => void,
+): void {
+  EMPTY.set(program.command(noun).description(about), fill);
+}
+
+/** The command; if it is a group, with its commands. */
+export function filled(command: Command): Command {
+  const fill = EMPTY.get(command);
+  EMPTY.delete(command);
+  fill?.(command);
+  return command;
+}
+
 /** Adds the command to a group of commands. */
 export function define<
   const Own extends readonly Option[] = [],
@@ -176,6 +200,7 @@ const MOST_CHOICES = 12;
 
 /** Help leaves out how a command reaches an authority, which is described once, and long lists of choices. */
 export const SHORT_HELP: Partial<Help> = {
+  visibleCommands: (command) => new Help().visibleCommands(command).map(filled),
   visibleOptions(command) {
     const described = CONNECTIONS.get(command);
     const visible = new Help().visibleOptions(command);

@@ -114,7 +114,6 @@ export function rememberUsed(command: Command): void {
     if (about !== undefined) error.message += `: ${about}`;
     throw Object.assign(error, { used: path });
   });
-  for (const each of command.commands) rememberUsed(each);
 }
 
 /** What the option or argument is that a message calls missing. */

@@ -33,7 +33,6 @@ export function ignoreEmptyVariables(command: Command): void {
       if (value !== '') for (const apply of applied) apply(value);
     });
   }
-  for (const each of command.commands) ignoreEmptyVariables(each);
 }
 
 const REPEATABLE = new WeakSet<object>();
@@ -69,7 +68,6 @@ export function refuseRepeated(command: Command): void {
       given.add(name);
     });
   }
-  for (const each of command.commands) refuseRepeated(each);
 }
 
 export function publicKey(text: string): string {

@@ -29,10 +29,7 @@ import {
 } from './folder.ts';
 import { beatUntilStopped } from './heartbeat.ts';
 
-export function addAgentCommands(program: Command): void {
-  const agent = program
-    .command('agent')
-    .description('find agents, or register the agent of this node');
+export function addAgentCommands(agent: Command): void {
   routeCommand(agent, 'list', 'listAgents', {
     about: 'list the agents with a capability; without one, show only their number',
     values: { capability: ['[capability]', 'the exact capability'] },

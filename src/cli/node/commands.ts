@@ -29,10 +29,7 @@ import { BEAT, runHeartbeat } from './heartbeat.ts';
 import { RUN, runAgent } from './run.ts';
 import { judged, STATUS, statusNetwork, TRUST, type TrustOptions } from './trust.ts';
 
-export function addNodeCommands(program: Command): void {
-  const node = program
-    .command('node')
-    .description('act as a node of the network, or list its nodes');
+export function addNodeCommands(node: Command): void {
   addNodeViews(node);
   define(node, 'keygen', {
     about: 'create the key of this node',

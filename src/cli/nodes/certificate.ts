@@ -44,11 +44,7 @@ export const CERTIFICATE_COLUMNS: readonly Column<CertificateRow>[] = [
   column('REASON', (row) => row.revocation_reason, 2),
 ];
 
-/** Returns the group, to which others add. */
-export function addCertificateCommands(program: Command): Command {
-  const certificate = program
-    .command('certificate')
-    .description('look up and revoke certificates of nodes');
+export function addCertificateCommands(certificate: Command): void {
   const filters = certificateFilters();
   define(certificate, 'list', {
     about: 'list the certificates of nodes, including silent, expired and revoked ones (standard)',
@@ -83,7 +79,6 @@ export function addCertificateCommands(program: Command): Command {
   });
 
   defineRevoke(certificate);
-  return certificate;
 }
 
 interface CertificateListOptions extends OperatorOptions, ListOptions {

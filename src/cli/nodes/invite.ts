@@ -75,9 +75,7 @@ const WITHDRAWN: Many<InviteRow> = {
   columns: COLUMNS,
 };
 
-export function addInviteCommands(program: Command): void {
-  const invite = program.command('invite').description('invite nodes to the network');
-
+export function addInviteCommands(invite: Command): void {
   routeCommand(invite, 'create', 'createInvites', {
     about: 'create a single-use invite token; it is shown only once',
     values: {

@@ -63,8 +63,7 @@ const READER = {
   },
 };
 
-export function addAuditCommands(program: Command): void {
-  const audit = program.command('audit').description('verify, show or export the audit log');
+export function addAuditCommands(audit: Command): void {
   define(audit, 'show', {
     about:
       'show who did what: the entries of the log, oldest first; of a data folder or database, or of an authority (standard)',

@@ -25,10 +25,7 @@ const KEY = [
   ),
 ] as const;
 
-export function addOperatorKeyCommands(program: Command): void {
-  const operatorKey = program
-    .command('operator-key')
-    .description('create, add, list and revoke operator keys');
+export function addOperatorKeyCommands(operatorKey: Command): void {
   // Runs on the operator's machine: the authority needs only the public key.
   define(operatorKey, 'create', {
     about: 'create an operator key, in files named after its id; overwrites nothing',

@@ -34,9 +34,7 @@ const FILE = option('--file <file>', 'JSON with the members to change, - for sta
 
 type PublishOptions = OptionsIn<[...typeof PUBLISH, typeof FILE]> & OperatorOptions & RecordOptions;
 
-export function addPolicyCommands(program: Command): void {
-  const policy = program.command('policy').description('publish or read the policy manifest');
-
+export function addPolicyCommands(policy: Command): void {
   const changes = routeOptions(publishPolicy, {
     policy_id: [
       '--policy-id <id>',

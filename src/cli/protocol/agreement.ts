@@ -17,11 +17,7 @@ import { keysOf, partiesOf, signerKeyOption, verifyCommand } from './verificatio
 /** How long an offer can be accepted by default. */
 const OPEN_HOURS = 24;
 
-export function addAgreementCommands(program: Command): void {
-  const agreement = program
-    .command('agreement')
-    .description('agree on capabilities with another sovereign');
-
+export function addAgreementCommands(agreement: Command): void {
   routeCommand(agreement, 'offer', 'offerCapabilities', {
     about: 'sign an offer of capabilities to a sovereign (standard)',
     files: { scope: ['--scope <file>', 'JSON with the scope, - for standard input'] },
@@ -149,11 +145,7 @@ function partyKeyOption(flag: string, who: string): Option {
   return option(`${flag} <key>`, text, { parse: publicKey, many: true });
 }
 
-export function addBoundaryCommands(program: Command): void {
-  const boundary = program
-    .command('boundary')
-    .description('decide whether requests stay within an agreement');
-
+export function addBoundaryCommands(boundary: Command): void {
   routeCommand(boundary, 'decide', 'decideBoundary', {
     about: 'sign a decision on a request under an agreement (standard)',
     files: {

@@ -36,11 +36,7 @@ const LICENSE_OPTIONS = [
 
 type LicenseOptions = OptionsIn<typeof LICENSE_OPTIONS> & OperatorOptions & RecordOptions;
 
-export function addDataUsageCommands(program: Command): void {
-  const dataUsage = program
-    .command('data-usage')
-    .description('license data, and declare access to data');
-
+export function addDataUsageCommands(dataUsage: Command): void {
   define(dataUsage, 'license', {
     about: 'license data to a sovereign, or show the license in force (standard)',
     asks: OPERATOR,

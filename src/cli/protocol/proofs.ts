@@ -13,11 +13,7 @@ import { signerKeyOption, verifyCommand } from './verification.ts';
 /** Verdicts that let a request pass; `block`, `escalate` and unknown ones do not. */
 const FAVORABLE: ReadonlySet<string> = new Set(['allow', 'warn']);
 
-export function addEvidenceCommands(program: Command): void {
-  const evidence = program
-    .command('evidence')
-    .description('sign and verify trust decisions as evidence');
-
+export function addEvidenceCommands(evidence: Command): void {
   routeCommand(evidence, 'build', 'buildEvidence', {
     about: 'sign a trust decision without reevaluating it (standard)',
     files: { decision: ['<decision>', 'JSON with the trust decision, - for standard input'] },
@@ -69,11 +65,7 @@ interface CommittedOptions {
   readonly agreement?: string;
 }
 
-export function addDisclosureCommands(program: Command): void {
-  const disclosure = program
-    .command('disclosure')
-    .description('prove one capability of an agreement without revealing the others');
-
+export function addDisclosureCommands(disclosure: Command): void {
   routeCommand(disclosure, 'commit', 'commitCapabilities', {
     about: 'sign a commitment to capabilities of an agreement (standard)',
     files: {
@@ -171,11 +163,7 @@ function agreedCapabilities(file: string, { agreed_terms: terms }: JsonObject): 
   throw notHolding(file, 'an agreement');
 }
 
-export function addConsensusCommands(program: Command): void {
-  const consensus = program
-    .command('consensus')
-    .description('vote on decisions, and prove that enough validators approved');
-
+export function addConsensusCommands(consensus: Command): void {
   routeCommand(consensus, 'vote', 'castVote', {
     about: 'sign a vote on a justified decision as this sovereign (standard)',
     files: {

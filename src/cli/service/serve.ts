@@ -92,8 +92,7 @@ async function runServe(options: ServeOptions, command: Command): Promise<void> 
   await serveAuthority(options, command);
 }
 
-export function addConfigCommands(program: Command): void {
-  const config = program.command('config').description('inspect the settings of serve');
+export function addConfigCommands(config: Command): void {
   define(config, 'show', {
     about: 'show each setting, and whether it comes from a flag, a variable, the file or a default',
     asks: { options: [] },

@@ -26,11 +26,7 @@ const VERIFY = [
   option('--feed <file>', 'revocation feed of the issuer; needed offline to check for revocation'),
 ] as const;
 
-export function addAttestationCommands(program: Command): void {
-  const attestation = program
-    .command('attestation')
-    .description('attest membership, and verify attestations of others');
-
+export function addAttestationCommands(attestation: Command): void {
   routeCommand(attestation, 'issue', 'issueAttestation', {
     about: 'issue signed evidence that a subject is a member (privileged)',
     values: {
@@ -139,9 +135,7 @@ async function verifyByPolicy(
   printVerdict(options, verdict, `attestation ${attestation_id} of ${issuer_sovereign_id}`);
 }
 
-export function addFeedCommands(program: Command): void {
-  const feed = program.command('feed').description('exchange revocations with other sovereigns');
-
+export function addFeedCommands(feed: Command): void {
   routeCommand(feed, 'export', 'readRevocationFeed', {
     about: 'print the signed revocation feed of the authority, or save it',
     values: {
@@ -204,11 +198,7 @@ function issuerKeys(keys: readonly ReturnType<typeof namedKey>[]) {
   return Object.fromEntries(keys.map(({ id, key }) => [String(id), key]));
 }
 
-export function addRecognitionPolicyCommands(program: Command): void {
-  const policy = program
-    .command('recognition-policy')
-    .description('set or show whose attestations this sovereign accepts');
-
+export function addRecognitionPolicyCommands(policy: Command): void {
   routeCommand(policy, 'set', 'setRecognitionPolicy', {
     about: 'replace the recognition policy (privileged)',
     files: { recognition_policy: ['<file>', 'JSON with the policy, - for standard input'] },

@@ -38,8 +38,7 @@ const TRACE = [
 
 type TraceOptions = OptionsIn<typeof TRACE> & Reach;
 
-export function addGraphCommands(program: Command): void {
-  const graph = program.command('graph').description('read the recognition graph');
+export function addGraphCommands(graph: Command): void {
   routeCommand(graph, 'show', 'readRecognitionGraph', {
     about: 'show which sovereign recognizes which',
     options: [WIDE],

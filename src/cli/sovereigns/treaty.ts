@@ -64,9 +64,7 @@ const FOLLOW = [
 
 type FollowOptions = OptionsIn<typeof FOLLOW> & OperatorOptions & RecordOptions;
 
-export function addTreatyCommands(program: Command): void {
-  const treaty = program.command('treaty').description('recognize other sovereigns');
-
+export function addTreatyCommands(treaty: Command): void {
   routeCommand(treaty, 'issue', 'issueTreaty', {
     about: 'sign a treaty that recognizes a sovereign (privileged)',
     values: {

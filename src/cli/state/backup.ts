@@ -43,10 +43,7 @@ const VERIFY = [
   option('--genesis <file>', 'trusted genesis (default: the one in the backup)'),
 ] as const;
 
-export function addBackupCommands(program: Command): void {
-  const backup = program
-    .command('backup')
-    .description('back up the state of an authority, even while it is being served');
+export function addBackupCommands(backup: Command): void {
   define(backup, 'create', {
     about: 'write a backup, and verify it before giving it its final name',
     options: CREATE,

@@ -61,10 +61,7 @@ type PlanOptions = OptionsIn<typeof PLAN> & OutputOptions;
 
 type ApplyOptions = OptionsIn<typeof APPLY> & OutputOptions;
 
-export function addRestoreCommands(program: Command): void {
-  const restore = program
-    .command('restore')
-    .description('restore a state from a backup, including all later revocations');
+export function addRestoreCommands(restore: Command): void {
   define(restore, 'plan', {
     about: 'show what happened after a backup, as far as known, and what would be lost',
     options: PLAN,

@@ -13,10 +13,7 @@ import { databaseOf, onState, openSource, PLACE, type StatePlace } from './place
 
 type StoreCommandOptions = OutputOptions & StatePlace;
 
-export function addStoreCommands(program: Command): void {
-  const store = program
-    .command('store')
-    .description('manage the state: migrate, inspect, move or verify it');
+export function addStoreCommands(store: Command): void {
   define(store, 'migrate', {
     about: 'create the tables in a new database',
     options: PLACE,
