@@ -50,3 +50,6 @@ export function firstIndex<Item>(items: readonly Item[], passes: (item: Item) =>
   }
   return low;
 }
+
+/** The order of names for people. Numbers in them count as numbers: web-2 comes before web-10. */
+export const COLLATOR = new Intl.Collator('en', { numeric: true });

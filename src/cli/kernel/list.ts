@@ -4,6 +4,7 @@
  */
 
 import type { JsonObject } from '../../base/json/value.ts';
+import { COLLATOR } from '../../base/ordered-list.ts';
 import { parseRequestTimestamp } from '../../base/timestamp.ts';
 import { option, WIDE } from './command.ts';
 import { usageFailure } from './errors.ts';
@@ -111,9 +112,6 @@ export function orderedRows<Row>(
 function keyOf({ title }: Pick<Column<never>, 'title'>): string {
   return title.toLowerCase().replaceAll(' ', '-');
 }
-
-/** Numbers in names count as numbers: web-2 comes before web-10. */
-export const COLLATOR = new Intl.Collator('en', { numeric: true });
 
 function sortedBy<Row>(rows: readonly Row[], { cell, holds }: Column<Row>, reverse: boolean) {
   const valued = rows.map((row) => {

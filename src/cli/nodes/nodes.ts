@@ -1,6 +1,7 @@
 /** `mesh-na node list`, `show`, `set` and `revoke`: what operators see of nodes and do with them. */
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { COLLATOR } from '../../base/ordered-list.ts';
 import { type CertificateFilters, certificatePages } from '../../client/certificate-search.ts';
 import type { OperatorClient } from '../../client/operator-client.ts';
 import { type CertificateRow, isInUse } from '../../protocol/rows/certificate.ts';
@@ -11,7 +12,7 @@ import { resolveId, routeCommand } from '../connection/route-command.ts';
 import { define, type OptionsIn, option, WIDE } from '../kernel/command.ts';
 import { EXIT, failure, usageFailure } from '../kernel/errors.ts';
 import { idArgument } from '../kernel/ids.ts';
-import { COLLATOR, type ListOptions, listOptions, printList, rowsOf } from '../kernel/list.ts';
+import { type ListOptions, listOptions, printList, rowsOf } from '../kernel/list.ts';
 import { asJson, printResult } from '../kernel/output.ts';
 import {
   type Column,

@@ -2,8 +2,10 @@
  * *Last contact*: one cell for each node, so that machines that fell silent together are seen as a shape. In a large
  * network, the authority counts them in bins, by a label or by how names and addresses begin, and a cell is a bin.
  */
+
 import { shownCount } from '../../base/counts.ts';
 import { HOUR_MS } from '../../base/duration.ts';
+import { COLLATOR } from '../../base/ordered-list.ts';
 import { textField } from '../../pages/ui/fields.ts';
 import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
 import { nameInCell } from '../../pages/ui/names.ts';
@@ -19,7 +21,7 @@ import {
 import { textIn } from '../forms.ts';
 import { definePage } from '../page.ts';
 import { filtersFor, type NodeQuery, nodeQuery, parametersOf, searchesFor } from './node-filter.ts';
-import { COLLATOR, eachNode, nodeAddress, nodeTitle } from './node-rows.ts';
+import { eachNode, nodeAddress, nodeTitle } from './node-rows.ts';
 import { noNode } from './nodes.ts';
 
 /** Of a larger network, the nodes are counted in bins. */

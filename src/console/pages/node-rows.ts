@@ -1,4 +1,5 @@
 /** What the console reads of nodes: their rows, which are their certificates, and their agents. */
+import { COLLATOR } from '../../base/ordered-list.ts';
 import { AuthorityError } from '../../client/authority-error.ts';
 import { type CertificateFilters, certificatePages } from '../../client/certificate-search.ts';
 import { type Html, html } from '../../pages/ui/html.ts';
@@ -139,9 +140,6 @@ async function sortedRows(
     isUnsorted: false,
   };
 }
-
-/** Numbers in names count as numbers: web-2 comes before web-10. */
-export const COLLATOR = new Intl.Collator('en', { numeric: true });
 
 const VALUES = {
   name: (row: CertificateRow) => row.name ?? row.hostname ?? row.node_public_key,

@@ -1,13 +1,14 @@
 /** Which reports of nodes count as healthy. */
 
+/** The statuses of nodes that have not reported yet. */
+export const NOT_REPORTED: ReadonlySet<string> = new Set(['joined', 'renewed']);
+
 /** First words of a report that count as healthy; nodes choose the text of their reports. */
 const WELL = new Set([
   ...['healthy', 'ok', 'okay', 'good', 'fine', 'well', 'up', 'ready', 'running', 'active'],
-  ...['online', 'alive', 'idle', 'busy', 'serving', 'normal', 'joined', 'renewed', 'unknown', ''],
+  ...['online', 'alive', 'idle', 'busy', 'serving', 'normal', 'unknown', ''],
+  ...NOT_REPORTED,
 ]);
-
-/** The statuses of nodes that have not reported yet. */
-export const NOT_REPORTED: ReadonlySet<string> = new Set(['joined', 'renewed']);
 
 /** Whether a node has fallen silent; one that has only joined has never been heard, and no count has it [core-6-5]. */
 export function isSilentNode(row: { readonly status: string; readonly node_status: string }) {
