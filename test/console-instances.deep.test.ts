@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { PAGES } from '../src/console/registry.ts';
+import { PAGES } from '../src/console/routes.ts';
 import { sharedBrowser } from './support/browser.ts';
 import type { ChildServer } from './support/child-server.ts';
 import { visitConsole } from './support/console.ts';

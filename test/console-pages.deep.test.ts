@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { createContactBins } from '../src/authority/certificates/contact-counts.ts';
 import type { Context } from '../src/console/context.ts';
 import { CONTACTS } from '../src/console/pages/contacts.ts';
-import { PAGES } from '../src/console/registry.ts';
+import { PAGES } from '../src/console/routes.ts';
 import { assertSound, sharedBrowser } from './support/browser.ts';
 import { visitConsole } from './support/console.ts';
 import { joinedNode, operate } from './support/requests.ts';

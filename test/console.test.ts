@@ -8,7 +8,7 @@ import { connect } from 'node:net';
 import { suite, test } from 'node:test';
 import { parseJson } from '../src/base/json/parse.ts';
 import { canonicalJson } from '../src/base/json/write.ts';
-import { indentedJson } from '../src/console/change-view.ts';
+import { indentedJson } from '../src/console/change.ts';
 import type { Context } from '../src/console/context.ts';
 import { CONTACTS } from '../src/console/pages/contacts.ts';
 import {

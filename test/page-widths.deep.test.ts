@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { commandReference } from '../src/cli/command-reference.ts';
 import { buildProgram } from '../src/cli/program.ts';
-import { PAGES } from '../src/console/registry.ts';
+import { PAGES } from '../src/console/routes.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { assertSound, NARROW, sharedBrowser, type Visit } from './support/browser.ts';
 import { visitConsole } from './support/console.ts';

@@ -13,7 +13,7 @@ import { systemRuntime } from '../src/base/runtime.ts';
 import { commandReference } from '../src/cli/command-reference.ts';
 import { wholeNumber } from '../src/cli/kernel/options.ts';
 import { buildProgram } from '../src/cli/program.ts';
-import { ACTIONS, PAGES } from '../src/console/registry.ts';
+import { ACTIONS, PAGES } from '../src/console/routes.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { NARROW, startBrowser, type TestBrowser } from './support/browser.ts';
 import { MINUTE, testClock } from './support/clock.ts';

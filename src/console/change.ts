@@ -1,12 +1,18 @@
 /** Changes from proposal to account: a plan is shown, confirmed, carried out request by request, and reported. */
+
+import { counted, shownCount } from '../base/counts.ts';
 import type { JsonObject } from '../base/json/value.ts';
+import { canonicalJson } from '../base/json/write.ts';
 import type { Runtime } from '../base/runtime.ts';
 import { createKeptRequests, isLost, type SendKept } from '../client/kept-request.ts';
 import { CLOCK_TOLERANCE_MS } from '../client/offline.ts';
+import { type Html, html, NO_HTML } from '../pages/ui/html.ts';
+import { folded, section } from '../pages/ui/parts.ts';
 import { byRequest } from '../protocol/audit-sentence.ts';
 import type { Context } from './context.ts';
-import { type Happening, type NamedEvent, named, newestFirst } from './entries.ts';
+import { entriesTable, type Happening, type NamedEvent, named, newestFirst } from './entries.ts';
 import type { PageAction, Plan } from './page.ts';
+import { problemLine, type ShellParts } from './shell.ts';
 
 export interface Change {
   readonly id: string;
@@ -126,7 +132,7 @@ export function createChanges(runtime: Runtime) {
 }
 
 /** Whether sending it again gets the answer of the first time, if there was one [core-2-5]. */
-export function mayContinue({ state, unansweredAt }: Change, { now }: Pick<Context, 'now'>) {
+function mayContinue({ state, unansweredAt }: Change, { now }: Pick<Context, 'now'>) {
   return state === 'failed' && unansweredAt !== null && now() - unansweredAt <= CLOCK_TOLERANCE_MS;
 }
 
@@ -156,3 +162,162 @@ async function entriesAfter(
   }
   return newestFirst(context, byRequest(found).slice(0, MOST_ENTRIES));
 }
+
+const MOST_SHOWN = 10;
+
+export function proposedPage(change: Change, context: Context, problem: string | null): ShellParts {
+  const { plan, back } = change;
+  const { sentence, effects } = plan;
+  return {
+    title: 'Confirm',
+    lede: sentence,
+    path: pathIn(back),
+    body: html`${problem === null ? '' : problemLine(problem)}${section(
+      'effects',
+      'What it affects',
+      html`<ul class="effects">
+${effects.map((effect) => html`<li>${effect}</li>`)}</ul>
+${plan.touched ?? NO_HTML}`,
+    )}<form class="confirm" method="post" action="./confirm">
+<input type="hidden" name="id" value="${change.id}">
+${typedField(plan.typed)}<p class="actions"><button class="${change.action.isDestructive ? 'danger' : ''}" type="submit">${change.action.label}</button><a href="${back}">Cancel</a></p>
+</form>
+${folded('What will be signed', signed(change, context))}${folded('The same on the command line', command(change, context))}`,
+  };
+}
+
+/** The page to which a change returns. */
+function pathIn(back: string): string {
+  return back.replace(/^\.|\?.*$/g, '');
+}
+
+function typedField(typed: string | null): Html {
+  if (typed === null) return NO_HTML;
+  return html`<p class="field"><label for="number">Type <bdi>${typed}</bdi> to confirm</label><input type="text" id="number" name="number" required autocomplete="off" spellcheck="false"></p>`;
+}
+
+/** The members that do not change from one request to the next are those of the wire [core-2-2]. */
+function signed({ plan: { requests } }: Change, { audience, keyId }: Context): Html {
+  const [first = NO_HTML, ...more] = requests.slice(0, MOST_SHOWN).map(({ path, body }) => {
+    const text = canonicalJson({
+      v: 2,
+      method: 'POST',
+      path: decodeURIComponent(path),
+      query: {},
+      audience,
+      body,
+      key_id: keyId,
+      timestamp: 'when it is signed',
+      nonce: 'a new random value',
+    });
+    return html`<pre class="code" tabindex="0">${indentedJson(text)}</pre>`;
+  });
+  const left = requests.length - MOST_SHOWN;
+  return html`<p>${requests.length === 1 ? 'One request' : counted(requests.length, 'request')}, signed with the key ${keyId}:</p>
+${first}${
+  more.length === 0
+    ? NO_HTML
+    : html`<details><summary>The next ${more.length}</summary><div class="listing">
+${more}</div></details>`
+}${left > 0 ? html`<p class="muted">And ${shownCount(left)} more like these.</p>` : NO_HTML}`;
+}
+
+function command({ plan }: Change, { commandLine }: Context): Html {
+  return html`<pre class="code" tabindex="0">${commandLine(plan.command)}</pre>`;
+}
+
+export function outcomePage(change: Change, context: Context): ShellParts {
+  const { plan, state, handled, skipped, back } = change;
+  const all = plan.requests.length;
+  const progress = all === 1 ? '' : ` ${shownCount(handled)} of ${shownCount(all)} requests.`;
+  const left =
+    skipped.length === 0
+      ? ''
+      : ` ${counted(skipped.length, 'request was', 'requests were')} not sent: no longer applicable.`;
+  return {
+    title: TITLES[state],
+    lede: `${plan.sentence}${progress}${left}`,
+    path: pathIn(back),
+    body: html`${state === 'failed' ? failure(change, context) : ''}${touched(change)}${answer(change)}${ending(change)}${entries(change)}${section('same', 'The same on the command line', command(change, context))}`,
+  };
+}
+
+/** Which of many things were changed, and which were left alone. */
+function touched({ plan: { requests }, handled, skipped }: Change): Html {
+  const subjects = requests.slice(0, handled).flatMap(({ subject = [] }) => subject);
+  if (subjects.length === 0) return NO_HTML;
+  const changed = subjects.filter((subject) => !skipped.includes(subject));
+  const sentence = (what: string, names: readonly string[]) =>
+    names.length === 0
+      ? NO_HTML
+      : html`<p>${what} ${shownCount(names.length)}: <bdi>${names.join(', ')}</bdi>.</p>`;
+  return html`${sentence('Changed', changed)}${sentence('Left alone', skipped)}`;
+}
+
+/** A secret is shown until the operator says that it was taken along, whatever else is loaded meanwhile. */
+function ending({ id, plan, back, state, answer: given }: Change): Html {
+  if (plan.isSecret && given !== null) {
+    return html`<form class="confirm" method="post" action="./taken" data-outcome>
+<input type="hidden" name="id" value="${id}">
+<p>They stay on this page until you confirm that you have stored them, or the console ends.</p>
+<p><button type="submit">Stored: do not show them again</button></p>
+</form>`;
+  }
+  const isFailed = state === 'failed';
+  return html`<p class="actions" data-outcome><a class="${isFailed ? 'button' : 'button primary'}" href="${back}">${isFailed ? 'Back' : 'Continue'}</a></p>`;
+}
+
+const TITLES = { proposed: 'Confirm', running: 'In progress', done: 'Done', failed: 'Not done' };
+
+function failure(change: Change, context: Context): Html {
+  if (!mayContinue(change, context)) return problemLine(change.problem);
+  return html`${problemLine(change.problem)}<form class="confirm" method="post" action="./confirm">
+<input type="hidden" name="id" value="${change.id}">
+<p>Nothing is lost: what was sent without an answer is sent again byte for byte, and happens once.</p>
+<p><button type="submit">Try again</button></p>
+</form>`;
+}
+
+function answer(change: Change): Html {
+  const { plan, answer: given } = change;
+  if (given === null) return html``;
+  const shown =
+    plan.answer?.(given) ??
+    html`<pre class="code" tabindex="0">${indentedJson(canonicalJson(given))}</pre>`;
+  return plan.requests.length > 1
+    ? folded('The last answer', shown)
+    : section('answer', 'Answer', shown);
+}
+
+function entries({ entries: all, state }: Change): Html {
+  if (state !== 'done') return html``;
+  if (all.length === 0) {
+    return section(
+      'audit',
+      'Audit log',
+      html`<p>There is no new entry: nothing had to be changed.</p>`,
+    );
+  }
+  return section(
+    'audit',
+    'Audit log',
+    entriesTable('entries', 'The entries that this change has written', all),
+  );
+}
+
+/** The JSON on several lines, each value exactly as it is written. */
+export function indentedJson(text: string): string {
+  let depth = 0;
+  let shown = '';
+  for (const [token] of text.matchAll(TOKEN)) {
+    if (token === '}' || token === ']') depth -= 1;
+    const isEnd = (token === '}' || token === ']') && !/[{[]$/.test(shown);
+    const isStart = /[{[,]$/.test(shown) && token !== '}' && token !== ']';
+    if (isEnd || isStart) shown += `\n${'  '.repeat(depth)}`;
+    shown += token === ':' ? ': ' : token;
+    if (token === '{' || token === '[') depth += 1;
+  }
+  return shown;
+}
+
+const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\]:,]|[^\s"{}[\]:,]+/g;

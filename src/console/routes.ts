@@ -1,13 +1,35 @@
-/** The routes of a browser that was admitted: pages, streams, and the steps of a change. */
+/**
+ * The routes of a browser that was admitted: pages, in the order and the groups of the navigation, streams, and the
+ * steps of a change.
+ */
 import type { IncomingMessage } from 'node:http';
 import type { Runtime } from '../base/runtime.ts';
 import { type Html, html, NO_HTML } from '../pages/ui/html.ts';
-import { type Change, createChanges } from './change.ts';
-import { outcomePage, proposedPage } from './change-view.ts';
+import { type Change, createChanges, outcomePage, proposedPage } from './change.ts';
 import { type Connection, type Context, contextSource } from './context.ts';
 import { actionForm, textIn } from './forms.ts';
-import { FormProblem, isOffered, type Page, type PageAction, type Stream } from './page.ts';
-import { ACTIONS, GROUPS, PAGES } from './registry.ts';
+import {
+  FormProblem,
+  isOffered,
+  type Page,
+  type PageAction,
+  type PageGroup,
+  type Stream,
+} from './page.ts';
+import { ATTESTATIONS } from './pages/attestations.ts';
+import { AUDIT } from './pages/audit.ts';
+import { CONTACTS } from './pages/contacts.ts';
+import { FEEDS } from './pages/feeds.ts';
+import { HEALTH } from './pages/health.ts';
+import { HORIZON } from './pages/horizon.ts';
+import { INVITES } from './pages/invites.ts';
+import { NODE } from './pages/node.ts';
+import { NODES } from './pages/nodes.ts';
+import { OPERATORS } from './pages/operators.ts';
+import { OVERVIEW } from './pages/overview.ts';
+import { POLICY } from './pages/policy.ts';
+import { SUCCESSION } from './pages/succession.ts';
+import { TREATIES } from './pages/treaties.ts';
 import { formIn, page, plain, type Reply, seeOther } from './requests.ts';
 import { consolePage, EVERY_EVENT, problemLine, type ShellParts, type Theme } from './shell.ts';
 
@@ -237,3 +259,19 @@ async function* continued(
     await pieces.return?.();
   }
 }
+
+const GROUPS: readonly PageGroup[] = [
+  { name: 'State', pages: [OVERVIEW, HEALTH, HORIZON] },
+  { name: 'Fleet', pages: [NODES, NODE, CONTACTS, INVITES] },
+  { name: 'Partners', pages: [TREATIES, ATTESTATIONS, FEEDS] },
+  { name: 'Authority', pages: [POLICY, OPERATORS, SUCCESSION] },
+  { name: 'Log', pages: [AUDIT] },
+];
+
+export const PAGES: readonly Page[] = GROUPS.flatMap(({ pages }) => pages);
+
+export const ACTIONS: ReadonlyMap<string, PageAction> = new Map(
+  PAGES.flatMap(({ path, actions = [] }) =>
+    actions.map((action) => [action.name, { ...action, page: path }]),
+  ),
+);
