@@ -25,11 +25,10 @@ import * as agreements from './recognition/agreements.ts';
 import * as attestations from './recognition/attestations.ts';
 import * as graph from './recognition/graph.ts';
 import * as feedImport from './recognition/imported-feeds.ts';
-import * as recognitionPolicy from './recognition/recognition-policy.ts';
 import * as treaties from './recognition/treaties.ts';
 import * as treatyFollowing from './recognition/treaty-following.ts';
 import * as trustCycle from './recognition/trust-cycle.ts';
-import * as trustQuestions from './recognition/trust-questions.ts';
+import * as trustExplanation from './recognition/trust-explanation.ts';
 import * as records from './recognition/trust-records.ts';
 import * as adoption from './succession/adoption.ts';
 import * as successionChanges from './succession/changes.ts';
@@ -60,11 +59,10 @@ const EXPORTED: Handlers = {
   ...feeds,
   ...attestations,
   ...feedImport,
-  ...recognitionPolicy,
   ...treaties,
   ...treatyFollowing,
   ...trustCycle,
-  ...trustQuestions,
+  ...trustExplanation,
   ...staging,
   ...successionChanges,
 };

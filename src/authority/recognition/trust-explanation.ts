@@ -1,15 +1,20 @@
 /**
- * Explains why one sovereign does or does not trust another [core-6-3-1]: how long the trust lasts and under which terms,
- * which treaties were considered and which test they failed, and the smallest set of treaties that the trust depends on.
+ * Answers trust questions beyond the current path [core-6-3-1]: at another time, without certain treaties, and why one
+ * sovereign does or does not trust another. An explanation says how long the trust lasts and under which terms, which
+ * treaties were considered and which test they failed, and the smallest set of treaties that the trust depends on.
  */
 import { lastInstantInForce } from '../../../machines/recognition-treaty.ts';
 import { parseJson } from '../../base/json/parse.ts';
 import { isJsonObject } from '../../base/json/value.ts';
-import { canonicalJson, JsonText } from '../../base/json/write.ts';
+import { canonicalJson, JsonText, type Writable } from '../../base/json/write.ts';
 import { formatInstant, formatInstantIfAny } from '../../base/timestamp.ts';
+import type { RevocationKnowledge } from '../../protocol/api/verification.ts';
+import type { CallInput } from '../../protocol/contract/calls.ts';
 import { MAX_PATH_NODES } from '../../protocol/records/bounds.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 import type {
   Candidate,
+  ConsideredTrust,
   FailedTest,
   TreatyEnds,
   TrustCut,
@@ -17,8 +22,14 @@ import type {
   TrustPath,
 } from '../../protocol/rows/graph.ts';
 import type { LifecycleState } from '../../protocol/rows/treaty.ts';
+import type { Authority } from '../authority.ts';
+import type { Handler } from '../engine/admission.ts';
+import { Sliced } from '../subjects/sliced.ts';
+import { isRevokedHere } from './attestations.ts';
+import { publishGraph } from './graph.ts';
 import { lifecycleOf } from './lifecycle.ts';
 import { compareEdges, type Edge } from './recognition-index.ts';
+import { isTreatyRevoked, ownTreatyKeys } from './treaties.ts';
 import { smallestCut } from './trust-cut.ts';
 import {
   EDGES_PER_SLICE,
@@ -29,7 +40,7 @@ import {
   type TrustGraph,
   UNREACHED,
 } from './trust-graph.ts';
-import type { TrustView } from './trust-path.ts';
+import { findTrustPathIn, type TrustView, trustView } from './trust-path.ts';
 
 /** The most candidates that are listed; the rest are only counted. */
 export const MAX_CANDIDATES = 64;
@@ -260,3 +271,87 @@ function* cutOf(
 function endsOf({ treatyId, from, to }: Edge): TreatyEnds {
   return { treaty_id: treatyId, from: from.id, to: to.id };
 }
+
+export const considerTrust: Handler<'considerTrust'> = (na, question, at) => {
+  assertAnswerable(na, question, at);
+  if (!question.explain || isUnknown(na, question)) return answerTo(na, question, at);
+  return new Sliced(explained(na, question));
+};
+
+function assertAnswerable(
+  na: Authority,
+  { asOf, without }: CallInput<'considerTrust'>,
+  at: number,
+): void {
+  if (asOf !== null && asOf > at) throw new Refusal('invalid_as_of');
+  const unknown = without.find((id) => na.recognition.edge(id) === undefined);
+  if (unknown !== undefined) throw new Refusal('treaty_not_found', { treaty_id: unknown });
+}
+
+/** If the graph keeps changing while it is built in slices, its digest is computed without a pause. */
+const MOST_ATTEMPTS = 4;
+
+/** Path, digest and explanation all describe the same state of the treaties, even though the work pauses in between. */
+function* explained(
+  na: Authority,
+  question: CallInput<'considerTrust'>,
+): Generator<void, Writable> {
+  let graph = yield* na.graph.copy.current();
+  for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt += 1) {
+    if (na.graph.digest.isKnown(na.runtime.now())) break;
+    yield* publishGraph(na);
+    graph = yield* na.graph.copy.current();
+  }
+  const now = na.runtime.now();
+  const answer = answerTo(na, question, now);
+  const { trusted, path, hop_count } = answer;
+  const explanation = yield* explainTrust({
+    graph,
+    view: trustView(now, question.asOf, new Set(question.without)),
+    found: { trusted, path, hop_count },
+    source: na.recognition.sovereign(question.from)?.number ?? null,
+    target: na.recognition.sovereign(question.to)?.number ?? null,
+  });
+  return { ...answer, explanation };
+}
+
+/** The answer is unknown before the first treaty was issued, because there are no records of that time. */
+function isUnknown(na: Authority, { asOf }: CallInput<'considerTrust'>): boolean {
+  if (asOf === null) return false;
+  const first = na.recognition.edges()[0];
+  return first === undefined || asOf < first.treaty.issuedAt;
+}
+
+function answerTo(
+  na: Authority,
+  question: CallInput<'considerTrust'>,
+  now: number,
+): ConsideredTrust {
+  const { from, to, asOf, without, explain } = question;
+  const first = na.recognition.edges()[0];
+  const isIndeterminate = isUnknown(na, question);
+  const view = trustView(now, asOf, new Set(without));
+  return {
+    ...(isIndeterminate
+      ? { from, to, trusted: false, reason: 'indeterminate', path: [], hop_count: 0 }
+      : findTrustPathIn(view, na.recognition, from, to)),
+    as_of: formatInstantIfAny(asOf),
+    evaluated_at: formatInstant(view.at),
+    known_from: formatInstantIfAny(first?.treaty.issuedAt ?? null),
+    without: [...without],
+    graph_digest: na.graph.digest.at(now),
+    ...(explain && isIndeterminate && { explanation: null }),
+  };
+}
+
+export const askRevocations: Handler<'askRevocations'> = (na, { attestation, treaty }, at) => {
+  const named = new Set(treaty === null ? [] : ownTreatyKeys(na, treaty.issuer, at));
+  const knowledge: RevocationKnowledge = {
+    attestation_revoked_here: attestation !== null && isRevokedHere(na, attestation.id),
+    attestation_revoked_by_feed:
+      attestation !== null && na.recognition.isRevoked(attestation.issuer, attestation.id),
+    treaty_revoked: treaty !== null && isTreatyRevoked(na, treaty.id),
+    treaty_keys: treaty === null ? [] : treaty.issuerKeys.filter((key) => named.has(key)),
+  };
+  return { ...knowledge };
+};
