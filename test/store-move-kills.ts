@@ -7,7 +7,7 @@ import { cpSync } from 'node:fs';
 import { after, before, suite, type TestContext, test } from 'node:test';
 import { verifySignature } from '../src/base/crypto/ed25519.ts';
 import { systemRuntime } from '../src/base/runtime.ts';
-import { placeOf } from '../src/cli/state/move.ts';
+import { placeOf } from '../src/cli/state/store.ts';
 import { checkMove, moveState } from '../src/maintenance/move/move.ts';
 import { metaValue } from '../src/store/meta-rows.ts';
 import { startChildServer } from './support/child-server.ts';

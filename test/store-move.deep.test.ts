@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { verifySignature } from '../src/base/crypto/ed25519.ts';
 import { systemRuntime } from '../src/base/runtime.ts';
-import { placeOf } from '../src/cli/state/move.ts';
+import { placeOf } from '../src/cli/state/store.ts';
 import { checkMove, moveState } from '../src/maintenance/move/move.ts';
 import { openLmdbSource, readAuditEntries } from '../src/store/lmdb/source.ts';
 import { openLmdbStore } from '../src/store/lmdb/store.ts';
