@@ -135,7 +135,7 @@ for (const [name, owners] of [
   ['idiomorph', ['src/pages/browser/morph.ts']],
   ['esbuild', ['src/build/build-browser.cjs', 'src/build/build-program.js']],
   ['prom-client', ['src/edge/metrics.ts', 'src/server/metrics']],
-  ['ipaddr.js', ['src/edge/request/request-head.ts', 'src/server/outbound/address.ts']],
+  ['ipaddr.js', ['src/edge/request/request-head.ts', 'src/server/outbound/lookup.ts']],
   ['fresh', ['src/edge/reply.ts']],
   ['sorted-btree', ['src/authority/subjects/sorted-texts.ts']],
   ['hdr-histogram-js', ['bench/load/latency.ts']],

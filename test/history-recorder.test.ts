@@ -14,9 +14,8 @@ import {
   STORE_SECONDS,
 } from '../src/protocol/contract/history-cells.ts';
 import type { History, HistoryPart, SeriesName } from '../src/protocol/rows/history.ts';
-import { createHistoryRecorder } from '../src/server/history-recorder.ts';
+import { cellsIn, createHistoryRecorder } from '../src/server/history-recorder.ts';
 import { createAuthorityMetrics } from '../src/server/metrics/authority.ts';
-import { cellsIn } from '../src/server/metrics/history-cells.ts';
 import type { Store, StoredHistory } from '../src/store/store.ts';
 import { MINUTE } from './support/clock.ts';
 import { keptLog } from './support/kept-log.ts';

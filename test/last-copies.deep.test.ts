@@ -13,7 +13,7 @@ import {
   instanceStatusIn,
   noteAnswer,
 } from '../src/protocol/contract/instance-status.ts';
-import { createVacancy } from '../src/server/forward/vacancy.ts';
+import { createVacancy } from '../src/server/forward/active-watch.ts';
 import { assertEnded, invite } from './support/broken-disk.ts';
 import { cuttableProxy, isActive, placeOf, testInstances } from './support/instances.ts';
 import { keptLog } from './support/kept-log.ts';

@@ -1,7 +1,7 @@
 /** Requests sent again byte for byte with `X-Mesh-Retry: 1` get their first answer [core-2-5]. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { createKeptAnswers, keptText } from '../src/authority/replay/kept-answers.ts';
+import { createKeptAnswers, keptText } from '../src/authority/replay/replay.ts';
 import { AuthorityError } from '../src/client/authority-error.ts';
 import { newKey as newClientKey } from '../src/client/keys.ts';
 import { createNodeClient } from '../src/client/node-client.ts';

@@ -8,8 +8,12 @@ import { parseJson } from '../src/base/json/parse.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
 import { canonicalJson } from '../src/base/json/write.ts';
 import type { CallInput } from '../src/protocol/contract/calls.ts';
-import { fromCloneable, toCloneable } from '../src/server/threads/cloneable.ts';
-import { heartbeatIn, heartbeatRow } from '../src/server/threads/crossing.ts';
+import {
+  fromCloneable,
+  heartbeatIn,
+  heartbeatRow,
+  toCloneable,
+} from '../src/server/threads/crossing.ts';
 import { edgeThreadOn } from '../src/server/threads/edge-threads.ts';
 import { startTestAuthority, type TestAuthority, type TestOptions } from './support/authority.ts';
 import { NO_LIMITS, startChildServer } from './support/child-server.ts';

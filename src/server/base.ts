@@ -12,8 +12,8 @@ import { createFatal } from './lifecycle/fatal.ts';
 import { createLifecycle } from './lifecycle/lifecycle.ts';
 import { createAuthorityMetrics } from './metrics/authority.ts';
 import { type Role, STARTING } from './role.ts';
+import type { StartWatchdog } from './threads/beats.ts';
 import type { EdgeThread } from './threads/edge-threads.ts';
-import type { StartWatchdog } from './threads/watchdog.ts';
 
 export interface BootOptions {
   /** Its time comes from the clocks below. */

@@ -8,7 +8,7 @@ import type { Front } from './front.ts';
 import type { StopPatience, StopSteps } from './lifecycle/lifecycle.ts';
 import { type Prepared, prepare } from './prepare.ts';
 import { type Serving, serve } from './serve.ts';
-import { createTerms } from './terms.ts';
+import { createTerms } from './standby.ts';
 
 export type RunningAuthority = Awaited<ReturnType<typeof startAuthority>>;
 

@@ -27,14 +27,17 @@ import {
   type SharedStoreOptions,
   type Standby,
 } from '../store/open.ts';
-import { followDatabaseClock } from '../store/postgresql/clock-difference.ts';
+import {
+  followDatabaseClock,
+  type LeaseClock,
+  leaseClock,
+  pauseOn,
+} from '../store/postgresql/clocks.ts';
 import { keepInstanceRow, type SeenInstance } from '../store/postgresql/instances.ts';
-import { type LeaseClock, leaseClock, pauseOn } from '../store/postgresql/lease-clock.ts';
 import { agreedSettings } from './config/agreed-settings.ts';
 import type { Config, LinkSetting } from './config/load.ts';
-import { type StandbyState, watchActive } from './forward/active-watch.ts';
+import { createVacancy, type StandbyState, watchActive } from './forward/active-watch.ts';
 import { createForwardKeys } from './forward/keys.ts';
-import { createVacancy } from './forward/vacancy.ts';
 import type { AuthorityMetrics } from './metrics/authority.ts';
 import { type GateThread, openGateThread } from './threads/gate-thread.ts';
 

@@ -10,7 +10,7 @@ import { type Front, openFront } from './front.ts';
 import type { AuthorityMetrics } from './metrics/authority.ts';
 import type { AuthorityCounts } from './metrics/state.ts';
 import type { Prepared } from './prepare.ts';
-import type { Terms } from './terms.ts';
+import type { Terms } from './standby.ts';
 import type { EdgeHost } from './threads/edge-threads.ts';
 import { beginUpkeep } from './upkeep.ts';
 

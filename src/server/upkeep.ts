@@ -1,14 +1,20 @@
 /** The periodic work of every instance, active or not: clock, disk, TLS pair, live pages and history. */
-
 import { hasRoom } from '../authority/host-status.ts';
+import type { Signer } from '../base/crypto/primitives.ts';
 import { messageOf } from '../base/error-message.ts';
+import type { AuthoritySigner } from '../base/signer/authority-signer.ts';
 import { readTlsPair, type TlsPair } from '../base/tls/pair.ts';
+import { type SessionSecret, sessionBoxKeys } from '../edge/auth/session.ts';
 import { UNAVAILABLE } from '../protocol/contract/calls.ts';
+import type { DocumentPublisher } from '../protocol/contract/publications.ts';
+import { SESSION_LABEL, sessionBoxText } from '../protocol/heartbeat-session.ts';
+import type { GenesisBlock } from '../protocol/records/genesis.ts';
+import { isSignerUnavailable } from '../protocol/refusals.ts';
+import { derivedSecret, keysIn, networkDigest } from './derived-secret.ts';
 import type { Front } from './front.ts';
 import { createHistoryRecorder } from './history-recorder.ts';
 import { freeSpace } from './lifecycle/system-limits.ts';
 import type { Prepared } from './prepare.ts';
-import { followSessionSecret } from './session-secrets.ts';
 import type { EdgeHost } from './threads/edge-threads.ts';
 
 const CLOCK_CHECK_MS = 1000;
@@ -107,4 +113,58 @@ function tlsReload(
 async function refreshLivePages({ shared, call }: EdgeHost): Promise<void> {
   if (Atomics.load(shared.viewers, 0) === 0) return;
   await Promise.all([call('refreshDashboard', null), call('refreshGraph', null)]);
+}
+
+interface SessionSecretsOptions {
+  readonly signer: Pick<AuthoritySigner, 'held'>;
+  readonly genesis: GenesisBlock;
+  readonly publisher: Pick<DocumentPublisher, 'follow'>;
+  /** Called with the secret of the current key; null if it cannot be derived now. */
+  use(secret: SessionSecret | null): void;
+}
+
+/**
+ * Gives the edges the secret of heartbeat sessions, which the current key of the authority determines [core-3-4].
+ * Returns a function that tries again if the secret of the current key could not be derived.
+ */
+export function followSessionSecret({
+  signer,
+  genesis,
+  publisher,
+  use,
+}: SessionSecretsOptions): () => void {
+  const network = networkDigest(genesis);
+  let current: string | null = null;
+  let derivedFor: string | null = null;
+
+  function secretOfCurrent(): SessionSecret | null {
+    const key = signer.held().find(({ publicKey }) => publicKey === current);
+    return key === undefined ? null : sessionSecret(key, network);
+  }
+
+  function derive(): void {
+    if (current === derivedFor) return;
+    const secret = secretOfCurrent();
+    derivedFor = secret === null ? null : current;
+    use(secret);
+  }
+
+  publisher.follow(({ name, document }) => {
+    if (name !== 'authority_keys') return;
+    current = keysIn(document).find(({ state }) => state === 'current')?.public_key ?? null;
+    derive();
+  });
+  return derive;
+}
+
+/** Null while the signer is unavailable. */
+function sessionSecret(key: Signer, network: string): SessionSecret | null {
+  try {
+    const secret = derivedSecret(key, network, SESSION_LABEL);
+    const { publicKey } = sessionBoxKeys(secret);
+    return { secret, signature: key.sign(sessionBoxText(publicKey.toString('base64'))) };
+  } catch (cause) {
+    if (isSignerUnavailable(cause)) return null;
+    throw cause;
+  }
 }

@@ -10,7 +10,7 @@ import {
   createDocumentPublisher,
   type DocumentPublisher,
 } from '../../src/protocol/contract/publications.ts';
-import { followSessionSecret } from '../../src/server/session-secrets.ts';
+import { followSessionSecret } from '../../src/server/upkeep.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type OpenAuthority, open } from './authority-calls.ts';
 import { KeyFolder } from './key-folder.ts';

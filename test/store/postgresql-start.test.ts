@@ -10,7 +10,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { createLogger } from '../../src/base/log/logger.ts';
 import type { NetworkIdentity } from '../../src/store/network-identity.ts';
 import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
-import { followDatabaseClock } from '../../src/store/postgresql/clock-difference.ts';
+import { followDatabaseClock } from '../../src/store/postgresql/clocks.ts';
 import { connectToPrimary, disconnect } from '../../src/store/postgresql/connect.ts';
 import { SCHEMA_VERSION } from '../../src/store/postgresql/schema.ts';
 import { migrateDatabase, readStatus } from '../../src/store/postgresql/status.ts';

@@ -10,7 +10,7 @@ import type { CommandReference } from '../../src/pages/reference/cli-reference.t
 import { startAuthority } from '../../src/server/boot.ts';
 import { loadConfig } from '../../src/server/config/load.ts';
 import type { Environment, Flags } from '../../src/server/config/options.ts';
-import { NO_WATCHDOG } from '../../src/server/threads/watchdog.ts';
+import { NO_WATCHDOG } from '../../src/server/threads/beats.ts';
 import { type TestClock, testClock } from './clock.ts';
 import { reusedEdgeThread } from './edge-threads.ts';
 import { makeNetworkFolder } from './folders.ts';

@@ -1,7 +1,7 @@
 /** Edge threads that tests reuse: starting new ones for every server would take most of the time. */
 import type { Worker } from 'node:worker_threads';
 import { type EdgeThread, edgeThreadOn } from '../../src/server/threads/edge-threads.ts';
-import { startWorker } from '../../src/server/threads/worker-thread.ts';
+import { startWorker } from '../../src/server/threads/rpc.ts';
 
 const idle: Worker[] = [];
 

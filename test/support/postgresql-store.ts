@@ -2,7 +2,7 @@
 import { hostname } from 'node:os';
 import { systemRuntime } from '../../src/base/runtime.ts';
 import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
-import { leaseClock } from '../../src/store/postgresql/lease-clock.ts';
+import { leaseClock } from '../../src/store/postgresql/clocks.ts';
 import { migrateDatabase } from '../../src/store/postgresql/status.ts';
 import type { PostgresqlOptions } from '../../src/store/postgresql/store.ts';
 import type { Databases } from './postgresql.ts';

@@ -7,7 +7,7 @@ import type { Logger } from '../../base/log/logger.ts';
 import type { Runtime } from '../../base/runtime.ts';
 import type { Call } from '../../protocol/contract/calls.ts';
 import type { PartnerAddress } from '../../protocol/contract/inputs.ts';
-import type { Reach } from '../outbound/address.ts';
+import type { Reach } from '../outbound/lookup.ts';
 import { NOTHING_SERVED, type Served, type Visited } from './visit.ts';
 
 export interface FederationSettings {

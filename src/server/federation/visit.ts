@@ -16,9 +16,8 @@ import { receivedChain } from '../../protocol/records/authority-chain.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import type { RefusalName } from '../../protocol/refusals.ts';
 import { LARGE_BODY_BYTES } from '../../protocol/route-description.ts';
-import { type Reach, urlProblem } from '../outbound/address.ts';
 import { createStrangerClient } from '../outbound/client.ts';
-import { createLookup } from '../outbound/lookup.ts';
+import { createLookup, type Reach, urlProblem } from '../outbound/lookup.ts';
 
 export interface VisitOptions {
   readonly reach: Reach;

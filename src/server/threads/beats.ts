@@ -3,7 +3,10 @@
  * takes from a queue, and a watchdog on a separate thread notices when one stops.
  */
 import { readFileSync, readlinkSync } from 'node:fs';
+import inspector from 'node:inspector';
+import type { LogSettings } from '../../base/log/logger.ts';
 import { systemRuntime } from '../../base/runtime.ts';
+import { createPeer, endOf, startWorker } from './rpc.ts';
 
 /** How often a thread beats, and how often the watchdog checks. */
 export const TICK_MS = 500;
@@ -150,3 +153,42 @@ function threadTime(thread: number): ThreadTime | null {
     return null;
   }
 }
+
+export interface WatchdogSettings {
+  readonly beats: Beats;
+  readonly log: LogSettings;
+}
+
+export type WatchdogProcedures = {
+  /** Returns once the watchdog is watching. */
+  ready(): void;
+};
+
+interface Watchdog {
+  /** Resolves once the watchdog is watching. */
+  readonly ready: Promise<void>;
+  end(): Promise<void>;
+}
+
+export type StartWatchdog = (
+  settings: WatchdogSettings,
+  onFailure: (cause: unknown) => void,
+) => Watchdog;
+
+/** For a process that may stop at a breakpoint or shares its threads with other work. */
+export const NO_WATCHDOG: Watchdog = { ready: Promise.resolve(), end: () => Promise.resolve() };
+
+/** The watchdog, as seen by the process it watches. */
+export const startWatchdog: StartWatchdog = (settings, onFailure) => {
+  if (inspector.url() !== undefined) return NO_WATCHDOG;
+  const worker = startWorker('watchdog', settings);
+  const ended = endOf(worker, onFailure);
+  return {
+    ready: createPeer<WatchdogProcedures>(worker, {}).call('ready'),
+    end() {
+      const end = ended.expected();
+      void worker.terminate();
+      return end;
+    },
+  };
+};

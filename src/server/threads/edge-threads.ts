@@ -14,11 +14,9 @@ import {
   isQuestion,
 } from '../../protocol/contract/calls.ts';
 import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
-import { fromCloneable } from './cloneable.ts';
-import { crossing, heartbeatIn } from './crossing.ts';
+import { crossing, fromCloneable, heartbeatIn } from './crossing.ts';
 import type { AuthorityProcedures, EdgeProcedures, Service, SharedState } from './messages.ts';
-import { createPeer, type Peer } from './rpc.ts';
-import { endOf, startWorker } from './worker-thread.ts';
+import { createPeer, endOf, type Peer, startWorker } from './rpc.ts';
 
 /** A thread that can serve, and can serve again after being closed. */
 export interface EdgeThread {

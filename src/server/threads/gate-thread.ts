@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { SharedKey } from '../../edge/forward/target.ts';
 import type { GateOptions } from '../forward/gate.ts';
-import { createPeer } from './rpc.ts';
-import { endOf, startWorker } from './worker-thread.ts';
+import { createPeer, endOf, startWorker } from './rpc.ts';
 
 export type GateProcedures = {
   /** Returns the address for other instances, as `host:port`, once it is listening. */

@@ -9,8 +9,7 @@ import {
   signingKeysOf,
 } from '../../base/signer/authority-signer.ts';
 import type { PublishedDocument } from '../../protocol/contract/documents.ts';
-import { createPeer } from './rpc.ts';
-import { endOf, startWorker } from './worker-thread.ts';
+import { createPeer, endOf, startWorker } from './rpc.ts';
 
 /** The keys that sign the lists; passed when the thread starts, and again when others sign. */
 export interface ListThreadIdentity {

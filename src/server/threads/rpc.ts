@@ -1,9 +1,12 @@
 /**
- * What two threads, or a process and its child, say to each other: calls, which the other side answers with the result
- * or the error of a procedure, and notices, which it does not answer. They arrive in the order in which they were made,
- * and before the answers that were given in the same message.
+ * Threads of the service, and what two of them, or a process and its child, say to each other: calls, which the other
+ * side answers with the result or the error of a procedure, and notices, which it does not answer. They arrive in the
+ * order in which they were made, and before the answers that were given in the same message.
  */
+
+import { Worker } from 'node:worker_threads';
 import { problemText } from '../../base/log/problem.ts';
+import { workerEntry } from '../../base/worker-entry.ts';
 import { Refusal } from '../../protocol/refusals.ts';
 
 /** Named functions that the other side may call. Arguments and results are cloneable. */
@@ -194,4 +197,36 @@ function errorOf(problem: Problem): Error {
   const error = new Error(problem.message);
   error.stack = `On another thread: ${problem.text}`;
   return error;
+}
+
+export function startWorker(
+  name: 'edge' | 'gate' | 'list' | 'signer' | 'visit' | 'watchdog',
+  workerData?: unknown,
+): Worker {
+  const { module, argv } = workerEntry(name, import.meta.url);
+  return new Worker(module, { argv, workerData });
+}
+
+/** A failure is reported once. */
+export function endOf(worker: Worker, onFailure: (cause: unknown) => void) {
+  let isExpected = false;
+  let hasFailed = false;
+  worker.once('error', (cause) => {
+    hasFailed = true;
+    onFailure(cause);
+  });
+  const ended = new Promise<void>((resolve) => {
+    worker.once('exit', (code) => {
+      resolve();
+      if (!isExpected && !hasFailed)
+        onFailure(new Error(`The thread ended with exit code ${code}`));
+    });
+  });
+  return {
+    /** Makes the end of the thread expected from now on; resolves when it has ended. */
+    expected(): Promise<void> {
+      isExpected = true;
+      return ended;
+    },
+  };
 }

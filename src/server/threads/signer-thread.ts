@@ -9,8 +9,7 @@ import type { KeyHolder } from '../../base/signer/authority-signer.ts';
 import { patienceFor, type SignerAddress } from '../../base/signer/connection.ts';
 import { PROBE } from '../../base/signer/protocol.ts';
 import { Refusal } from '../../protocol/refusals.ts';
-import { createPeer, type Peer } from './rpc.ts';
-import { endOf, startWorker } from './worker-thread.ts';
+import { createPeer, endOf, type Peer, startWorker } from './rpc.ts';
 
 export interface SignerThreadIdentity {
   readonly address: SignerAddress;

@@ -5,11 +5,9 @@
 import type { Call, CallName, CallOf } from '../../protocol/contract/calls.ts';
 import type { VisitThread } from '../federation/federation.ts';
 import type { VisitOptions } from '../federation/visit.ts';
-import { fromCloneable } from './cloneable.ts';
-import { crossing } from './crossing.ts';
+import { crossing, fromCloneable } from './crossing.ts';
 import type { AuthorityProcedures } from './messages.ts';
-import { createPeer } from './rpc.ts';
-import { endOf, startWorker } from './worker-thread.ts';
+import { createPeer, endOf, startWorker } from './rpc.ts';
 
 export type VisitProcedures = {
   visit: VisitThread['visit'];

@@ -6,9 +6,14 @@ import { write } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { createLogger } from '../../base/log/logger.ts';
 import { systemRuntime } from '../../base/runtime.ts';
-import { AUTHORITY_SLOT, createLook, TICK_MS } from './beats.ts';
+import {
+  AUTHORITY_SLOT,
+  createLook,
+  TICK_MS,
+  type WatchdogProcedures,
+  type WatchdogSettings,
+} from './beats.ts';
 import { createPeer } from './rpc.ts';
-import type { WatchdogProcedures, WatchdogSettings } from './watchdog.ts';
 
 const STANDARD_ERROR = 2;
 /** The reader of standard error may have stopped reading. */

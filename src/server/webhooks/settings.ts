@@ -1,5 +1,5 @@
 /** The configured webhooks [events-5]. No message repeats an address, because it may contain a secret. */
-import { type Reach, urlProblem } from '../outbound/address.ts';
+import { type Reach, urlProblem } from '../outbound/lookup.ts';
 
 export interface WebhookSettings {
   readonly urls: readonly URL[];

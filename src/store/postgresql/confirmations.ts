@@ -6,7 +6,7 @@
  * All waiting callers share one query. A successful statement that only the holder can execute, such as a commit, also
  * serves as confirmation.
  */
-import { type LeaseClock, pauseOn } from './lease-clock.ts';
+import { type LeaseClock, pauseOn } from './clocks.ts';
 import type { LeaseTable } from './lease-table.ts';
 
 export type Confirmations = ReturnType<typeof createConfirmations>;

@@ -4,8 +4,8 @@
  */
 import type { Client } from 'pg';
 import type { StoreAddress } from './address.ts';
+import { type LeaseClock, pauseOn } from './clocks.ts';
 import { connectToPrimary, disconnect } from './connect.ts';
-import { type LeaseClock, pauseOn } from './lease-clock.ts';
 
 /** What an instance says about itself. */
 export interface OwnRow {

@@ -2,7 +2,7 @@
 import type { Client, QueryResultRow } from 'pg';
 import { DamagedState } from '../rows.ts';
 import type { StoreAddress } from './address.ts';
-import { clockDifference } from './clock-difference.ts';
+import { clockDifference } from './clocks.ts';
 import { type NotReplicated, onCanceledWait } from './commit.ts';
 import { answerWithin, connectToPrimary, disconnect, NO_TIMEOUT } from './connect.ts';
 

@@ -13,10 +13,10 @@
  */
 import { messageOf } from '../../base/error-message.ts';
 import type { PreviousOwner } from '../store.ts';
+import type { LeaseClock } from './clocks.ts';
 import { NotReplicated } from './commit.ts';
 import { createConfirmations } from './confirmations.ts';
 import { isTimeout } from './connect.ts';
-import type { LeaseClock } from './lease-clock.ts';
 import { type Holding, type LeaseTable, type SeenLease, Unstorable } from './lease-table.ts';
 
 export interface LeaseHolder {

@@ -28,14 +28,6 @@ import { decodeAnswers, decodeNonces, livenessReader, subjectReader } from '../t
 import { addressOf } from '../units.ts';
 import type { StoreAddress } from './address.ts';
 import { connectToPrimary, disconnect, readingProblem, STANDBY_SESSION } from './connect.ts';
-import {
-  changedSubjects,
-  FLUSHES,
-  type Flush,
-  type FlushPosition,
-  flushesAfter,
-  HOLDER,
-} from './flushes.ts';
 import { assertSchema } from './schema.ts';
 import { beginReading, postgresqlTables, readRows } from './tables.ts';
 
@@ -293,4 +285,54 @@ async function* fetched<Row extends unknown[]>(
     // This also runs if the reader stops early.
     if (isOpen) await client.query(`close contacts`);
   }
+}
+
+interface Flush {
+  readonly revision: string;
+  readonly follows: string;
+  readonly holder: string | null;
+  readonly kinds: readonly string[];
+  readonly ids: readonly Buffer[];
+  readonly buckets: readonly string[];
+}
+
+/** Selects the flush with this revision and all later ones. */
+const FLUSHES = `select revision, follows, holder, kinds, ids, buckets from mesh_na.changes
+  where revision >= $1 order by revision`;
+const HOLDER = 'select holder from mesh_na.changes where revision = $1';
+
+/** The position where a read ended. */
+interface FlushPosition {
+  readonly revision: number;
+  /** The process that wrote the flush with that revision; null if the database does not show it. */
+  readonly holder: string | null;
+}
+
+/** Null if the database does not record all changes from there to this revision. */
+function flushesAfter(
+  from: FlushPosition,
+  revision: number,
+  found: readonly Flush[],
+): readonly Flush[] | null {
+  const isStart = Number(found[0]?.revision) === from.revision;
+  if ((isStart ? found[0]?.holder : null) !== from.holder) return null;
+  const flushes = isStart ? found.slice(1) : found;
+  let reached = from.revision;
+  for (const flush of flushes) {
+    if (Number(flush.follows) !== reached) return null;
+    reached = Number(flush.revision);
+  }
+  return reached === revision ? flushes : null;
+}
+
+/** The changed subjects by address, without duplicates. */
+function changedSubjects(flushes: readonly Flush[]): Map<string, SubjectKey> {
+  const changed = new Map<string, SubjectKey>();
+  for (const { kinds, ids } of flushes) {
+    for (const [index, id] of ids.entries()) {
+      const subject = { kind: kinds[index] as string, id: id.toString() };
+      changed.set(addressOf(subject), subject);
+    }
+  }
+  return changed;
 }

@@ -6,7 +6,7 @@ import { asFoundedIn, assertSameNetwork, type NetworkIdentity } from '../network
 import type { Store } from '../store.ts';
 import { assertNeverUsed, markInUse } from '../usage-mark.ts';
 import type { StoreAddress } from './address.ts';
-import { clockDifference, clockSentence, MOST_CLOCK_DIFFERENCE_MS } from './clock-difference.ts';
+import { clockDifference, clockSentence, MOST_CLOCK_DIFFERENCE_MS, pauseOn } from './clocks.ts';
 import {
   type Connection,
   connectToPrimary,
@@ -14,12 +14,11 @@ import {
   isTimeout,
   SESSION_NAME,
 } from './connect.ts';
-import { type Durability, readDurability } from './durability.ts';
 import { heldStore } from './held-store.ts';
 import { acquireLease, type Lease, type LeaseOptions } from './lease.ts';
-import { pauseOn } from './lease-clock.ts';
 import { connectToLease, type LeaseTableOptions } from './lease-table.ts';
 import { assertSchema } from './schema.ts';
+import { type Durability, readDurability } from './status.ts';
 import { postgresqlTables, readMetaOf } from './tables.ts';
 import { createWriting, type Writing } from './writing.ts';
 

@@ -15,10 +15,10 @@
 import type { Client, QueryResultRow } from 'pg';
 import { messageOf } from '../../base/error-message.ts';
 import { createTurns } from '../../base/work.ts';
+import type { LeaseClock } from './clocks.ts';
 import { onCanceledWait } from './commit.ts';
 import { disconnect, isOfStatement, isTimeout, readingProblem } from './connect.ts';
 import type { Lease } from './lease.ts';
-import type { LeaseClock } from './lease-clock.ts';
 
 /** Raised by the functions of the schema. */
 const CHANGED_SUBJECT = 'MN003';

@@ -36,10 +36,10 @@ import {
 } from '../../../src/protocol/contract/publications.ts';
 import { Refusal } from '../../../src/protocol/refusals.ts';
 import { keysIn } from '../../../src/server/derived-secret.ts';
+import { createVacancy } from '../../../src/server/forward/active-watch.ts';
 import { createForwardKeys } from '../../../src/server/forward/keys.ts';
-import { createVacancy } from '../../../src/server/forward/vacancy.ts';
-import { followSessionSecret } from '../../../src/server/session-secrets.ts';
 import { seenList } from '../../../src/server/standby.ts';
+import { followSessionSecret } from '../../../src/server/upkeep.ts';
 import { acquireLease, type Lease } from '../../../src/store/postgresql/lease.ts';
 import type { StatePosition, Unit } from '../../../src/store/store.ts';
 import type { Random } from '../../fuzz/random.ts';

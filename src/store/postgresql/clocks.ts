@@ -1,6 +1,6 @@
-/** Estimates the difference between the clocks of this machine and the database from an answer of the database, and logs it. */
-
+/** The clock that leases depend on, and how far the clocks of this machine and the database differ, by the database's answers. */
 import type { Logger } from '../../base/log/logger.ts';
+import { type After, type Runtime, systemAfter } from '../../base/runtime.ts';
 
 /** By the wall clock of the machine, milliseconds since the epoch. */
 export interface Asked {
@@ -51,4 +51,19 @@ export function followDatabaseClock(
       logger.write('INFO', 'clock', text);
     }
   };
+}
+
+/** The clock that leases depend on, separate from that of the service, which tests may set. */
+export interface LeaseClock {
+  /** Monotonic milliseconds. */
+  elapsed(): number;
+  readonly after: After;
+}
+
+export function leaseClock({ elapsed }: Pick<Runtime, 'elapsed'>): LeaseClock {
+  return { elapsed, after: systemAfter };
+}
+
+export function pauseOn(clock: LeaseClock, milliseconds: number): Promise<void> {
+  return new Promise((resolve) => void clock.after(milliseconds, resolve));
 }
