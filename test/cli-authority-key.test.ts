@@ -8,7 +8,7 @@ import { verifySignature } from '../src/base/crypto/ed25519.ts';
 import { parseJson } from '../src/base/json/parse.ts';
 import type { JsonObject, JsonValue } from '../src/base/json/value.ts';
 import { readKeyFile } from '../src/base/keys/key-file.ts';
-import { publicKeyOf } from '../src/base/keys/public-key.ts';
+import { publicKeyOf } from '../src/base/keys/read-key.ts';
 import { genesisProblem } from '../src/client/network-trust.ts';
 import { followChain } from '../src/protocol/records/authority-chain.ts';
 import { type GenesisBlock, readGenesisBlock } from '../src/protocol/records/genesis.ts';

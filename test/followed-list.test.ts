@@ -11,7 +11,7 @@ import { CRL_ID, createRevocations, crlEntry } from '../src/authority/lists/crl.
 import { crlDigest } from '../src/authority/lists/stored-lists.ts';
 import type { UnitOfWork } from '../src/authority/subjects/unit-of-work.ts';
 import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
-import { withoutPause } from '../src/base/slices.ts';
+import { withoutPause } from '../src/base/work.ts';
 import { documentText } from '../src/protocol/contract/documents.ts';
 import {
   createDocumentCache,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { createHistoryRing, type HistoryRing, quantile } from '../src/authority/history.ts';
-import { withoutPause } from '../src/base/slices.ts';
+import { withoutPause } from '../src/base/work.ts';
 import { CELLS, placeOf } from '../src/protocol/contract/history-cells.ts';
 import {
   HISTORY_LEVELS,

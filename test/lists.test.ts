@@ -6,7 +6,7 @@ import { changesDashboard } from '../src/authority/audit/recent-changes.ts';
 import { createDashboardPace } from '../src/authority/dashboard/dashboard.ts';
 import { pageOf } from '../src/authority/engine/page.ts';
 import { createOrderedList } from '../src/base/ordered-list.ts';
-import { sortedInSlices, withoutPause } from '../src/base/slices.ts';
+import { sortedInSlices, withoutPause } from '../src/base/work.ts';
 import type { ListPlace } from '../src/protocol/contract/pages.ts';
 import type { SealedEntry, SubjectWrite } from '../src/store/store.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { createLogger, LOG_LEVELS, type LogLevel } from '../src/base/log/logger.ts';
-import { redact } from '../src/base/log/redact.ts';
+import { createLogger, LOG_LEVELS, type LogLevel, redact } from '../src/base/log/logger.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { NODE_PROOF_HEADER } from '../src/client/sign-node.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';

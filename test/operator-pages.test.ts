@@ -1,7 +1,7 @@
 /** The pages for operators of the network [service-read-endpoints]: `/dashboard`, `/connectome`, `/atlas`. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { withoutPause } from '../src/base/slices.ts';
+import { withoutPause } from '../src/base/work.ts';
 import { csvLine } from '../src/console/pages/nodes.ts';
 import { fleetBar } from '../src/pages/dashboard/fleet-section.ts';
 import { connectomePage } from '../src/pages/graph/connectome.ts';

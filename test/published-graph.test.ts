@@ -12,7 +12,7 @@ import {
 } from '../src/authority/recognition/recognition-index.ts';
 import { parseJson } from '../src/base/json/parse.ts';
 import { JsonText, jsonText } from '../src/base/json/write.ts';
-import { withoutPause } from '../src/base/slices.ts';
+import { withoutPause } from '../src/base/work.ts';
 import { createSharedBuild } from '../src/edge/documents/shared-build.ts';
 import { dashboardPage, MOST_URGENT } from '../src/pages/dashboard/dashboard.ts';
 import { drawnHistory } from '../src/pages/dashboard/history-section.ts';

@@ -1,7 +1,7 @@
 /** Calls and notices between threads, and the barrier that releases the memory of replaced documents. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { problemText } from '../src/base/log/problem.ts';
+import { problemText } from '../src/base/error-message.ts';
 import { createTraffic } from '../src/edge/http/traffic.ts';
 import { Refusal } from '../src/protocol/refusals.ts';
 import { createPeer } from '../src/server/threads/rpc.ts';

@@ -15,7 +15,7 @@ import type { RecordSigner } from '../src/base/crypto/primitives.ts';
 import { parseJsonBytes } from '../src/base/json/bytes.ts';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { canonicalJson } from '../src/base/json/write.ts';
-import { readPrivateKey } from '../src/base/keys/private-key.ts';
+import { readPrivateKey } from '../src/base/keys/read-key.ts';
 import { systemRuntime } from '../src/base/runtime.ts';
 import {
   createAuthoritySigner,

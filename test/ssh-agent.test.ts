@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { verifySignature } from '../src/base/crypto/ed25519.ts';
-import { parseOpensshKey } from '../src/base/keys/openssh-key.ts';
+import { parseOpensshKey } from '../src/base/keys/read-key.ts';
 import { agentKey } from '../src/cli/connection/ssh-agent.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { REAL_TIME } from './support/clock.ts';

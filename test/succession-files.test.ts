@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
-import { readPrivateKey } from '../src/base/keys/private-key.ts';
+import { readPrivateKey } from '../src/base/keys/read-key.ts';
 import { nextKey } from '../src/cli/authority-key/next-key.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE } from './support/clock.ts';

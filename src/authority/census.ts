@@ -5,8 +5,7 @@
  */
 import { compareCodePoints } from '../base/json/write.ts';
 import type { Runtime } from '../base/runtime.ts';
-import { inRestingSlices } from '../base/slices.ts';
-import { createPauses, createSharedWork } from '../base/work.ts';
+import { createPauses, createSharedWork, inRestingSlices } from '../base/work.ts';
 import { instantOf } from '../protocol/records/record.ts';
 import { NOT_REPORTED, reportsHealth } from '../protocol/rows/node-health.ts';
 import type { NodeCounts, RoleCounts } from '../protocol/rows/posture.ts';

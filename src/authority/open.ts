@@ -1,6 +1,7 @@
 /** Opens the authority: reads the state from the store, unless a ready state is passed in, then serves commands. */
-import { oneSliceATurn } from '../base/slices.ts';
+
 import { formatInstant } from '../base/timestamp.ts';
+import { oneSliceATurn } from '../base/work.ts';
 import type { Answer } from '../protocol/contract/answers.ts';
 import type { Call, CallName } from '../protocol/contract/calls.ts';
 import { GRAPH_DOCUMENTS } from '../protocol/contract/documents.ts';

@@ -6,7 +6,7 @@ import type { Attestation } from '../../machines/attestation.ts';
 import type { Treaty } from '../../machines/recognition-treaty.ts';
 import type { Runtime } from '../base/runtime.ts';
 import type { AuthoritySigner } from '../base/signer/authority-signer.ts';
-import { oneSliceATurn } from '../base/slices.ts';
+import { oneSliceATurn } from '../base/work.ts';
 import { GRAPH_DOCUMENTS } from '../protocol/contract/documents.ts';
 import type { DocumentPublisher } from '../protocol/contract/publications.ts';
 import type { StoreChanges, StoreReading } from '../store/store.ts';

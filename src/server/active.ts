@@ -11,10 +11,10 @@ import {
   type SeenState,
 } from '../authority/open.ts';
 import type { StateOptions } from '../authority/state.ts';
+import { problemText } from '../base/error-message.ts';
 import type { JsonObject } from '../base/json/value.ts';
 import { jsonText } from '../base/json/write.ts';
 import type { Logger } from '../base/log/logger.ts';
-import { problemText } from '../base/log/problem.ts';
 import type { Runtime } from '../base/runtime.ts';
 import type { AuthoritySigner } from '../base/signer/authority-signer.ts';
 import { formatInstant } from '../base/timestamp.ts';

@@ -1,7 +1,7 @@
 /** The composition root: an instance is prepared, serves, and stops, and each step returns what the next one needs. */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { problemText } from '../base/log/problem.ts';
+import { problemText } from '../base/error-message.ts';
 import { type BootOptions, createBase } from './base.ts';
 import type { Config } from './config/load.ts';
 import type { Front } from './front.ts';

@@ -4,8 +4,8 @@
  */
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
+import { problemText } from '../base/error-message.ts';
 import type { Logger } from '../base/log/logger.ts';
-import { problemText } from '../base/log/problem.ts';
 import type { MetricsReport } from '../edge/metrics.ts';
 import type { Answer } from '../protocol/contract/answers.ts';
 import { boundsOf, CELLS, mergeCells, placeOf } from '../protocol/contract/history-cells.ts';

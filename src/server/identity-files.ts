@@ -10,7 +10,7 @@ import { replaceFileAsync, syncFolderAsync } from '../base/durable-file.ts';
 import { messageOf } from '../base/error-message.ts';
 import { parseJson } from '../base/json/parse.ts';
 import { canonicalJson } from '../base/json/write.ts';
-import { readPrivateKey } from '../base/keys/private-key.ts';
+import { readPrivateKey } from '../base/keys/read-key.ts';
 import type { Logger } from '../base/log/logger.ts';
 import { readNamedFile } from '../base/named-file.ts';
 import { createTurns } from '../base/work.ts';

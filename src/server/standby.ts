@@ -6,7 +6,7 @@ import { formerKeys, genesisInForce, type KeyChain } from '../authority/authorit
 import type { ReadyState, SeenList, SeenState } from '../authority/open.ts';
 import { createStandby, type Standby } from '../authority/standby.ts';
 import { type AuthorityState, createAuthorityState } from '../authority/state.ts';
-import { problemText } from '../base/log/problem.ts';
+import { problemText } from '../base/error-message.ts';
 import type { PublishedDocument } from '../protocol/contract/documents.ts';
 import { lastRevokedIn, sequenceIn } from '../protocol/contract/revision-ends.ts';
 import { networkOf } from '../store/network-identity.ts';

@@ -1,4 +1,4 @@
-import { withoutPause } from '../../src/base/slices.ts';
+import { withoutPause } from '../../src/base/work.ts';
 import { type DrawnGraph, drawnGraph } from '../../src/pages/graph/drawing.ts';
 import { graphModel } from '../../src/pages/graph/model.ts';
 import type { Connectome } from '../../src/protocol/rows/graph.ts';

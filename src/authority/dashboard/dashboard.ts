@@ -4,9 +4,8 @@ import { setTimeout } from 'node:timers/promises';
 import type { ImportedFeed } from '../../../machines/revocation-feed.ts';
 import { compareCodePoints, jsonText, type WithText } from '../../base/json/write.ts';
 import type { Runtime } from '../../base/runtime.ts';
-import { inSlices } from '../../base/slices.ts';
 import { displayTime, formatInstant } from '../../base/timestamp.ts';
-import { createPauses, createSharedWork } from '../../base/work.ts';
+import { createPauses, createSharedWork, inSlices } from '../../base/work.ts';
 import { publishedDocument } from '../../protocol/contract/documents.ts';
 import type {
   Dashboard,

@@ -12,8 +12,8 @@ import type { RecordSigner } from '../../base/crypto/primitives.ts';
 import { detached } from '../../base/detached.ts';
 import { parseJson } from '../../base/json/parse.ts';
 import { canonicalJson } from '../../base/json/write.ts';
-import { withoutPause } from '../../base/slices.ts';
 import { formatInstant } from '../../base/timestamp.ts';
+import { withoutPause } from '../../base/work.ts';
 import { type PublishedDocument, publishedDocument } from '../../protocol/contract/documents.ts';
 import {
   KEPT_REVISIONS,

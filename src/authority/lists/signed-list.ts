@@ -11,7 +11,7 @@ import type { SequenceEvent, SequenceVersion } from '../../../machines/signed-se
 import type { Emitted } from '../../../machines/step.ts';
 import type { RecordSigner } from '../../base/crypto/primitives.ts';
 import { compareCodePoints } from '../../base/json/write.ts';
-import { withoutPause } from '../../base/slices.ts';
+import { withoutPause } from '../../base/work.ts';
 import type { PublishedDocument } from '../../protocol/contract/documents.ts';
 import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';

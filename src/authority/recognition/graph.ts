@@ -2,8 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { sha256Hex } from '../../base/crypto/digest.ts';
-import { inSlices, withoutPause } from '../../base/slices.ts';
-import { createSharedWork } from '../../base/work.ts';
+import { createSharedWork, inSlices, withoutPause } from '../../base/work.ts';
 import { GRAPH_DOCUMENTS, type PublishedDocument } from '../../protocol/contract/documents.ts';
 import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
 import type { Authority } from '../authority.ts';

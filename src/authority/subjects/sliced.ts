@@ -1,7 +1,6 @@
 /** Queries that take longer than a slice of the authority's time. */
 import type { Writable } from '../../base/json/write.ts';
-import { oneSliceATurn } from '../../base/slices.ts';
-import { createTurns } from '../../base/work.ts';
+import { createTurns, oneSliceATurn } from '../../base/work.ts';
 import { Refusal } from '../../protocol/refusals.ts';
 
 /** Returned by a long query: work that pauses between slices and ends with the answer. */

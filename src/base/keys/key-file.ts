@@ -1,12 +1,13 @@
 /** Key files [core-7]: comment lines, then one base64 line of a 32-byte seed or public key. */
-import { writeFileSync } from 'node:fs';
+import { readdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { MOST_BYTES } from '../byte-bounds.ts';
 import { decodeBase64 } from '../crypto/base64.ts';
 import { readNamedFile } from '../named-file.ts';
 
 const KEY_BYTES = 32;
 
-export interface KeyFileContent {
+interface KeyFileContent {
   /** What the key is, in words: "node private key". */
   readonly kind: string;
   readonly keyId: string;
@@ -63,4 +64,26 @@ export function keyFileText({ kind, keyId, key }: KeyFileContent): string {
 
 function systemCode(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown cause';
+}
+
+const OTHERS = 0o007;
+
+/** Those key files, in the folder and among the other paths, that every user of the machine can open. */
+export function exposedKeyFiles(folder: string, others: readonly string[]): string[] {
+  return [...new Set([...keyFilesIn(folder), ...others])].filter(isExposed);
+}
+
+function keyFilesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+      .filter((name) => name.endsWith('.key'))
+      .map((name) => join(folder, name));
+  } catch {
+    return [];
+  }
+}
+
+/** Whether users other than its owner and group can open the file. */
+export function isExposed(path: string): boolean {
+  return ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & OTHERS) !== 0;
 }

@@ -4,8 +4,9 @@
  * a bounded number of lines waits; the rest are dropped and counted, as are lines that cannot be written, for example
  * to a full disk.
  */
-import { fstatSync, write } from 'node:fs';
+import { close, fstatSync, open, stat, write } from 'node:fs';
 import type { Writable } from 'node:stream';
+import { promisify } from 'node:util';
 
 const CHUNK_CHARACTERS = 64 * 1024;
 const LONGEST_WAIT_MS = 100;
@@ -112,3 +113,63 @@ function lineCount(lines: string): number {
   for (let at = lines.indexOf('\n'); at !== -1; at = lines.indexOf('\n', at + 1)) count += 1;
   return count;
 }
+
+/**
+ * The log file that the service itself writes. A rotation moves it away and requests a new one; until that is open,
+ * lines still go to the old one, so none is lost and nothing waits.
+ */
+
+/** Writable for the owner, readable for a group that reads logs. */
+const MODE = 0o640;
+
+/** Throws a one-sentence error if lines cannot be appended there. */
+export async function openLogFile(path: string) {
+  let file = await openForLines(path);
+  let next: number | null = null;
+  let writeChunk = fileWriter(file);
+
+  /** Called between two chunks, so no write to the old file is under way. */
+  function change(to: number): void {
+    close(file, ignore);
+    file = to;
+    writeChunk = fileWriter(file);
+    next = null;
+  }
+
+  const output = createLogOutput((chunk, done) => {
+    if (next !== null) change(next);
+    writeChunk(chunk, done);
+  }, true);
+  return {
+    ...output,
+    /** Reopens the path. If it cannot be opened, throws and keeps writing to the previous file. */
+    async reopen(): Promise<void> {
+      const opened = await openForLines(path);
+      if (next !== null) close(next, ignore);
+      next = opened;
+    },
+  };
+}
+
+async function openForLines(path: string): Promise<number> {
+  try {
+    if (await isLineFile(path)) return await promisify(open)(path, 'a', MODE);
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new Error(`The log file ${path} cannot be opened (${code}); name another by --log-file`);
+  }
+  throw new Error(`The log file ${path} is not a file; name another by --log-file`);
+}
+
+/** Opening a pipe would wait for its reader. */
+async function isLineFile(path: string): Promise<boolean> {
+  try {
+    const stats = await promisify(stat)(path);
+    return stats.isFile() || stats.isCharacterDevice();
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return true;
+    throw cause;
+  }
+}
+
+function ignore(): void {}

@@ -2,8 +2,7 @@
 import { Agent, type IncomingMessage, type RequestOptions, request } from 'node:http';
 import type { VerifySignature } from '../crypto/primitives.ts';
 import { messageOf } from '../error-message.ts';
-import { problemOf } from './address.ts';
-import { challengeText, KEY_HEADER, MOST_ANSWER_BYTES, MOST_BYTES } from './protocol.ts';
+import { challengeText, KEY_HEADER, MOST_ANSWER_BYTES, MOST_BYTES, problemOf } from './protocol.ts';
 
 /**
  * The longest a signer may take to answer a short request; long texts are hashed at more than this many bytes per

@@ -2,7 +2,7 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { MOST_BYTES } from '../byte-bounds.ts';
 import { sha256Hex } from '../crypto/digest.ts';
-import { isExposed } from '../keys/key-permissions.ts';
+import { isExposed } from '../keys/key-file.ts';
 import { readNamedFile } from '../named-file.ts';
 
 export interface TlsFiles {

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { signerFromSeed } from '../../base/crypto/ed25519.ts';
 import { keyFileText } from '../../base/keys/key-file.ts';
-import { readPrivateKey } from '../../base/keys/private-key.ts';
+import { readPrivateKey } from '../../base/keys/read-key.ts';
 import { loadGenesis, nextKeyFile, signingKeyFile } from '../../server/config/identity.ts';
 import { readSettings } from '../../server/config/settings.ts';
 import { saveFile } from '../kernel/files.ts';

@@ -3,7 +3,7 @@
 import type { Command } from 'commander';
 import type { Signer } from '../../base/crypto/primitives.ts';
 import { DAY_MS, fromNow } from '../../base/duration.ts';
-import { readPrivateKey } from '../../base/keys/private-key.ts';
+import { readPrivateKey } from '../../base/keys/read-key.ts';
 import { readArgument } from '../../base/named-file.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import { formatInstant } from '../../base/timestamp.ts';

@@ -2,7 +2,7 @@
 
 import { dirname, resolve } from 'node:path';
 import { Argument, type Command } from 'commander';
-import { readPrivateKey } from '../../base/keys/private-key.ts';
+import { readPrivateKey } from '../../base/keys/read-key.ts';
 import { readArgument } from '../../base/named-file.ts';
 import { keyFromSeed } from '../../client/keys.ts';
 import { createOperatorClient } from '../../client/operator-client.ts';

@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { readPrivateKey } from '../../base/keys/private-key.ts';
+import { readPrivateKey } from '../../base/keys/read-key.ts';
 import { readArgument } from '../../base/named-file.ts';
 import { keyFromSeed, type SigningKey } from '../../client/keys.ts';
 import {

@@ -6,7 +6,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { messageOf } from '../../base/error-message.ts';
-import { blobOfKey, keyInBlob, sshString } from '../../base/keys/openssh-key.ts';
+import { blobOfKey, keyInBlob, sshString } from '../../base/keys/read-key.ts';
 import type { SigningKey } from '../../client/keys.ts';
 import { EXIT, failure } from '../kernel/errors.ts';
 

@@ -1,7 +1,7 @@
 /** Short ids and keys: unique prefixes, which commands expand to the full value. */
 import { Argument } from 'commander';
 import { isPublicKey } from '../../base/crypto/public-key.ts';
-import { saysPrivate } from '../../base/keys/public-key.ts';
+import { saysPrivate } from '../../base/keys/read-key.ts';
 import { isNodeName } from '../../protocol/rows/node-description.ts';
 import { EXIT, failure, usageFailure } from './errors.ts';
 import { publicKey } from './options.ts';

@@ -4,7 +4,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { isPublicKey } from '../../base/crypto/public-key.ts';
 import { HOUR_MS, parseDuration } from '../../base/duration.ts';
 import { isJsonObject, type JsonObject } from '../../base/json/value.ts';
-import { publicKeyProblem, saysPrivate } from '../../base/keys/public-key.ts';
+import { publicKeyProblem, saysPrivate } from '../../base/keys/read-key.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import { formatInstant, parseRequestTimestamp } from '../../base/timestamp.ts';
 import { parsed } from '../../client/received.ts';

@@ -5,7 +5,7 @@ import { InvalidArgumentError, Option } from 'commander';
 import { MOST_BYTES } from '../../base/byte-bounds.ts';
 import { jsonText } from '../../base/json/write.ts';
 import { parseKeyText } from '../../base/keys/key-file.ts';
-import { saysPrivate, saysPublic } from '../../base/keys/public-key.ts';
+import { saysPrivate, saysPublic } from '../../base/keys/read-key.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import type { Authority } from '../../client/authority-signers.ts';
 import { createKeptRequests, isLost, type SendKept } from '../../client/kept-request.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { MOST_BYTES } from '../../base/byte-bounds.ts';
 import { isJsonObject, type JsonObject } from '../../base/json/value.ts';
 import { writeKeyFile } from '../../base/keys/key-file.ts';
-import { readPrivateKey } from '../../base/keys/private-key.ts';
+import { readPrivateKey } from '../../base/keys/read-key.ts';
 import { readNamedFile } from '../../base/named-file.ts';
 import type { AgentRecord } from '../../client/agent-storage.ts';
 import type { StampStorage } from '../../client/kept-request.ts';

@@ -6,7 +6,7 @@
 import { MOST_BYTES } from '../../base/byte-bounds.ts';
 import { messageOf } from '../../base/error-message.ts';
 import { jsonText } from '../../base/json/write.ts';
-import { publicKeyOf } from '../../base/keys/public-key.ts';
+import { publicKeyOf } from '../../base/keys/read-key.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import { trustFrom } from '../../client/agent-authority.ts';
 import { openAgentNetwork } from '../../client/agent-network.ts';

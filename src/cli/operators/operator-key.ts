@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { writeKeyFile } from '../../base/keys/key-file.ts';
-import { readPublicKey } from '../../base/keys/public-key.ts';
+import { readPublicKey } from '../../base/keys/read-key.ts';
 import { readArgument } from '../../base/named-file.ts';
 import { keyFromSeed, newSeed } from '../../client/keys.ts';
 import type { OperatorTier } from '../../client/operator-client.ts';

@@ -1,11 +1,9 @@
 /** Runs the authority in this process, from reading the settings to the last log line. */
 
 import type { Command } from 'commander';
-import { messageOf } from '../../base/error-message.ts';
-import { openLogFile } from '../../base/log/log-file.ts';
-import { type LogOutput, standardOutput } from '../../base/log/log-output.ts';
+import { messageOf, problemText } from '../../base/error-message.ts';
+import { type LogOutput, openLogFile, standardOutput } from '../../base/log/log-output.ts';
 import { createLogger, type Logger } from '../../base/log/logger.ts';
-import { problemText } from '../../base/log/problem.ts';
 import { systemAfter, systemRuntime } from '../../base/runtime.ts';
 import type { CommandReference } from '../../pages/reference/cli-reference.ts';
 import { type RunningAuthority, startAuthority } from '../../server/boot.ts';

@@ -46,11 +46,11 @@ async function serveSigner({
   group = false,
 }: OptionsIn<typeof SIGNER>): Promise<void> {
   const { signerFromSeed } = await import('../../base/crypto/ed25519.ts');
-  const { readPrivateKey } = await import('../../base/keys/private-key.ts');
+  const { readPrivateKey } = await import('../../base/keys/read-key.ts');
   const { createFatal } = await import('../../server/lifecycle/fatal.ts');
   const { createLogger } = await import('../../base/log/logger.ts');
   const { standardOutput } = await import('../../base/log/log-output.ts');
-  const { socketPath } = await import('../../base/signer/address.ts');
+  const { socketPath } = await import('../../base/signer/protocol.ts');
   const { startSignerService } = await import('../../base/signer/service.ts');
   const path = socketPath(listen);
   if (path === null) {

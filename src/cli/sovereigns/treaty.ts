@@ -5,7 +5,7 @@ import { keyFingerprint } from '../../base/crypto/digest.ts';
 import { isPublicKey } from '../../base/crypto/public-key.ts';
 import { fromNow } from '../../base/duration.ts';
 import { isJsonObject, type JsonObject } from '../../base/json/value.ts';
-import { readPublicKey } from '../../base/keys/public-key.ts';
+import { readPublicKey } from '../../base/keys/read-key.ts';
 import { readArgument } from '../../base/named-file.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import { CHAIN_TOOLS } from '../../client/followed-keys.ts';

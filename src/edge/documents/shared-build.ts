@@ -3,7 +3,7 @@
  * all who ask in one turn of the event loop.
  */
 
-import { inSlices } from '../../base/slices.ts';
+import { inSlices } from '../../base/work.ts';
 import type { DocumentName, PublishedDocument } from '../../protocol/contract/documents.ts';
 import type { Edge } from '../edge.ts';
 

@@ -3,8 +3,8 @@
  * nothing is queued for slow readers. All readers together get a bounded share of the thread's time.
  */
 
+import { problemText } from '../../base/error-message.ts';
 import type { Logger } from '../../base/log/logger.ts';
-import { problemText } from '../../base/log/problem.ts';
 import type { EdgeRuntime } from '../../base/runtime.ts';
 import { createPauses } from '../../base/work.ts';
 import type { Call } from '../../protocol/contract/calls.ts';

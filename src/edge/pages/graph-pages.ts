@@ -1,5 +1,5 @@
 /** Pages about the recognition graph: the Connectome and the atlas. */
-import { inSlices } from '../../base/slices.ts';
+import { inSlices } from '../../base/work.ts';
 import { type AtlasQuestion, atlasPage } from '../../pages/graph/atlas.ts';
 import { connectomePage } from '../../pages/graph/connectome.ts';
 import type { GraphModel, GraphTreaty } from '../../pages/graph/model.ts';

@@ -1,7 +1,7 @@
 /** Pages about the service itself, rendered once and then served from the same bytes, and the ends of live pages. */
 
 import { keyFingerprint } from '../../base/crypto/digest.ts';
-import { inSlices } from '../../base/slices.ts';
+import { inSlices } from '../../base/work.ts';
 import { type PageAsset, SCRIPT, STYLE } from '../../pages/assets.ts';
 import { apiReferencePage } from '../../pages/reference/api-reference.ts';
 import { cliReferencePage } from '../../pages/reference/cli-reference.ts';

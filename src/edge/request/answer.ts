@@ -6,7 +6,7 @@
  * heartbeats and verifications.
  */
 
-import { problemText } from '../../base/log/problem.ts';
+import { problemText } from '../../base/error-message.ts';
 import type { NodeClaim, OperatorClaim } from '../../protocol/contract/claims.ts';
 import { Refusal, type RefusalName } from '../../protocol/refusals.ts';
 import { maxBodyValues } from '../../protocol/route-description.ts';

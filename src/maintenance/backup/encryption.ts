@@ -1,6 +1,6 @@
 /** Encrypts backups with age, for recipients whose identities need not be on this machine. */
 import { Decrypter, Encrypter, generateX25519Identity, identityToRecipient } from 'age-encryption';
-import { saysPrivate } from '../../base/keys/public-key.ts';
+import { saysPrivate } from '../../base/keys/read-key.ts';
 
 export interface Encryption {
   encrypt(bytes: AsyncIterable<Uint8Array>): Promise<AsyncIterable<Uint8Array>>;

@@ -2,7 +2,7 @@
  * Chooses the names that the drawing always shows, without overlapping names or nodes. Sovereigns with the most links
  * come first.
  */
-import { visitInSlices } from '../../base/slices.ts';
+import { visitInSlices } from '../../base/work.ts';
 import type { Point } from './layout.ts';
 
 export interface LabeledNode extends Point {

@@ -1,6 +1,6 @@
 /** The filter and order of a treaty list, as a plain URL that can be bookmarked and shared, and what it finds. */
 
-import { sortedInSlices } from '../../base/slices.ts';
+import { sortedInSlices } from '../../base/work.ts';
 import { TREATY_ORDERS } from '../../protocol/api/pages.ts';
 import { LIFECYCLE_STATES } from '../../protocol/rows/treaty.ts';
 import type { EdgeState, GraphModel, GraphTreaty } from './model.ts';

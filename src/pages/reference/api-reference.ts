@@ -2,7 +2,7 @@
 
 import { counted } from '../../base/counts.ts';
 import type { JsonValue } from '../../base/json/value.ts';
-import { visitInSlices } from '../../base/slices.ts';
+import { visitInSlices } from '../../base/work.ts';
 import { REFUSALS, type RefusalName } from '../../protocol/refusals.ts';
 import {
   type Access,

@@ -6,10 +6,10 @@ import { signerFromSeed, verifySignature } from '../../base/crypto/ed25519.ts';
 import { messageOf } from '../../base/error-message.ts';
 import { parseJson } from '../../base/json/parse.ts';
 import { parseKeyText } from '../../base/keys/key-file.ts';
-import { readPrivateKey } from '../../base/keys/private-key.ts';
+import { readPrivateKey } from '../../base/keys/read-key.ts';
 import { readNamedFile } from '../../base/named-file.ts';
-import { socketPath } from '../../base/signer/address.ts';
 import type { KeySource } from '../../base/signer/authority-signer.ts';
+import { socketPath } from '../../base/signer/protocol.ts';
 import {
   type GenesisBlock,
   isSignedByRoot,

@@ -10,7 +10,7 @@ import { join, resolve, sep } from 'node:path';
 import type { AuthorityOptions } from '../../authority/open.ts';
 import { bareHost } from '../../base/bare-host.ts';
 import { SHA256 } from '../../base/crypto/digest.ts';
-import { exposedKeyFiles } from '../../base/keys/key-permissions.ts';
+import { exposedKeyFiles } from '../../base/keys/key-file.ts';
 import type { LogSettings } from '../../base/log/logger.ts';
 import { readTlsPair, type TlsPair } from '../../base/tls/pair.ts';
 import type { EdgeOptions } from '../../edge/edge-config.ts';

@@ -6,7 +6,7 @@
 
 import { signerFromSeed } from '../../base/crypto/ed25519.ts';
 import { parseKeyText } from '../../base/keys/key-file.ts';
-import { readPublicKey, saysPrivate } from '../../base/keys/public-key.ts';
+import { readPublicKey, saysPrivate } from '../../base/keys/read-key.ts';
 import type { Tier } from '../../protocol/contract/claims.ts';
 import type { ConfigFile } from './config-file.ts';
 import type { Setting } from './options.ts';

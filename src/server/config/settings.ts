@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import Value from 'typebox/value';
 import type { JsonValue } from '../../base/json/value.ts';
-import { isExposed } from '../../base/keys/key-permissions.ts';
+import { isExposed } from '../../base/keys/key-file.ts';
 import { type ConfigFile, readConfigFile, shown } from './config-file.ts';
 import { FILES } from './data-folder.ts';
 import {

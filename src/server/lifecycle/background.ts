@@ -2,8 +2,9 @@
  * Periodic work. Runs of one job never overlap, a failure is logged, the last success is reported, and a
  * stop waits for running jobs.
  */
+
+import { problemText } from '../../base/error-message.ts';
 import type { Logger } from '../../base/log/logger.ts';
-import { problemText } from '../../base/log/problem.ts';
 import type { After } from '../../base/runtime.ts';
 
 type Work = () => Promise<void> | void;

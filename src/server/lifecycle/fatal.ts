@@ -1,6 +1,7 @@
 /** Ends a process that cannot continue, with one log line that names the cause and a non-zero exit code. */
+
+import { problemText } from '../../base/error-message.ts';
 import type { Logger } from '../../base/log/logger.ts';
-import { problemText } from '../../base/log/problem.ts';
 import { nameFullDisk } from './system-limits.ts';
 
 /** Ends the process. `where` names what failed, `cause` is the error. */

@@ -4,8 +4,8 @@
  */
 import { parentPort } from 'node:worker_threads';
 import { anchoredTime } from '../../base/clock.ts';
+import { problemText } from '../../base/error-message.ts';
 import { createLogger } from '../../base/log/logger.ts';
-import { problemText } from '../../base/log/problem.ts';
 import { systemRuntime, timeOf, withClocks } from '../../base/runtime.ts';
 import type { RateLimitSettings, RateLimits } from '../../edge/limits/rate-limit.ts';
 import { createRequestQueue } from '../../edge/limits/request-queue.ts';

@@ -5,7 +5,7 @@
  */
 
 import { Worker } from 'node:worker_threads';
-import { problemText } from '../../base/log/problem.ts';
+import { problemText } from '../../base/error-message.ts';
 import { workerEntry } from '../../base/worker-entry.ts';
 import { Refusal } from '../../protocol/refusals.ts';
 

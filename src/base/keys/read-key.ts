@@ -1,12 +1,25 @@
 /**
- * Public keys supplied by people. A seed has the same form, and a public key gets published, so a file or text that is,
- * or claims to be, a private key is refused and never echoed.
+ * Keys supplied by people. The two halves have the same form, and a public key gets published, so a file or text that is,
+ * or claims to be, the wrong half is refused, and a private one is never echoed.
  */
 import { createPrivateKey, createPublicKey } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readNamedFile } from '../named-file.ts';
-import { KeyFileError, parseKeyText, readKeyText } from './key-file.ts';
-import { parseOpensshKey } from './openssh-key.ts';
+import { isExposed, KeyFileError, parseKeyText, readKeyText } from './key-file.ts';
+
+/** The 32-byte seed in a private key file; `read` is as for `readKeyText`. Throws when other users can open the file. */
+export function readPrivateKey(path: string, read = readNamedFile): Buffer {
+  const text = readKeyText(path, read);
+  if (saysPublic(text) || path.endsWith('.pub')) {
+    throw new Error(
+      `${path} holds a public key, and a private one is expected: name the .key file that was made with it`,
+    );
+  }
+  const seed = parseKeyText(text);
+  if (seed === null) throw new KeyFileError(path);
+  if (!isExposed(path)) return seed;
+  throw new Error(`The key file ${path} can be opened by other users; run chmod 600 ${path}`);
+}
 
 const SAYS_PRIVATE =
   /^#.*\b(?:private|secret) key\b|PRIVATE KEY-----|^AGE-SECRET-KEY-|^PuTTY-User-Key-File/im;
@@ -82,3 +95,35 @@ function textIn(path: string): string {
     return '';
   }
 }
+
+/**
+ * Ed25519 public keys as OpenSSH writes them: `ssh-ed25519 <base64> [comment]`, where the base64 holds length-prefixed
+ * strings.
+ */
+const TYPE = 'ssh-ed25519';
+const KEY_BYTES = 32;
+
+/** The 32 bytes of the key in an OpenSSH line; null if the line is not such a key. */
+export function parseOpensshKey(text: string): Buffer | null {
+  const [type, blob] = text.trim().split(/\s+/);
+  return type === TYPE && blob !== undefined ? keyInBlob(Buffer.from(blob, 'base64')) : null;
+}
+
+/** The key in OpenSSH's binary form; null when it is of another type. */
+export function keyInBlob(blob: Buffer): Buffer | null {
+  const prefix = blob.subarray(0, -KEY_BYTES);
+  return prefix.equals(BLOB_PREFIX) ? blob.subarray(-KEY_BYTES) : null;
+}
+
+export function blobOfKey(key: Uint8Array): Buffer {
+  return Buffer.concat([BLOB_PREFIX, key]);
+}
+
+/** A string of the SSH protocols: its length in four bytes, then its bytes. */
+export function sshString(bytes: Uint8Array): Buffer {
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(bytes.length);
+  return Buffer.concat([length, bytes]);
+}
+
+const BLOB_PREFIX = Buffer.concat([sshString(Buffer.from(TYPE)), Buffer.of(0, 0, 0, KEY_BYTES)]);
