@@ -6,7 +6,7 @@ import type { Signer } from '../src/base/crypto/primitives.ts';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { jsonText } from '../src/base/json/write.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
-import { NODE_PROOF_HEADER } from '../src/client/sign-node.ts';
+import { NODE_PROOF_HEADER } from '../src/client/signing.ts';
 import {
   countOf,
   describe,

@@ -11,7 +11,7 @@ import { canonicalJson } from '../src/base/json/write.ts';
 import { readKeyFile } from '../src/base/keys/key-file.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { EXIT } from '../src/cli/kernel/errors.ts';
-import { operatorPayload } from '../src/client/sign-operator.ts';
+import { operatorPayload } from '../src/client/signing.ts';
 import { signRecord, soleSigner } from '../src/protocol/records/signed-record.ts';
 import { runCommand } from './support/commands.ts';
 import { endOf } from './support/failed-command.ts';

@@ -6,13 +6,15 @@ import { JsonFloat, type JsonValue } from '../src/base/json/value.ts';
 import { jsonText } from '../src/base/json/write.ts';
 import { decodeBase64, encodeBase64 } from '../src/client/base64.ts';
 import { keyFromSeed, newKey, signText, verifyText } from '../src/client/keys.ts';
-import { signAgentDescriptor, signDeleteEnvelope } from '../src/client/sign-agent.ts';
-import { nodeProofHeader, signNodeBody } from '../src/client/sign-node.ts';
 import {
+  nodeProofHeader,
   type OperatorRequest,
   operatorHeaders,
   operatorPayload,
-} from '../src/client/sign-operator.ts';
+  signAgentDescriptor,
+  signDeleteEnvelope,
+  signNodeBody,
+} from '../src/client/signing.ts';
 import {
   type AgentDescriptor,
   readAgentDescriptor,

@@ -8,8 +8,8 @@ import {
   EventChainError,
   type EventPlace,
   nextEvent,
-} from '../src/client/event-chain.ts';
-import { readEvents } from '../src/client/events.ts';
+  readEvents,
+} from '../src/client/events.ts';
 import type { Fetch } from '../src/client/options.ts';
 import { createEventLog } from '../src/edge/events/event-log.ts';
 import { readVectors } from './support/vectors.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import { verifyAuditChain } from '../src/authority/audit/audit.ts';
 import { httpFetch } from '../src/cli/connection/server.ts';
-import { type LoggedEvent, nextEvent } from '../src/client/event-chain.ts';
+import { type LoggedEvent, nextEvent } from '../src/client/events.ts';
 import { createOperatorClient } from '../src/client/operator-client.ts';
 import { type AuditEntry, GENESIS_HASH } from '../src/store/store.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';

@@ -8,7 +8,7 @@ import { after, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
 import type { AgentRecord } from '../src/client/agent-storage.ts';
-import { EventChainError, type LoggedEvent, nextEvent } from '../src/client/event-chain.ts';
+import { EventChainError, type LoggedEvent, nextEvent } from '../src/client/events.ts';
 import { createNodeAgent } from '../src/client/node-agent.ts';
 import { createVerifier } from '../src/client/offline.ts';
 import { createOperatorClient } from '../src/client/operator-client.ts';

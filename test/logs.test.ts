@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { createLogger, LOG_LEVELS, type LogLevel, redact } from '../src/base/log/logger.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
-import { NODE_PROOF_HEADER } from '../src/client/sign-node.ts';
+import { NODE_PROOF_HEADER } from '../src/client/signing.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import {
   auditEvents,

@@ -7,7 +7,7 @@ import { parseJson } from '../src/base/json/parse.ts';
 import { JsonFloat, type JsonObject } from '../src/base/json/value.ts';
 import { jsonText } from '../src/base/json/write.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
-import { NODE_PROOF_HEADER } from '../src/client/sign-node.ts';
+import { NODE_PROOF_HEADER } from '../src/client/signing.ts';
 import { judgeNode } from '../src/edge/auth/node.ts';
 import type { SignedRequest as JudgedRequest } from '../src/edge/auth/signed-request.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { jsonText } from '../src/base/json/write.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
-import { NODE_PROOF_HEADER } from '../src/client/sign-node.ts';
+import { NODE_PROOF_HEADER } from '../src/client/signing.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import {
   freshNonce,

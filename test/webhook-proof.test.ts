@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { SHA256, sha256Hex } from '../src/base/crypto/digest.ts';
 import { signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
-import type { EventPlace } from '../src/client/event-chain.ts';
+import type { EventPlace } from '../src/client/events.ts';
 import { readWebhook } from '../src/client/webhook.ts';
 import { webhookProof, webhookProofText } from '../src/protocol/records/webhook-proof.ts';
 import { readVectors } from './support/vectors.ts';

@@ -5,7 +5,7 @@ import type { Signer } from '../../src/base/crypto/primitives.ts';
 import type { JsonObject } from '../../src/base/json/value.ts';
 import { jsonText } from '../../src/base/json/write.ts';
 import { systemRuntime } from '../../src/base/runtime.ts';
-import { nodeBodyText } from '../../src/client/sign-node.ts';
+import { nodeBodyText } from '../../src/client/signing.ts';
 import { beatText, SESSION_HEADER, sessionHeader } from '../../src/protocol/heartbeat-session.ts';
 import type { Address } from './connection.ts';
 

@@ -17,3 +17,43 @@ export interface AgentStorage {
   read(name: AgentRecord): Promise<string | null> | string | null;
   write(name: AgentRecord, text: string): Promise<void> | void;
 }
+
+interface RecordKeeperOptions {
+  readonly storage: AgentStorage;
+  stored(name: AgentRecord): void;
+  /** Called when a problem begins or changes, and with null when it is over. */
+  changed(problem: string | null): void;
+}
+
+/** Stores the records of an agent. Records that cannot be stored, for example on a full disk, are retried later. */
+export function createRecordKeeper({ storage, stored, changed }: RecordKeeperOptions) {
+  const held = new Map<AgentRecord, string>();
+  let problem: string | null = null;
+
+  async function retry(): Promise<void> {
+    const before = problem;
+    problem = null;
+    for (const [name, text] of held) {
+      try {
+        await storage.write(name, text);
+        held.delete(name);
+        stored(name);
+      } catch (error) {
+        problem = error instanceof Error ? error.message : String(error);
+      }
+    }
+    if ((problem === null) !== (before === null)) changed(problem);
+  }
+
+  return {
+    /** Resolves after the attempt, even if it failed. */
+    async keep(name: AgentRecord, text: string): Promise<void> {
+      held.set(name, text);
+      await retry();
+    },
+    /** Retries the records that could not be stored; resolves after the attempt. */
+    retry,
+    /** Why the last attempt failed; null when everything is stored. */
+    problem: (): string | null => problem,
+  };
+}

@@ -11,10 +11,15 @@ import { readBulletin } from '../protocol/records/bulletin.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import { type JoinCertificate, readJoinCertificate } from '../protocol/records/join-certificate.ts';
 import { instantOf } from '../protocol/records/record.ts';
-import { type Lifetime, renewalOf, windowEnd } from '../protocol/records/renewal-window.ts';
+import {
+  type Lifetime,
+  renewalAfter,
+  renewalOf,
+  windowEnd,
+} from '../protocol/records/renewal-window.ts';
 import { isSignedByAny } from '../protocol/records/signed-record.ts';
 import { type NetworkRecord, openAgentNetwork } from './agent-network.ts';
-import type { AgentStorage } from './agent-storage.ts';
+import { type AgentStorage, createRecordKeeper } from './agent-storage.ts';
 import { AuthorityError, isUnreachable } from './authority-error.ts';
 import { createHeartbeatSessions } from './heartbeat-sessions.ts';
 import { createKeptRequests, isUnproven, type SameStamp } from './kept-request.ts';
@@ -24,9 +29,7 @@ import { createNodeClient, type NodeClient, type NodeClientOptions } from './nod
 import type { CallOptions } from './options.ts';
 import { createPublicClient } from './public-client.ts';
 import { parsed } from './received.ts';
-import { createRecordKeeper } from './record-keeper.ts';
 import { pause } from './retry.ts';
-import { renewalAfter } from './succession-renewal.ts';
 
 export interface NodeAgentOptions extends Omit<NodeClientOptions, 'sessions'> {
   readonly storage: AgentStorage;

@@ -11,16 +11,21 @@ import { API, type Api } from '../protocol/api/table.ts';
 import { SESSION_HEADER } from '../protocol/heartbeat-session.ts';
 import type { JoinCertificate } from '../protocol/records/join-certificate.ts';
 import { AuthorityError } from './authority-error.ts';
-import type { SentObject } from './calls.ts';
 import type { HeartbeatSessions } from './heartbeat-sessions.ts';
 import { type Prepared, send } from './http.ts';
 import type { SigningKey } from './keys.ts';
-import type { Sent } from './operations.ts';
+import type { Sent, SentObject } from './operations.ts';
 import { type CallOptions, newStamp, type SigningOptions } from './options.ts';
 import { audienceSource } from './public-client.ts';
 import { asRead } from './received.ts';
-import { type Agent, signAgentDescriptor, signDeleteEnvelope } from './sign-agent.ts';
-import { NODE_PROOF_HEADER, nodeProofHeader, signNodeBody } from './sign-node.ts';
+import {
+  type Agent,
+  NODE_PROOF_HEADER,
+  nodeProofHeader,
+  signAgentDescriptor,
+  signDeleteEnvelope,
+  signNodeBody,
+} from './signing.ts';
 
 /** Where the proof goes: in the body, or in a header, which leaves the body unchanged. */
 export type ProofForm = 'body' | 'header';

@@ -4,16 +4,14 @@ import type { JsonObject } from '../base/json/value.ts';
 import { jsonText } from '../base/json/write.ts';
 import type { OperatorKeyTier } from '../protocol/answers/operators.ts';
 import { Whole } from '../protocol/records/record.ts';
-import { type Calls, queryOf, type SentObject } from './calls.ts';
-import type { LoggedEvent } from './event-chain.ts';
-import { type EventOptions, readEvents } from './events.ts';
+import { type EventOptions, type LoggedEvent, readEvents } from './events.ts';
 import { type HttpRequest, type Query, send } from './http.ts';
 import type { SigningKey } from './keys.ts';
-import { type Operations, operations } from './operations.ts';
+import { type Calls, type Operations, operations, queryOf, type SentObject } from './operations.ts';
 import { type CallOptions, newStamp, type SigningOptions } from './options.ts';
 import { audienceSource } from './public-client.ts';
 import { asRead } from './received.ts';
-import { operatorHeaders } from './sign-operator.ts';
+import { operatorHeaders } from './signing.ts';
 
 export interface OperatorClientOptions extends SigningOptions {
   readonly keyId: string;

@@ -5,8 +5,7 @@ import { CertificateRevocationList } from '../protocol/records/revocation-list.t
 import { RevocationListDelta } from '../protocol/records/revocation-list-delta.ts';
 import { ConsideredTrust, ExplainedTrust } from '../protocol/rows/graph.ts';
 import { AuthorityError } from './authority-error.ts';
-import { publicCalls } from './calls.ts';
-import { type Operations, operations } from './operations.ts';
+import { type Operations, operations, publicCalls } from './operations.ts';
 import type { CallOptions, ServerOptions, SigningOptions } from './options.ts';
 
 /** Questions beyond the current path; at least one is required. */

@@ -10,7 +10,7 @@ import {
   type EventProblem,
   type LoggedEvent,
   nextEvent,
-} from './event-chain.ts';
+} from './events.ts';
 import { verifyText } from './keys.ts';
 import type { VerifierOptions } from './offline.ts';
 import { portableSha256 } from './sha256.ts';

@@ -3,8 +3,8 @@
 import { shownCount } from '../base/counts.ts';
 import type { JsonObject } from '../base/json/value.ts';
 import { canonicalJson } from '../base/json/write.ts';
-import type { LoggedEvent } from '../client/event-chain.ts';
-import { nodeNames } from '../client/node-names.ts';
+import type { LoggedEvent } from '../client/events.ts';
+import { nodeNames } from '../client/nodes.ts';
 import { type Html, html, NO_HTML } from '../pages/ui/html.ts';
 import { nameInFull } from '../pages/ui/names.ts';
 import { table } from '../pages/ui/table.ts';

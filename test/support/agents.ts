@@ -4,7 +4,7 @@ import type { Signer } from '../../src/base/crypto/primitives.ts';
 import type { JsonObject, JsonValue } from '../../src/base/json/value.ts';
 import { jsonText } from '../../src/base/json/write.ts';
 import { formatInstant } from '../../src/base/timestamp.ts';
-import type { Agent } from '../../src/client/sign-agent.ts';
+import type { Agent } from '../../src/client/signing.ts';
 import type { TestAuthority } from './authority.ts';
 import {
   get,

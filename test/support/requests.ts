@@ -7,8 +7,11 @@ import type { Signer } from '../../src/base/crypto/primitives.ts';
 import type { JsonObject } from '../../src/base/json/value.ts';
 import { jsonText } from '../../src/base/json/write.ts';
 import { formatInstant } from '../../src/base/timestamp.ts';
-import { NODE_PROOF_HEADER, type NodeRequest } from '../../src/client/sign-node.ts';
-import type { OperatorRequest } from '../../src/client/sign-operator.ts';
+import {
+  NODE_PROOF_HEADER,
+  type NodeRequest,
+  type OperatorRequest,
+} from '../../src/client/signing.ts';
 import type { TestAuthority, TestOperator } from './authority.ts';
 import type { TestClock } from './clock.ts';
 import { exchange } from './exchange.ts';

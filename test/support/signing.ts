@@ -4,14 +4,15 @@ import type { Signer } from '../../src/base/crypto/primitives.ts';
 import type { JsonObject } from '../../src/base/json/value.ts';
 import { canonicalJson } from '../../src/base/json/write.ts';
 import type { SigningKey } from '../../src/client/keys.ts';
+import * as node from '../../src/client/signing.ts';
 import {
   type Agent,
   type DeleteEnvelope,
   deleteEnvelopeText,
+  type OperatorRequest,
+  operatorPayload,
   unsignedDescriptor,
-} from '../../src/client/sign-agent.ts';
-import * as node from '../../src/client/sign-node.ts';
-import { type OperatorRequest, operatorPayload } from '../../src/client/sign-operator.ts';
+} from '../../src/client/signing.ts';
 import type { AgentDescriptor } from '../../src/protocol/records/agent-descriptor.ts';
 
 interface Stamp {

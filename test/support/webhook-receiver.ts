@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import type { LoggedEvent } from '../../src/client/event-chain.ts';
+import type { LoggedEvent } from '../../src/client/events.ts';
 import { readWebhook, WEBHOOK_PROOF_HEADER } from '../../src/client/webhook.ts';
 
 export interface WebhookReceiver extends AsyncDisposable {

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { fromNow } from '../../base/duration.ts';
 import { systemRuntime } from '../../base/runtime.ts';
-import { publicCalls } from '../../client/calls.ts';
+import { publicCalls } from '../../client/operations.ts';
 import { type AuthorityKey, AuthorityKeys } from '../../protocol/records/authority-chain.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import type {

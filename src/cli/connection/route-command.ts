@@ -2,9 +2,7 @@
 
 import { Argument, type Command, Option } from 'commander';
 import { isJsonObject, isList, type JsonObject, type JsonValue } from '../../base/json/value.ts';
-import type { SentObject } from '../../client/calls.ts';
-import { pagesOf } from '../../client/list-pages.ts';
-import type { Sent } from '../../client/operations.ts';
+import { pagesOf, type Sent, type SentObject } from '../../client/operations.ts';
 import type { AnswerOf, Operation, SentOf } from '../../protocol/api/define.ts';
 import { PUBLIC_KEY_PATTERN } from '../../protocol/api/scalars.ts';
 import { API, type Api, type OperationName } from '../../protocol/api/table.ts';

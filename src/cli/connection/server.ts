@@ -16,7 +16,7 @@ import { parseJson } from '../../base/json/parse.ts';
 import type { JsonValue } from '../../base/json/value.ts';
 import { readArgument, readNamedFile } from '../../base/named-file.ts';
 import { systemRuntime } from '../../base/runtime.ts';
-import { textOf } from '../../client/body.ts';
+import { textOf } from '../../client/http.ts';
 import type { AnswerBody, Fetch, FetchAnswer, ServerOptions } from '../../client/options.ts';
 import { createPublicClient, type PublicClient } from '../../client/public-client.ts';
 import { DATA_DIR, JSON_OPTION, type OptionsIn, option } from '../kernel/command.ts';

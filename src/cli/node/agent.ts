@@ -3,7 +3,7 @@
 import type { Command } from 'commander';
 import { counted } from '../../base/counts.ts';
 import { createNodeClient } from '../../client/node-client.ts';
-import type { Agent } from '../../client/sign-agent.ts';
+import type { Agent } from '../../client/signing.ts';
 import type { AgentList } from '../../protocol/answers/enrollment.ts';
 import type { AgentDescriptor } from '../../protocol/records/agent-descriptor.ts';
 import { routeCommand } from '../connection/route-command.ts';

@@ -2,11 +2,7 @@
 
 import type { Command } from 'commander';
 import { counted } from '../../base/counts.ts';
-import {
-  type CertificateFilters,
-  certificatePages,
-  isStillMeant,
-} from '../../client/certificate-search.ts';
+import { type CertificateFilters, certificatePages, isStillMeant } from '../../client/nodes.ts';
 import type { OperatorClient } from '../../client/operator-client.ts';
 import type { Revocation } from '../../protocol/answers/operators.ts';
 import { listCertificates } from '../../protocol/api/certificates.ts';

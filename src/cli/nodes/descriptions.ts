@@ -1,6 +1,6 @@
 /** Names, labels and host names of nodes in options and lists. */
 import { InvalidArgumentError, Option } from 'commander';
-import { certificatePages } from '../../client/certificate-search.ts';
+import { certificatePages } from '../../client/nodes.ts';
 import type { OperatorClient } from '../../client/operator-client.ts';
 import type { CertificateRow } from '../../protocol/rows/certificate.ts';
 import { labelsOf } from '../../protocol/rows/description-filter.ts';

@@ -2,7 +2,7 @@
 
 import { type Command, InvalidArgumentError } from 'commander';
 import { counted } from '../../base/counts.ts';
-import { pagesOf } from '../../client/list-pages.ts';
+import { pagesOf } from '../../client/operations.ts';
 import type { OperatorClient } from '../../client/operator-client.ts';
 import type { Invite } from '../../protocol/answers/operators.ts';
 import { type InviteRow, isBatchLabel, joinCommand } from '../../protocol/rows/invite.ts';

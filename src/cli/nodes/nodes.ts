@@ -2,7 +2,7 @@
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { COLLATOR } from '../../base/ordered-list.ts';
-import { type CertificateFilters, certificatePages } from '../../client/certificate-search.ts';
+import { type CertificateFilters, certificatePages } from '../../client/nodes.ts';
 import type { OperatorClient } from '../../client/operator-client.ts';
 import { type CertificateRow, isInUse } from '../../protocol/rows/certificate.ts';
 import { isLabel, type NodeLabels } from '../../protocol/rows/node-description.ts';

@@ -6,9 +6,8 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/v
 import { canonicalJson } from '../../base/json/write.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import { parseRequestTimestamp } from '../../base/timestamp.ts';
-import { idsOfNode } from '../../client/certificate-search.ts';
-import { EventChainError, type LoggedEvent } from '../../client/event-chain.ts';
-import { nodeNames } from '../../client/node-names.ts';
+import { EventChainError, type LoggedEvent } from '../../client/events.ts';
+import { idsOfNode, nodeNames } from '../../client/nodes.ts';
 import type { OperatorClient } from '../../client/operator-client.ts';
 import { type AuditSaid, areOneRequest, sentenceOf } from '../../protocol/audit-sentence.ts';
 import { createEntryNames, type NamedEntry } from '../../protocol/entry-names.ts';

@@ -3,7 +3,7 @@
 import type { Command } from 'commander';
 import { fromNow } from '../../base/duration.ts';
 import { systemRuntime } from '../../base/runtime.ts';
-import { nodeNames } from '../../client/node-names.ts';
+import { nodeNames } from '../../client/nodes.ts';
 import type { OperatorClient } from '../../client/operator-client.ts';
 import type { PublicClient } from '../../client/public-client.ts';
 import { byRequest } from '../../protocol/audit-sentence.ts';

@@ -9,8 +9,7 @@ import { readPublicKey } from '../../base/keys/read-key.ts';
 import { readArgument } from '../../base/named-file.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import { CHAIN_TOOLS } from '../../client/followed-keys.ts';
-import { pagesOf } from '../../client/list-pages.ts';
-import type { Sent } from '../../client/operations.ts';
+import { pagesOf, type Sent } from '../../client/operations.ts';
 import type { PublicClient } from '../../client/public-client.ts';
 import {
   type FollowedChain,

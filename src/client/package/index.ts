@@ -10,7 +10,7 @@ export type * from '../../protocol/answers/verdicts.ts';
 export type * from '../../protocol/rows/attestation.ts';
 export type * from '../../protocol/rows/graph.ts';
 export type * from '../../protocol/rows/treaty.ts';
-export type * from '../agent-storage.ts';
+export type { AgentRecord, AgentStorage } from '../agent-storage.ts';
 export {
   AuthorityError,
   type ErrorCode,
@@ -18,8 +18,15 @@ export {
   type RefusalCode,
 } from '../authority-error.ts';
 export type { Authority, AuthoritySigners } from '../authority-signers.ts';
-export * from '../event-chain.ts';
-export type { EventOptions } from '../events.ts';
+export {
+  BEFORE_FIRST,
+  EventChainError,
+  type EventOptions,
+  type EventPlace,
+  type EventProblem,
+  type LoggedEvent,
+  nextEvent,
+} from '../events.ts';
 export * from '../followed-keys.ts';
 export { createHeartbeatSessions, type HeartbeatSessions } from '../heartbeat-sessions.ts';
 export {
@@ -47,7 +54,13 @@ export * from '../public-client.ts';
 export type { Received } from '../received.ts';
 export { recordText } from '../received.ts';
 export { portableSha256 } from '../sha256.ts';
-export { type Agent, signAgentDescriptor, signDeleteEnvelope } from '../sign-agent.ts';
-export { NODE_PROOF_HEADER, nodeProofHeader, signNodeBody } from '../sign-node.ts';
-export { operatorHeaders } from '../sign-operator.ts';
+export {
+  type Agent,
+  NODE_PROOF_HEADER,
+  nodeProofHeader,
+  operatorHeaders,
+  signAgentDescriptor,
+  signDeleteEnvelope,
+  signNodeBody,
+} from '../signing.ts';
 export * from '../webhook.ts';

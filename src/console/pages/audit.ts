@@ -1,8 +1,8 @@
 /** *Audit*: what happened, who did it, and whether the log is intact. */
 
 import { shownCount } from '../../base/counts.ts';
-import { idsOfNode } from '../../client/certificate-search.ts';
-import type { LoggedEvent } from '../../client/event-chain.ts';
+import type { LoggedEvent } from '../../client/events.ts';
+import { idsOfNode } from '../../client/nodes.ts';
 import { choiceField, textField } from '../../pages/ui/fields.ts';
 import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
 import { emptyState, facts } from '../../pages/ui/parts.ts';

@@ -1,7 +1,7 @@
 /** *Invites*: created, listed and withdrawn. */
 import { Value } from 'typebox/value';
 import { counted } from '../../base/counts.ts';
-import { pagesOf } from '../../client/list-pages.ts';
+import { pagesOf } from '../../client/operations.ts';
 import { type Content, type Html, html, NO_HTML } from '../../pages/ui/html.ts';
 import { nameInCell } from '../../pages/ui/names.ts';
 import { type Column, table } from '../../pages/ui/table.ts';

@@ -1,7 +1,7 @@
 /** Which nodes are wanted: the state of the table of nodes in its URL, and as filters of the authority. */
 import { parseDuration } from '../../base/duration.ts';
 import { formatInstant } from '../../base/timestamp.ts';
-import type { CertificateFilters } from '../../client/certificate-search.ts';
+import type { CertificateFilters } from '../../client/nodes.ts';
 import {
   CERTIFICATE_STATUS_FILTERS,
   type CertificateStatusFilter,

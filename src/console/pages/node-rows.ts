@@ -1,7 +1,7 @@
 /** What the console reads of nodes: their rows, which are their certificates, and their agents. */
 import { COLLATOR } from '../../base/ordered-list.ts';
 import { AuthorityError } from '../../client/authority-error.ts';
-import { type CertificateFilters, certificatePages } from '../../client/certificate-search.ts';
+import { type CertificateFilters, certificatePages } from '../../client/nodes.ts';
 import { type Html, html } from '../../pages/ui/html.ts';
 import { nameInCell } from '../../pages/ui/names.ts';
 import { badge } from '../../pages/ui/parts.ts';

@@ -1,8 +1,10 @@
 /**
- * Finds the certificates that pass filters. The rows are tested here too, because an older authority does not know all
- * filters, or reads only one value of those that may be repeated, and what is found may be revoked [core-4-17].
+ * Finds nodes for operators: their certificates by filters, and their names. Found rows are tested here too, because an
+ * older authority does not know all filters, or reads only one value of those that may be repeated, and what is found may
+ * be revoked [core-4-17].
  */
 import { parseRequestTimestamp } from '../base/timestamp.ts';
+import type { NamedEntry } from '../protocol/entry-names.ts';
 import {
   type CertificateRow,
   hasStatus,
@@ -12,8 +14,7 @@ import {
 import { descriptionTest } from '../protocol/rows/description-filter.ts';
 import { isNodeName, labelTexts } from '../protocol/rows/node-description.ts';
 import { isInHealth } from '../protocol/rows/node-health.ts';
-import { pagesOf } from './list-pages.ts';
-import type { Sent } from './operations.ts';
+import { pagesOf, type Sent } from './operations.ts';
 import type { OperatorClient } from './operator-client.ts';
 
 export type CertificateFilters = Sent<'listCertificates'>;
@@ -78,4 +79,33 @@ function certificateTest(filters: CertificateFilters): (row: CertificateRow) => 
 function valuesOf(filter: string | readonly string[] | undefined): readonly string[] {
   if (filter === undefined) return [];
   return typeof filter === 'string' ? [filter] : filter;
+}
+
+/** Adds the names that nodes have now, each asked once, unless earlier entries have said them. */
+export function nodeNames(client: Client): (entries: readonly NamedEntry[]) => Promise<void> {
+  const asked = new Map<string, Promise<string | undefined>>();
+
+  return async (entries) => {
+    await Promise.all(entries.map(addTo));
+  };
+
+  async function addTo({ entry: { event_type: type, details }, names }: NamedEntry): Promise<void> {
+    // The name that a node has now is not the one that it had before it was named.
+    if (type === 'node_described') return;
+    for (const [filter, id] of [
+      ['cert_id', details.cert_id],
+      ['key', details.node_public_key],
+    ] as const) {
+      if (typeof id !== 'string' || names.has(id)) continue;
+      const known = asked.get(id) ?? nameNow({ [filter]: id });
+      asked.set(id, known);
+      const name = await known;
+      if (name !== undefined) names.set(id, name);
+    }
+  }
+
+  async function nameNow(filter: { cert_id?: string; key?: string }): Promise<string | undefined> {
+    const { certificates } = await client.listCertificates({ ...filter, limit: 1 });
+    return certificates[0]?.name;
+  }
 }
