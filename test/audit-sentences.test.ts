@@ -4,8 +4,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { JsonObject } from '../src/base/json/value.ts';
-import { type AuditSaid, areOneRequest, sentenceOf } from '../src/protocol/audit-sentence.ts';
-import { createEntryNames } from '../src/protocol/entry-names.ts';
+import {
+  type AuditSaid,
+  areOneRequest,
+  createEntryNames,
+  sentenceOf,
+} from '../src/protocol/audit-sentence.ts';
 import { AUDIT_EVENTS, type AuditEvent } from '../src/protocol/rows/audit-event.ts';
 import { PROJECT_PATH } from './support/project.ts';
 

@@ -20,13 +20,7 @@ import { createPublicClient } from '../src/client/public-client.ts';
 import { WEBHOOK_PROOF_HEADER, webhookProof } from '../src/protocol/records/webhook-proof.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { startBrowser } from './support/browser.ts';
-import {
-  CLIENT_NAME,
-  consumer,
-  copyTypes,
-  installClient,
-  runtimes,
-} from './support/client-package.ts';
+import { CLIENT_NAME, consumer, copyTypes, installClient, runtimes } from './support/client-package.ts';
 import { REAL_TIME } from './support/clock.ts';
 import { PROJECT_PATH } from './support/project.ts';
 
@@ -112,8 +106,7 @@ const EXPECTED = {
 
 const programs = consumer(installed, 'programs', {
   'program.mjs': PROGRAM,
-  'main.mjs': `import { program } from './program.mjs';
-const [url, seed] = (globalThis.Deno?.args ?? process.argv.slice(2));
+  'main.mjs': `const [url, seed] = (globalThis.Deno?.args ?? process.argv.slice(2));
 console.log(JSON.stringify(await program(url, seed)));`,
   'page.mjs': "import { program } from './program.mjs';\nglobalThis.program = program;",
 });

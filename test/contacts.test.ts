@@ -5,9 +5,8 @@ import fc from 'fast-check';
 import Value from 'typebox/value';
 import { createContactBins } from '../src/authority/certificates/contact-counts.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
-import { type ContactBin, Contacts } from '../src/protocol/rows/contacts.ts';
-import { descriptionTest } from '../src/protocol/rows/description-filter.ts';
-import { isLabel, isNodeName } from '../src/protocol/rows/node-description.ts';
+import { type ContactBin, Contacts } from '../src/protocol/rows/certificate.ts';
+import { descriptionTest, isLabel, isNodeName } from '../src/protocol/rows/node-description.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE } from './support/clock.ts';
 import {

@@ -12,11 +12,11 @@ import { crlDigest } from '../src/authority/lists/stored-lists.ts';
 import type { UnitOfWork } from '../src/authority/subjects/unit-of-work.ts';
 import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
 import { withoutPause } from '../src/base/work.ts';
-import { documentText } from '../src/protocol/contract/documents.ts';
 import {
   createDocumentCache,
   createDocumentPublisher,
-} from '../src/protocol/contract/publications.ts';
+  documentText,
+} from '../src/protocol/contract/documents.ts';
 import { soleSigner } from '../src/protocol/records/signed-record.ts';
 
 const SIGNER = soleSigner(signerFromSeed(Buffer.alloc(32, 7)), 'na');

@@ -1,19 +1,21 @@
 /** What an instance counts reaches the active instance exactly once, regardless of what happens to the active instance. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { keepHistory } from '../src/authority/history.ts';
 import { createSliceQueue } from '../src/authority/subjects/sliced.ts';
 import { jsonText } from '../src/base/json/write.ts';
 import { createEdgeMetrics } from '../src/edge/metrics.ts';
-import type { Answer } from '../src/protocol/contract/answers.ts';
-import { OUTCOME_UNKNOWN, UNAVAILABLE } from '../src/protocol/contract/calls.ts';
+import { type Answer, OUTCOME_UNKNOWN, UNAVAILABLE } from '../src/protocol/contract/calls.ts';
 import {
   CELLS,
+  type History,
+  type HistoryPart,
   placeOf,
   REQUEST_SECONDS,
+  type SeriesName,
   STORE_SECONDS,
-} from '../src/protocol/contract/history-cells.ts';
-import type { History, HistoryPart, SeriesName } from '../src/protocol/rows/history.ts';
+} from '../src/protocol/rows/history.ts';
 import { cellsIn, createHistoryRecorder } from '../src/server/history-recorder.ts';
 import { createAuthorityMetrics } from '../src/server/metrics/authority.ts';
 import type { Store, StoredHistory } from '../src/store/store.ts';

@@ -4,11 +4,12 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { createHistoryRing, type HistoryRing, quantile } from '../src/authority/history.ts';
 import { withoutPause } from '../src/base/work.ts';
-import { CELLS, placeOf } from '../src/protocol/contract/history-cells.ts';
 import {
+  CELLS,
   HISTORY_LEVELS,
   type HistoryPart,
   type HistoryStep,
+  placeOf,
   SERIES,
   SERIES_NAMES,
   type SeriesName,

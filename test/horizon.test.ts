@@ -11,7 +11,7 @@ import type { Subject } from '../src/authority/subjects/kinds.ts';
 import { createCertificateNumbers } from '../src/authority/subjects/numbering.ts';
 import { createSubjects } from '../src/authority/subjects/subjects.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
-import type { Horizon, LapsingKind } from '../src/protocol/rows/horizon.ts';
+import type { Horizon, LapsingKind } from '../src/protocol/rows/dashboard.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, SECOND, testClock } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';

@@ -7,7 +7,7 @@ import { createDashboardPace } from '../src/authority/dashboard/dashboard.ts';
 import { pageOf } from '../src/authority/engine/page.ts';
 import { createOrderedList } from '../src/base/ordered-list.ts';
 import { sortedInSlices, withoutPause } from '../src/base/work.ts';
-import type { ListPlace } from '../src/protocol/contract/pages.ts';
+import type { ListPlace } from '../src/protocol/contract/inputs.ts';
 import type { SealedEntry, SubjectWrite } from '../src/store/store.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE } from './support/clock.ts';

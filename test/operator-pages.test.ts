@@ -14,8 +14,8 @@ import {
 } from '../src/pages/graph/treaty-query.ts';
 import { nameInCell, reference } from '../src/pages/ui/names.ts';
 import { TREATY_ORDERS } from '../src/protocol/api/pages.ts';
+import type { Fleet } from '../src/protocol/rows/dashboard.ts';
 import type { Connectome } from '../src/protocol/rows/graph.ts';
-import type { Fleet } from '../src/protocol/rows/posture.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { assertSound, HOSTILE_NAME, NARROW, sharedBrowser, WIDE } from './support/browser.ts';
 import { HOUR, REAL_TIME } from './support/clock.ts';

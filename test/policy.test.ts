@@ -15,7 +15,7 @@ import { formatInstant } from '../src/base/timestamp.ts';
 import {
   createDocumentCache,
   createDocumentPublisher,
-} from '../src/protocol/contract/publications.ts';
+} from '../src/protocol/contract/documents.ts';
 import { signRecord, soleSigner } from '../src/protocol/records/signed-record.ts';
 import { openLmdbStore } from '../src/store/lmdb/store.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';

@@ -4,7 +4,6 @@ import { after, before, suite, test } from 'node:test';
 import type { TSchema } from 'typebox';
 import Value from 'typebox/value';
 import type { JsonValue } from '../src/base/json/value.ts';
-import { AttestationRow } from '../src/protocol/rows/attestation.ts';
 import {
   Dashboard,
   DashboardFeed,
@@ -26,7 +25,7 @@ import {
   SovereignRow,
   TrustPath,
 } from '../src/protocol/rows/graph.ts';
-import { TreatyRow } from '../src/protocol/rows/treaty.ts';
+import { AttestationRow, TreatyRow } from '../src/protocol/rows/recognition.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
 import { get } from './support/requests.ts';

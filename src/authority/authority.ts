@@ -3,7 +3,7 @@ import type { Resting } from '../../machines/step.ts';
 import type { JsonObject } from '../base/json/value.ts';
 import type { Runtime } from '../base/runtime.ts';
 import type { AuthoritySigner } from '../base/signer/authority-signer.ts';
-import type { DocumentPublisher } from '../protocol/contract/publications.ts';
+import type { DocumentPublisher } from '../protocol/contract/documents.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import type { PolicyManifest } from '../protocol/records/policy-manifest.ts';
 import type { Store } from '../store/store.ts';

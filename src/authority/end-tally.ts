@@ -6,7 +6,7 @@ import {
   LAPSING_KINDS,
   type Lapsing,
   type LapsingKind,
-} from '../protocol/rows/horizon.ts';
+} from '../protocol/rows/dashboard.ts';
 
 const DAY = 86_400_000;
 const WEEK = 7 * DAY;

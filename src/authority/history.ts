@@ -5,14 +5,17 @@
 
 import { JsonText, jsonText, type Writable } from '../base/json/write.ts';
 import { formatInstant } from '../base/timestamp.ts';
-import { boundsOf, mergeCells, type Place, placeOf } from '../protocol/contract/history-cells.ts';
 import {
+  boundsOf,
   HISTORY_LEVELS,
   HISTORY_STEPS,
   type History,
   type HistoryPart,
   type HistoryQuestion,
   type HistorySeries,
+  mergeCells,
+  type Place,
+  placeOf,
   type SeriesName,
 } from '../protocol/rows/history.ts';
 import { packValue, unpackValue } from '../store/rows.ts';

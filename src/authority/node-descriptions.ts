@@ -1,7 +1,6 @@
 /** What operators call the nodes, and what the nodes call themselves [core-4-21]. Only operators read it. */
 import { Refusal } from '../protocol/refusals.ts';
-import type { Described } from '../protocol/rows/description-filter.ts';
-import { labelsIn, labelTexts } from '../protocol/rows/node-description.ts';
+import { type Described, labelsIn, labelTexts } from '../protocol/rows/node-description.ts';
 import type { Handler } from './engine/admission.ts';
 import { refusalIn } from './subjects/kinds.ts';
 

@@ -2,8 +2,7 @@
 
 import { formatInstant } from '../base/timestamp.ts';
 import { oneSliceATurn } from '../base/work.ts';
-import type { Answer } from '../protocol/contract/answers.ts';
-import type { Call, CallName } from '../protocol/contract/calls.ts';
+import type { Answer, Call, CallName } from '../protocol/contract/calls.ts';
 import { GRAPH_DOCUMENTS } from '../protocol/contract/documents.ts';
 import { instantOf } from '../protocol/records/record.ts';
 import type { StatePosition, Store, StoreContents } from '../store/store.ts';

@@ -1,7 +1,7 @@
 /** Policy versions [core-4-10]. The authority timestamps and signs them; signatures from clients are ignored. */
 import { compareCodePoints, jsonText } from '../base/json/write.ts';
 import { formatInstant } from '../base/timestamp.ts';
-import type { ListPlace } from '../protocol/contract/pages.ts';
+import type { ListPlace } from '../protocol/contract/inputs.ts';
 import { defaultPolicyId, MIN_CLIENT_VERSION } from '../protocol/records/first-policy.ts';
 import { type PolicyManifest, readPolicyManifest } from '../protocol/records/policy-manifest.ts';
 import { signRecord } from '../protocol/records/signed-record.ts';

@@ -4,7 +4,7 @@
  */
 import type { TSchema } from 'typebox';
 import { Value } from 'typebox/value';
-import { LoggedEntry } from '../protocol/answers/events.ts';
+import { LoggedEntry } from '../protocol/answers/documents.ts';
 import { AuthorityError } from './authority-error.ts';
 import {
   begin,

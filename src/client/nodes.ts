@@ -4,16 +4,15 @@
  * be revoked [core-4-17].
  */
 import { parseRequestTimestamp } from '../base/timestamp.ts';
-import type { NamedEntry } from '../protocol/entry-names.ts';
+import type { NamedEntry } from '../protocol/audit-sentence.ts';
 import {
   type CertificateRow,
   hasStatus,
   isAccepted,
+  isInHealth,
   isInUse,
 } from '../protocol/rows/certificate.ts';
-import { descriptionTest } from '../protocol/rows/description-filter.ts';
-import { isNodeName, labelTexts } from '../protocol/rows/node-description.ts';
-import { isInHealth } from '../protocol/rows/node-health.ts';
+import { descriptionTest, isNodeName, labelTexts } from '../protocol/rows/node-description.ts';
 import { pagesOf, type Sent } from './operations.ts';
 import type { OperatorClient } from './operator-client.ts';
 

@@ -4,7 +4,7 @@ import { AuthorityError } from '../client/authority-error.ts';
 import type { OperatorClient, OperatorTier } from '../client/operator-client.ts';
 import type { SigningOptions } from '../client/options.ts';
 import type { PublicClient } from '../client/public-client.ts';
-import type { Fleet, Posture } from '../protocol/rows/posture.ts';
+import type { Fleet, Posture } from '../protocol/rows/dashboard.ts';
 
 /** What one look at the authority from this machine has found. */
 export interface Check {

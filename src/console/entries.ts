@@ -9,8 +9,13 @@ import { type Html, html, NO_HTML } from '../pages/ui/html.ts';
 import { nameInFull } from '../pages/ui/names.ts';
 import { table } from '../pages/ui/table.ts';
 import { exactTime } from '../pages/ui/values.ts';
-import { type AuditSaid, byRequest, sentenceOf } from '../protocol/audit-sentence.ts';
-import { createEntryNames, type NamedEntry } from '../protocol/entry-names.ts';
+import {
+  type AuditSaid,
+  byRequest,
+  createEntryNames,
+  type NamedEntry,
+  sentenceOf,
+} from '../protocol/audit-sentence.ts';
 import type { Context } from './context.ts';
 
 /** An entry of the log, with the names of what it is about. */

@@ -4,7 +4,7 @@ import type { LogSettings } from '../base/log/logger.ts';
 import type { TlsFiles } from '../base/tls/pair.ts';
 import type { CommandReference } from '../pages/reference/cli-reference.ts';
 import type { ReadContext } from '../protocol/api/members.ts';
-import type { DocumentCache } from '../protocol/contract/publications.ts';
+import type { DocumentCache } from '../protocol/contract/documents.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import {
   type KnownAuthorityKeys,

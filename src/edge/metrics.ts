@@ -1,7 +1,7 @@
 /** The metrics of one edge about the requests it serves ([core-4-15] and more). */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { REQUEST_SECONDS, STORE_SECONDS } from '../protocol/contract/history-cells.ts';
 import type { RateBucket } from '../protocol/route-description.ts';
+import { REQUEST_SECONDS, STORE_SECONDS } from '../protocol/rows/history.ts';
 
 /** The metrics of an edge so far, as plain values. */
 export type MetricsReport = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;

@@ -9,7 +9,7 @@ import { jsonText } from '../base/json/write.ts';
 import { formatInstant } from '../base/timestamp.ts';
 import type { HtmlPage } from '../pages/ui/frame.ts';
 import { EVENT_STREAM } from '../protocol/api/events.ts';
-import type { Answer } from '../protocol/contract/answers.ts';
+import type { Answer } from '../protocol/contract/calls.ts';
 import type { PublishedDocument } from '../protocol/contract/documents.ts';
 import { REFUSALS, type RefusalName } from '../protocol/refusals.ts';
 import type { AddressedDocument } from './addressed-document.ts';

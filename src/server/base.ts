@@ -4,8 +4,11 @@ import { jsonText } from '../base/json/write.ts';
 import { createLogger, type LogDestination } from '../base/log/logger.ts';
 import { type After, type ManualTime, type Runtime, timeOf, withClocks } from '../base/runtime.ts';
 import type { CommandReference } from '../pages/reference/cli-reference.ts';
-import { documentText, publishedDocument } from '../protocol/contract/documents.ts';
-import { createDocumentPublisher } from '../protocol/contract/publications.ts';
+import {
+  createDocumentPublisher,
+  documentText,
+  publishedDocument,
+} from '../protocol/contract/documents.ts';
 import type { Config } from './config/load.ts';
 import { createBackground } from './lifecycle/background.ts';
 import { createFatal } from './lifecycle/fatal.ts';

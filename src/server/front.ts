@@ -4,7 +4,7 @@ import type { EdgeRuntime } from '../base/runtime.ts';
 import type { EdgeConfig, Instance } from '../edge/edge-config.ts';
 import { freePort } from '../edge/http/free-port.ts';
 import type { CommandReference } from '../pages/reference/cli-reference.ts';
-import { createDocumentCache } from '../protocol/contract/publications.ts';
+import { createDocumentCache } from '../protocol/contract/documents.ts';
 import type { Config } from './config/load.ts';
 import { openFileLimit } from './lifecycle/system-limits.ts';
 import {

@@ -7,9 +7,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { problemText } from '../base/error-message.ts';
 import type { Logger } from '../base/log/logger.ts';
 import type { MetricsReport } from '../edge/metrics.ts';
-import type { Answer } from '../protocol/contract/answers.ts';
-import { boundsOf, CELLS, mergeCells, placeOf } from '../protocol/contract/history-cells.ts';
-import type { HistoryPart, SeriesName } from '../protocol/rows/history.ts';
+import type { Answer } from '../protocol/contract/calls.ts';
+import {
+  boundsOf,
+  CELLS,
+  type HistoryPart,
+  mergeCells,
+  placeOf,
+  type SeriesName,
+} from '../protocol/rows/history.ts';
 import type { AuthorityCounts } from './metrics/state.ts';
 
 export interface HistoryRecorderOptions {

@@ -7,6 +7,7 @@ import type { Runtime } from '../base/runtime.ts';
 import type { AuthoritySigner } from '../base/signer/authority-signer.ts';
 import type { Active, SharedKey } from '../edge/forward/target.ts';
 import { type Call, onceConfirmed, UNAVAILABLE } from '../protocol/contract/calls.ts';
+import type { DocumentPublisher } from '../protocol/contract/documents.ts';
 import {
   createInstanceStatusMemory,
   type InstanceStatus,
@@ -14,7 +15,6 @@ import {
   noteActive,
   noteMove,
 } from '../protocol/contract/instance-status.ts';
-import type { DocumentPublisher } from '../protocol/contract/publications.ts';
 import type { DashboardInstance } from '../protocol/rows/dashboard.ts';
 import { networkOf } from '../store/network-identity.ts';
 import {

@@ -6,7 +6,7 @@ import type { AuthoritySigner } from '../base/signer/authority-signer.ts';
 import { readTlsPair, type TlsPair } from '../base/tls/pair.ts';
 import { type SessionSecret, sessionBoxKeys } from '../edge/auth/session.ts';
 import { UNAVAILABLE } from '../protocol/contract/calls.ts';
-import type { DocumentPublisher } from '../protocol/contract/publications.ts';
+import type { DocumentPublisher } from '../protocol/contract/documents.ts';
 import { SESSION_LABEL, sessionBoxText } from '../protocol/heartbeat-session.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import { isSignerUnavailable } from '../protocol/refusals.ts';

@@ -4,14 +4,14 @@ import type { OpenAuthority } from '../../src/authority/open.ts';
 import type { Signer } from '../../src/base/crypto/primitives.ts';
 import { parseJson } from '../../src/base/json/parse.ts';
 import type { JsonObject } from '../../src/base/json/value.ts';
-import type { Answer } from '../../src/protocol/contract/answers.ts';
 import type {
+  Answer,
   Call,
   CallInput,
   CallOf,
   OperatorCallName,
 } from '../../src/protocol/contract/calls.ts';
-import { createDocumentPublisher } from '../../src/protocol/contract/publications.ts';
+import { createDocumentPublisher } from '../../src/protocol/contract/documents.ts';
 import type { Store } from '../../src/store/store.ts';
 import { open } from '../simulation/authority-calls.ts';
 import { KeyFolder } from '../simulation/key-folder.ts';

@@ -10,15 +10,15 @@ import type { StateOptions } from '../../src/authority/state.ts';
 import type { JsonObject } from '../../src/base/json/value.ts';
 import type { Runtime } from '../../src/base/runtime.ts';
 import type { AuthoritySigner } from '../../src/base/signer/authority-signer.ts';
-import type { Answer } from '../../src/protocol/contract/answers.ts';
 import type {
+  Answer,
   CallInput,
   CallName,
   CallOf,
   OperatorCallName,
 } from '../../src/protocol/contract/calls.ts';
 import type { OperatorClaim } from '../../src/protocol/contract/claims.ts';
-import type { DocumentPublisher } from '../../src/protocol/contract/publications.ts';
+import type { DocumentPublisher } from '../../src/protocol/contract/documents.ts';
 import type { GenesisBlock } from '../../src/protocol/records/genesis.ts';
 import { REFUSALS, type RefusalName } from '../../src/protocol/refusals.ts';
 import type { Store } from '../../src/store/store.ts';

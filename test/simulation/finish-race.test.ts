@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deserialize, serialize } from 'node:v8';
-import { documentText } from '../../src/protocol/contract/documents.ts';
 import {
   createDocumentCache,
   createDocumentPublisher,
-} from '../../src/protocol/contract/publications.ts';
+  documentText,
+} from '../../src/protocol/contract/documents.ts';
 import type { AuthorityKeys } from '../../src/protocol/records/authority-chain.ts';
 import { randomFrom } from '../fuzz/random.ts';
 import { type CallInput, call, type OperatorCallName, open } from './authority-calls.ts';

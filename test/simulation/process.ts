@@ -4,12 +4,12 @@ import type { AuthoritySigner } from '../../src/base/signer/authority-signer.ts'
 import type { NetworkTrust } from '../../src/client/followed-keys.ts';
 import { type KnownAuthorityKeys, publishedAuthorityKeys } from '../../src/edge/auth/known-keys.ts';
 import { createHeartbeatSessions, type HeartbeatSessions } from '../../src/edge/auth/session.ts';
-import { documentText } from '../../src/protocol/contract/documents.ts';
 import {
   createDocumentCache,
   createDocumentPublisher,
   type DocumentPublisher,
-} from '../../src/protocol/contract/publications.ts';
+  documentText,
+} from '../../src/protocol/contract/documents.ts';
 import { followSessionSecret } from '../../src/server/upkeep.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type OpenAuthority, open } from './authority-calls.ts';

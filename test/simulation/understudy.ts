@@ -2,7 +2,7 @@
 import type { ReadyState } from '../../src/authority/open.ts';
 import { type AuthorityState, createAuthorityState } from '../../src/authority/state.ts';
 import type { AuthoritySigner } from '../../src/base/signer/authority-signer.ts';
-import { createDocumentPublisher } from '../../src/protocol/contract/publications.ts';
+import { createDocumentPublisher } from '../../src/protocol/contract/documents.ts';
 import { GENESIS_HASH, type PreviousOwner, type StoredSubject } from '../../src/store/store.ts';
 import { inOneBatch } from '../support/stored.ts';
 import { stateOptions } from './authority-calls.ts';

@@ -1,7 +1,7 @@
 /** Compares what readers see with what was acknowledged: never less, and never anything that is not on disk. */
 import { isDeepStrictEqual } from 'node:util';
 import type { JsonObject } from '../../src/base/json/value.ts';
-import type { ListPlace, PageRequest } from '../../src/protocol/contract/pages.ts';
+import type { ListPlace, PageRequest } from '../../src/protocol/contract/inputs.ts';
 import type { CallName, CallOf } from './authority-calls.ts';
 import { publishedIds, signingNow } from './model/authority-keys.ts';
 import { publicationOf } from './model/enrollment.ts';

@@ -7,15 +7,15 @@ import { openAuthority } from '../../src/authority/open.ts';
 import { SEED_BYTES, signerFromSeed } from '../../src/base/crypto/ed25519.ts';
 import { type Runtime, systemRuntime } from '../../src/base/runtime.ts';
 import { createAuthoritySigner, heldHere } from '../../src/base/signer/authority-signer.ts';
-import type { Answer } from '../../src/protocol/contract/answers.ts';
 import type {
+  Answer,
   CallInput,
   CallOf,
   OperatorCallName,
   Prepared,
 } from '../../src/protocol/contract/calls.ts';
 import type { OperatorClaim } from '../../src/protocol/contract/claims.ts';
-import { createDocumentPublisher } from '../../src/protocol/contract/publications.ts';
+import { createDocumentPublisher } from '../../src/protocol/contract/documents.ts';
 import { soleSigner } from '../../src/protocol/records/signed-record.ts';
 import { openLmdbStore } from '../../src/store/lmdb/store.ts';
 import { unsignedGenesis } from './unsigned-genesis.ts';

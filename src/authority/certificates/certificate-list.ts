@@ -9,10 +9,10 @@ import {
   type CertificateRow,
   type CertificateStatus,
   hasStatus,
+  isInHealth,
   isInUse,
 } from '../../protocol/rows/certificate.ts';
-import { descriptionTest } from '../../protocol/rows/description-filter.ts';
-import { isInHealth } from '../../protocol/rows/node-health.ts';
+import { descriptionTest } from '../../protocol/rows/node-description.ts';
 import type { Authority } from '../authority.ts';
 import type { Handler } from '../engine/admission.ts';
 import { MOST_LOOKED_AT, pageFrom } from '../engine/page.ts';

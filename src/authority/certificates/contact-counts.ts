@@ -2,8 +2,8 @@
 import type { Writable } from '../../base/json/write.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { CallInput } from '../../protocol/contract/calls.ts';
-import type { ContactBin, ContactCounts } from '../../protocol/rows/contacts.ts';
-import type { Described } from '../../protocol/rows/description-filter.ts';
+import type { ContactBin, ContactCounts } from '../../protocol/rows/certificate.ts';
+import type { Described } from '../../protocol/rows/node-description.ts';
 import type { Authority } from '../authority.ts';
 import type { Handler } from '../engine/admission.ts';
 import { Sliced } from '../subjects/sliced.ts';

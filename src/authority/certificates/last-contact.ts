@@ -5,7 +5,7 @@
  * in the same columns, so that the few silent nodes of a large fleet are found without looking at all of it.
  */
 import { detached } from '../../base/detached.ts';
-import { reportsHealth } from '../../protocol/rows/node-health.ts';
+import { reportsHealth } from '../../protocol/rows/certificate.ts';
 import type { StoredLiveness } from '../../store/store.ts';
 import { type CertificateNumbers, createBlocks, NONE } from '../subjects/numbering.ts';
 import { NOT_HEARD } from './known-chains.ts';

@@ -13,8 +13,8 @@ import type {
   DashboardPartner,
   DashboardSuccession,
   FeedSummary,
+  HorizonSummary,
 } from '../../protocol/rows/dashboard.ts';
-import type { HorizonSummary } from '../../protocol/rows/horizon.ts';
 import { CYCLE_STALE_MS, recentChangeRow, trustCycleSummary } from '../audit/recent-changes.ts';
 import type { Authority } from '../authority.ts';
 import type { FleetFacts } from '../census.ts';

@@ -2,7 +2,7 @@ import { formatInstant } from '../../base/timestamp.ts';
 import type { Readiness } from '../../protocol/answers/documents.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import { Refusal } from '../../protocol/refusals.ts';
-import type { Posture } from '../../protocol/rows/posture.ts';
+import type { Posture } from '../../protocol/rows/dashboard.ts';
 import { COMMIT_OVERDUE } from '../../store/store.ts';
 import type { Authority } from '../authority.ts';
 import { committedChain } from '../authority-keys.ts';

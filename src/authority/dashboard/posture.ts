@@ -5,7 +5,7 @@
 import { counted, countedOf } from '../../base/counts.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { AdoptionState } from '../../protocol/rows/adoption.ts';
-import type { PostureFinding, PostureUnknown } from '../../protocol/rows/posture.ts';
+import type { PostureFinding, PostureUnknown } from '../../protocol/rows/dashboard.ts';
 import type { FleetFacts } from '../census.ts';
 import type { BackupFacts, PartnerFacts, WebhookFacts } from '../host-status.ts';
 

@@ -5,7 +5,7 @@
 
 import type { Policy } from '../../../machines/policy.ts';
 import { jsonText, type Writable } from '../../base/json/write.ts';
-import type { Answer } from '../../protocol/contract/answers.ts';
+import type { Answer } from '../../protocol/contract/calls.ts';
 import { GRAPH_DOCUMENTS, publishedDocument } from '../../protocol/contract/documents.ts';
 import { Refusal } from '../../protocol/refusals.ts';
 import type { KeptAnswer, SealedEntry, SubjectWrite } from '../../store/store.ts';

@@ -2,7 +2,7 @@
 
 import type { Writable } from '../../base/json/write.ts';
 import { firstIndex } from '../../base/ordered-list.ts';
-import type { ListPlace, PageRequest } from '../../protocol/contract/pages.ts';
+import type { ListPlace, PageRequest } from '../../protocol/contract/inputs.ts';
 
 const MOST_CHARACTERS = 64 * 1024;
 /** The most items that one page examines, even if few of them pass its filter. */

@@ -6,8 +6,11 @@
 import type { RecordSigner } from '../../base/crypto/primitives.ts';
 import { canonicalJson } from '../../base/json/write.ts';
 import { formatInstant } from '../../base/timestamp.ts';
-import { type PublishedDocument, publishedDocument } from '../../protocol/contract/documents.ts';
-import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
+import {
+  type DocumentPublisher,
+  type PublishedDocument,
+  publishedDocument,
+} from '../../protocol/contract/documents.ts';
 import { type Bulletin, bulletinText } from '../../protocol/records/bulletin.ts';
 import { signatureOver, singleKeyOf } from '../../protocol/records/signed-record.ts';
 import { isSignerUnavailable } from '../../protocol/refusals.ts';

@@ -13,7 +13,7 @@ import {
 } from '../../protocol/records/membership-attestation.ts';
 import { signRecord } from '../../protocol/records/signed-record.ts';
 import { Refusal } from '../../protocol/refusals.ts';
-import type { AttestationRow } from '../../protocol/rows/attestation.ts';
+import type { AttestationRow } from '../../protocol/rows/recognition.ts';
 import type { Authority } from '../authority.ts';
 import type { Handler } from '../engine/admission.ts';
 import { assertOwnIssuer, costOf, issuerOf, textSignedAgain } from '../engine/issuer.ts';

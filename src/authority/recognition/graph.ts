@@ -3,8 +3,11 @@
 import { createHash } from 'node:crypto';
 import { sha256Hex } from '../../base/crypto/digest.ts';
 import { createSharedWork, inSlices, withoutPause } from '../../base/work.ts';
-import { GRAPH_DOCUMENTS, type PublishedDocument } from '../../protocol/contract/documents.ts';
-import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
+import {
+  type DocumentPublisher,
+  GRAPH_DOCUMENTS,
+  type PublishedDocument,
+} from '../../protocol/contract/documents.ts';
 import type { Authority } from '../authority.ts';
 import type { Handler } from '../engine/admission.ts';
 import {

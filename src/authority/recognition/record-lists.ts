@@ -6,7 +6,7 @@ import type { Attestation } from '../../../machines/attestation.ts';
 import type { Treaty } from '../../../machines/recognition-treaty.ts';
 import { compareCodePoints } from '../../base/json/write.ts';
 import { firstIndex, insertInOrder } from '../../base/ordered-list.ts';
-import type { ListPlace } from '../../protocol/contract/pages.ts';
+import type { ListPlace } from '../../protocol/contract/inputs.ts';
 
 interface ListedRecord<Context> extends ListPlace {
   context: Context;

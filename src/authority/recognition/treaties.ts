@@ -14,7 +14,7 @@ import {
 } from '../../protocol/records/recognition-treaty.ts';
 import { signRecord } from '../../protocol/records/signed-record.ts';
 import { Refusal } from '../../protocol/refusals.ts';
-import type { FetchState, TreatyRow } from '../../protocol/rows/treaty.ts';
+import type { FetchState, TreatyRow } from '../../protocol/rows/recognition.ts';
 import type { Authority } from '../authority.ts';
 import type { Handler } from '../engine/admission.ts';
 import { assertOwnIssuer, costOf, issuerOf, textSignedAgain } from '../engine/issuer.ts';

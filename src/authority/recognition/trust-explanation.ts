@@ -21,7 +21,7 @@ import type {
   TrustExplanation,
   TrustPath,
 } from '../../protocol/rows/graph.ts';
-import type { LifecycleState } from '../../protocol/rows/treaty.ts';
+import type { LifecycleState } from '../../protocol/rows/recognition.ts';
 import type { Authority } from '../authority.ts';
 import type { Handler } from '../engine/admission.ts';
 import { Sliced } from '../subjects/sliced.ts';

@@ -28,7 +28,7 @@
 import type { JsonObject } from '../../base/json/value.ts';
 import { jsonText } from '../../base/json/write.ts';
 import { formatInstant } from '../../base/timestamp.ts';
-import type { Answer } from '../../protocol/contract/answers.ts';
+import type { Answer } from '../../protocol/contract/calls.ts';
 import type { RequestIdentity } from '../../protocol/contract/claims.ts';
 import { Refusal, type RefusalName } from '../../protocol/refusals.ts';
 import type { KeptAnswer, StoreReading, TimeRange } from '../../store/store.ts';

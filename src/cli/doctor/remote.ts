@@ -18,8 +18,7 @@ import { AuthorityKeys, followChain } from '../../protocol/records/authority-cha
 import { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { instantOf, Whole } from '../../protocol/records/record.ts';
 import type { CertificateRevocationList } from '../../protocol/records/revocation-list.ts';
-import { DashboardPartner } from '../../protocol/rows/dashboard.ts';
-import { Posture } from '../../protocol/rows/posture.ts';
+import { DashboardPartner, Posture } from '../../protocol/rows/dashboard.ts';
 import { metricsText } from '../connection/server.ts';
 import { ending, type Finding, fine, unknown, warning, wrong } from './finding.ts';
 

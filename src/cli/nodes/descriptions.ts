@@ -3,10 +3,10 @@ import { InvalidArgumentError, Option } from 'commander';
 import { certificatePages } from '../../client/nodes.ts';
 import type { OperatorClient } from '../../client/operator-client.ts';
 import type { CertificateRow } from '../../protocol/rows/certificate.ts';
-import { labelsOf } from '../../protocol/rows/description-filter.ts';
 import {
   isLabel,
   isNodeName,
+  labelsOf,
   labelTexts,
   type NodeLabels,
 } from '../../protocol/rows/node-description.ts';

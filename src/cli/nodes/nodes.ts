@@ -4,9 +4,13 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { COLLATOR } from '../../base/ordered-list.ts';
 import { type CertificateFilters, certificatePages } from '../../client/nodes.ts';
 import type { OperatorClient } from '../../client/operator-client.ts';
-import { type CertificateRow, isInUse } from '../../protocol/rows/certificate.ts';
+import {
+  type CertificateRow,
+  isInUse,
+  isSilentNode,
+  reportsHealth,
+} from '../../protocol/rows/certificate.ts';
 import { isLabel, type NodeLabels } from '../../protocol/rows/node-description.ts';
-import { isSilentNode, reportsHealth } from '../../protocol/rows/node-health.ts';
 import { OPERATOR, type OperatorOptions, operatorClient } from '../connection/operator.ts';
 import { resolveId, routeCommand } from '../connection/route-command.ts';
 import { define, type OptionsIn, option, WIDE } from '../kernel/command.ts';

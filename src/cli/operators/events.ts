@@ -9,8 +9,13 @@ import { parseRequestTimestamp } from '../../base/timestamp.ts';
 import { EventChainError, type LoggedEvent } from '../../client/events.ts';
 import { idsOfNode, nodeNames } from '../../client/nodes.ts';
 import type { OperatorClient } from '../../client/operator-client.ts';
-import { type AuditSaid, areOneRequest, sentenceOf } from '../../protocol/audit-sentence.ts';
-import { createEntryNames, type NamedEntry } from '../../protocol/entry-names.ts';
+import {
+  type AuditSaid,
+  areOneRequest,
+  createEntryNames,
+  type NamedEntry,
+  sentenceOf,
+} from '../../protocol/audit-sentence.ts';
 import { AUDIT_EVENTS, type AuditEvent } from '../../protocol/rows/audit-event.ts';
 import { OPERATOR, type OperatorOptions, operatorClient } from '../connection/operator.ts';
 import { publicClient } from '../connection/server.ts';

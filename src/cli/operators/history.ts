@@ -2,6 +2,7 @@
 
 import type { Command } from 'commander';
 import { inWords } from '../../base/duration.ts';
+import type { Horizon } from '../../protocol/rows/dashboard.ts';
 import {
   type History,
   type HistorySeries,
@@ -10,7 +11,6 @@ import {
   type SeriesName,
   STEP_NAMES,
 } from '../../protocol/rows/history.ts';
-import type { Horizon } from '../../protocol/rows/horizon.ts';
 import { routeCommand } from '../connection/route-command.ts';
 import { ANYONE, publicClient, type Reach } from '../connection/server.ts';
 import { define, type OptionsIn, option, WIDE } from '../kernel/command.ts';

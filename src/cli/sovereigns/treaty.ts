@@ -21,7 +21,7 @@ import {
 import type { RecognitionTreaty } from '../../protocol/records/recognition-treaty.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import { acceptedKeys, followForTreaty, rootKeyIn } from '../../protocol/records/treaty-chain.ts';
-import type { TreatyRow } from '../../protocol/rows/treaty.ts';
+import type { TreatyRow } from '../../protocol/rows/recognition.ts';
 import { OPERATOR, type OperatorOptions, operatorClient } from '../connection/operator.ts';
 import { listCommand, resolveId, routeCommand } from '../connection/route-command.ts';
 import { publicClient, type ReadingBounds, readJsonUrl } from '../connection/server.ts';

@@ -3,13 +3,11 @@
 export type { Sha256, Signer, VerifySignature } from '../../base/crypto/primitives.ts';
 export type * from '../../protocol/answers/documents.ts';
 export type * from '../../protocol/answers/enrollment.ts';
-export type * from '../../protocol/answers/events.ts';
 export type * from '../../protocol/answers/operators.ts';
 export type * from '../../protocol/answers/recognition.ts';
 export type * from '../../protocol/answers/verdicts.ts';
-export type * from '../../protocol/rows/attestation.ts';
 export type * from '../../protocol/rows/graph.ts';
-export type * from '../../protocol/rows/treaty.ts';
+export type * from '../../protocol/rows/recognition.ts';
 export type { AgentRecord, AgentStorage } from '../agent-storage.ts';
 export {
   AuthorityError,

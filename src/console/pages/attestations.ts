@@ -7,7 +7,7 @@ import { badge } from '../../pages/ui/parts.ts';
 import { idText, timeText } from '../../pages/ui/values.ts';
 import { issueAttestation, revokeAttestation } from '../../protocol/api/attestations.ts';
 import { instantOf } from '../../protocol/records/record.ts';
-import type { AttestationRow } from '../../protocol/rows/attestation.ts';
+import type { AttestationRow } from '../../protocol/rows/recognition.ts';
 import { actionColumn, actionLink, renewal } from '../forms.ts';
 import { listPage, twoLines } from '../list-page.ts';
 import { routeAction } from '../route-action.ts';

@@ -11,13 +11,13 @@ import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
 import { nameInCell } from '../../pages/ui/names.ts';
 import { emptyState } from '../../pages/ui/parts.ts';
 import { timeText } from '../../pages/ui/values.ts';
-import type { CertificateRow } from '../../protocol/rows/certificate.ts';
 import {
   BIN_KINDS,
+  type CertificateRow,
   type ContactBin,
   type ContactCounts,
   type Contacts,
-} from '../../protocol/rows/contacts.ts';
+} from '../../protocol/rows/certificate.ts';
 import { textIn } from '../forms.ts';
 import { definePage } from '../page.ts';
 import { filtersFor, type NodeQuery, nodeQuery, parametersOf, searchesFor } from './node-filter.ts';

@@ -6,7 +6,7 @@ import { type Html, html } from '../../pages/ui/html.ts';
 import { emptyState, section } from '../../pages/ui/parts.ts';
 import { table } from '../../pages/ui/table.ts';
 import { exactTime, timeText } from '../../pages/ui/values.ts';
-import type { Lapsing, LapsingKind } from '../../protocol/rows/horizon.ts';
+import type { Lapsing, LapsingKind } from '../../protocol/rows/dashboard.ts';
 import { definePage } from '../page.ts';
 
 export const HORIZON = definePage({

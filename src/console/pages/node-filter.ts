@@ -6,7 +6,7 @@ import {
   CERTIFICATE_STATUS_FILTERS,
   type CertificateStatusFilter,
 } from '../../protocol/rows/certificate.ts';
-import { labelsOf } from '../../protocol/rows/description-filter.ts';
+import { labelsOf } from '../../protocol/rows/node-description.ts';
 import { textIn } from '../forms.ts';
 import { FormProblem } from '../page.ts';
 

@@ -6,9 +6,12 @@ import { type Html, html } from '../../pages/ui/html.ts';
 import { nameInCell } from '../../pages/ui/names.ts';
 import { badge } from '../../pages/ui/parts.ts';
 import type { AgentDescriptor } from '../../protocol/records/agent-descriptor.ts';
-import type { CertificateRow } from '../../protocol/rows/certificate.ts';
+import {
+  type CertificateRow,
+  isSilentNode,
+  reportsHealth,
+} from '../../protocol/rows/certificate.ts';
 import { labelTexts } from '../../protocol/rows/node-description.ts';
-import { isSilentNode, reportsHealth } from '../../protocol/rows/node-health.ts';
 import type { Context } from '../context.ts';
 import { filtersFor, type NodeQuery } from './node-filter.ts';
 

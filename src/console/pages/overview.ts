@@ -6,7 +6,7 @@ import { fleetBar } from '../../pages/dashboard/fleet-section.ts';
 import { postureSection } from '../../pages/dashboard/posture-section.ts';
 import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
 import { emptyState, section } from '../../pages/ui/parts.ts';
-import type { Fleet } from '../../protocol/rows/posture.ts';
+import type { Fleet } from '../../protocol/rows/dashboard.ts';
 import { entriesTable, lastChanges } from '../entries.ts';
 import { newButton } from '../forms.ts';
 import { definePage, isOffered } from '../page.ts';

@@ -11,7 +11,7 @@ import {
   revokeTreaty,
   setTreatyEndpoint,
 } from '../../protocol/api/treaties.ts';
-import { type TreatyRow, TreatyStatus } from '../../protocol/rows/treaty.ts';
+import { type TreatyRow, TreatyStatus } from '../../protocol/rows/recognition.ts';
 import type { Context } from '../context.ts';
 import { type AskedField, actionColumn, actionLink, renewal } from '../forms.ts';
 import { listPage, twoLines } from '../list-page.ts';

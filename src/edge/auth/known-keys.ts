@@ -1,6 +1,9 @@
 /** The keys of the authority and of operators, and the genesis block, as an edge knows them: as the authority has published them. */
-import { documentText, type PublishedDocument } from '../../protocol/contract/documents.ts';
-import type { DocumentCache } from '../../protocol/contract/publications.ts';
+import {
+  type DocumentCache,
+  documentText,
+  type PublishedDocument,
+} from '../../protocol/contract/documents.ts';
 import type { AuthorityKeys } from '../../protocol/records/authority-chain.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
 

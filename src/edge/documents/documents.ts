@@ -1,7 +1,7 @@
 /** The public documents: served from cached bytes, with a validator for conditional requests. */
 import type { JsonObject } from '../../base/json/value.ts';
 import { jsonText } from '../../base/json/write.ts';
-import type { Answer } from '../../protocol/contract/answers.ts';
+import type { Answer } from '../../protocol/contract/calls.ts';
 import {
   type DocumentName,
   foreignFeedName,

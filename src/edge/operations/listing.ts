@@ -6,8 +6,8 @@
 
 import { MOST_ROWS } from '../../protocol/api/define.ts';
 import { type Input, refused } from '../../protocol/api/input.ts';
-import type { Answer } from '../../protocol/contract/answers.ts';
-import type { ListPlace, PageRequest } from '../../protocol/contract/pages.ts';
+import type { Answer } from '../../protocol/contract/calls.ts';
+import type { ListPlace, PageRequest } from '../../protocol/contract/inputs.ts';
 import { Refusal } from '../../protocol/refusals.ts';
 import { answerReply, jsonReply, piecewiseReply, type Reply } from '../reply.ts';
 import { firstValue, type Query } from '../request/query.ts';

@@ -6,8 +6,7 @@ import type { InputOf, ListForm, Operation } from '../../protocol/api/define.ts'
 import { type Input, mapped, refused } from '../../protocol/api/input.ts';
 import type { ReadContext } from '../../protocol/api/members.ts';
 import type { Api, OperationName } from '../../protocol/api/table.ts';
-import type { Answer } from '../../protocol/contract/answers.ts';
-import type { CallName, Prepared } from '../../protocol/contract/calls.ts';
+import type { Answer, CallName, Prepared } from '../../protocol/contract/calls.ts';
 import type { NodeClaim, OperatorClaim } from '../../protocol/contract/claims.ts';
 import { isOperatorRoute, waitsForSlice } from '../../protocol/route-description.ts';
 import { type Edge, withAnswer } from '../edge.ts';

@@ -1,6 +1,6 @@
 /** Questions about trust [core-6-3-1], each with its limits. */
 import type { FurtherQuestion, TrustQuestion } from '../../protocol/api/graph.ts';
-import type { Answer } from '../../protocol/contract/answers.ts';
+import type { Answer } from '../../protocol/contract/calls.ts';
 import type { Edge } from '../edge.ts';
 import { answerReply, type Reply } from '../reply.ts';
 import { limited } from '../request/limited.ts';

@@ -13,7 +13,7 @@ import type { HtmlPage } from '../../pages/ui/frame.ts';
 import type { InputOf } from '../../protocol/api/define.ts';
 import type { Api } from '../../protocol/api/table.ts';
 import type { TrustPath } from '../../protocol/rows/graph.ts';
-import { LIFECYCLE_STATES } from '../../protocol/rows/treaty.ts';
+import { LIFECYCLE_STATES } from '../../protocol/rows/recognition.ts';
 import { cachedBySource } from '../documents/shared-build.ts';
 import { type Edge, inTurn, withAnswer } from '../edge.ts';
 import type { EdgeParts } from '../operations/operations.ts';

@@ -4,7 +4,7 @@ import { counted } from '../../base/counts.ts';
 import type { TrustPageQuestion } from '../../pages/trust/form.ts';
 import { type TrustPageAnswer, trustPage } from '../../pages/trust/trust.ts';
 import { trustPath } from '../../protocol/api/graph.ts';
-import type { Answer } from '../../protocol/contract/answers.ts';
+import type { Answer } from '../../protocol/contract/calls.ts';
 import { REFUSALS } from '../../protocol/refusals.ts';
 import type { ExplainedTrust } from '../../protocol/rows/graph.ts';
 import type { Edge } from '../edge.ts';

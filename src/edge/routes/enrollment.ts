@@ -1,6 +1,6 @@
 /** What the edge adds to the answers to nodes [core-4-3], [core-4-4]. */
 import { jsonText } from '../../base/json/write.ts';
-import type { Answer } from '../../protocol/contract/answers.ts';
+import type { Answer } from '../../protocol/contract/calls.ts';
 import { documentText, type PublishedDocument } from '../../protocol/contract/documents.ts';
 import { cachedBySource } from '../documents/shared-build.ts';
 import type { Edge } from '../edge.ts';

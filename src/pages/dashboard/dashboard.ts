@@ -13,7 +13,7 @@ import type {
   TreatySummary,
   TrustCycleSummary,
 } from '../../protocol/rows/dashboard.ts';
-import { LIFECYCLE_STATES } from '../../protocol/rows/treaty.ts';
+import { LIFECYCLE_STATES } from '../../protocol/rows/recognition.ts';
 import { type HtmlPage, renderPage } from '../ui/frame.ts';
 import { type Html, html, NO_HTML } from '../ui/html.ts';
 import { nameInCell } from '../ui/names.ts';

@@ -1,8 +1,8 @@
 /** The fleet: how many nodes are healthy, unwell, silent and lapsing, as a whole and by role. Only counts are public. */
 
 import { counted, shownCount } from '../../base/counts.ts';
+import type { Fleet, NodeCounts, RoleCounts } from '../../protocol/rows/dashboard.ts';
 import type { SeriesName } from '../../protocol/rows/history.ts';
-import type { Fleet, NodeCounts, RoleCounts } from '../../protocol/rows/posture.ts';
 import { type Html, html, NO_HTML } from '../ui/html.ts';
 import { nameInCell } from '../ui/names.ts';
 import { bar, emptyState, type Stat, stats, type Tone } from '../ui/parts.ts';

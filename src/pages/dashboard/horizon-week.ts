@@ -5,7 +5,7 @@ import {
   type HorizonSummary,
   LAPSING_KINDS,
   type LapsingKind,
-} from '../../protocol/rows/horizon.ts';
+} from '../../protocol/rows/dashboard.ts';
 import { type Html, html } from '../ui/html.ts';
 import { emptyState } from '../ui/parts.ts';
 

@@ -1,7 +1,7 @@
 /** The verdict on this authority: its posture in words, and for each finding what shows it and the command about it. */
 
 import { counted } from '../../base/counts.ts';
-import type { Posture } from '../../protocol/rows/posture.ts';
+import type { Posture } from '../../protocol/rows/dashboard.ts';
 import { type Html, html, NO_HTML } from '../ui/html.ts';
 import { commandText, WHEN_LOST } from '../ui/parts.ts';
 import { timeText, withTimes } from '../ui/values.ts';

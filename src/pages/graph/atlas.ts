@@ -5,7 +5,7 @@
 
 import { counted, shownCount } from '../../base/counts.ts';
 import type { TrustPath } from '../../protocol/rows/graph.ts';
-import { LIFECYCLE_STATES } from '../../protocol/rows/treaty.ts';
+import { LIFECYCLE_STATES } from '../../protocol/rows/recognition.ts';
 import { type HtmlPage, renderPage } from '../ui/frame.ts';
 import { type Html, html, NO_HTML } from '../ui/html.ts';
 import { atlasLink, nameInCell, nameInFull, reference } from '../ui/names.ts';

@@ -1,7 +1,7 @@
 /** The geometry of a drawn graph. The layout is computed once per graph and cached. */
 
 import { counted } from '../../base/counts.ts';
-import { LIFECYCLE_STATES } from '../../protocol/rows/treaty.ts';
+import { LIFECYCLE_STATES } from '../../protocol/rows/recognition.ts';
 import { nameInCell, nameInDrawing } from '../ui/names.ts';
 import { stateBadge } from '../ui/parts.ts';
 import { type Label, placeLabels } from './labels.ts';

@@ -1,7 +1,7 @@
 /** The recognition graph for drawing and exploring, built from the published Connectome document. */
 import { visitInSlices } from '../../base/work.ts';
 import type { BlastRadiusRow, Connectome, EdgeRow } from '../../protocol/rows/graph.ts';
-import { LIFECYCLE_STATES } from '../../protocol/rows/treaty.ts';
+import { LIFECYCLE_STATES } from '../../protocol/rows/recognition.ts';
 import { reference } from '../ui/names.ts';
 
 export type EdgeState = EdgeRow['lifecycle_state'];

@@ -2,7 +2,7 @@
  * Draws a sovereign surrounded by its neighbors. Readers can choose any sovereign, so the drawing must be cheap: it
  * takes one pass over the links of those drawn and no force-directed layout.
  */
-import { LIFECYCLE_STATES } from '../../protocol/rows/treaty.ts';
+import { LIFECYCLE_STATES } from '../../protocol/rows/recognition.ts';
 import { nameInDrawing } from '../ui/names.ts';
 import { drawingFrom, type PlacedNode, radiusOf, roomOf } from './drawing.ts';
 import { GAP, LABEL_SIZE, type Label } from './labels.ts';

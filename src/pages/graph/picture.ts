@@ -4,7 +4,7 @@
  */
 
 import { counted } from '../../base/counts.ts';
-import { LIFECYCLE_STATES } from '../../protocol/rows/treaty.ts';
+import { LIFECYCLE_STATES } from '../../protocol/rows/recognition.ts';
 import { type Html, html, NO_HTML } from '../ui/html.ts';
 import { atlasLink } from '../ui/names.ts';
 import { capital } from '../ui/values.ts';

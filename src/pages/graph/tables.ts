@@ -1,7 +1,7 @@
 /** Tables of treaties and revocations, with everything that the drawing shows. */
 
 import type { BlastRadiusRow, EdgeRow, RevokedMaterial } from '../../protocol/rows/graph.ts';
-import { LIFECYCLE_STATES } from '../../protocol/rows/treaty.ts';
+import { LIFECYCLE_STATES } from '../../protocol/rows/recognition.ts';
 import { choiceField, wordChoices } from '../ui/fields.ts';
 import { type Content, type Html, html, NO_HTML } from '../ui/html.ts';
 import { nameInCell } from '../ui/names.ts';

@@ -2,7 +2,7 @@
 
 import { sortedInSlices } from '../../base/work.ts';
 import { TREATY_ORDERS } from '../../protocol/api/pages.ts';
-import { LIFECYCLE_STATES } from '../../protocol/rows/treaty.ts';
+import { LIFECYCLE_STATES } from '../../protocol/rows/recognition.ts';
 import type { EdgeState, GraphModel, GraphTreaty } from './model.ts';
 
 export type TreatyOrder = (typeof TREATY_ORDERS)[number];

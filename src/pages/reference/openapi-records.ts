@@ -25,7 +25,6 @@ import * as revocationList from '../../protocol/records/revocation-list.ts';
 import * as revocationListDelta from '../../protocol/records/revocation-list-delta.ts';
 import * as trustEvidence from '../../protocol/records/trust-evidence.ts';
 import * as validatorVote from '../../protocol/records/validator-vote.ts';
-import * as attestationRows from '../../protocol/rows/attestation.ts';
 import { Dashboard } from '../../protocol/rows/dashboard.ts';
 import {
   Atlas,
@@ -37,7 +36,7 @@ import {
   TrustAnswer,
   TrustExplanation,
 } from '../../protocol/rows/graph.ts';
-import * as treatyRows from '../../protocol/rows/treaty.ts';
+import * as recognitionRows from '../../protocol/rows/recognition.ts';
 
 /** Modules whose schemas are all components. */
 const MODULES: readonly object[] = [
@@ -64,8 +63,7 @@ const MODULES: readonly object[] = [
   revocationListDelta,
   trustEvidence,
   validatorVote,
-  attestationRows,
-  treatyRows,
+  recognitionRows,
 ];
 
 /** The others, among schemas that are written out where they occur. */

@@ -1,7 +1,7 @@
 /** `/attestation`: one membership attestation as this authority issued it [core-4-11]. */
 
 import { instantOf } from '../../protocol/records/record.ts';
-import type { AttestationRow } from '../../protocol/rows/attestation.ts';
+import type { AttestationRow } from '../../protocol/rows/recognition.ts';
 import { type HtmlPage, renderPage } from '../ui/frame.ts';
 import { type Html, html } from '../ui/html.ts';
 import { nameInCell, nameInFull } from '../ui/names.ts';

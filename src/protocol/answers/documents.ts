@@ -1,6 +1,7 @@
 /** Answers that describe the network and the service [core-4-15]. */
 import Type, { type Static } from 'typebox';
 import { GenesisBlock } from '../records/genesis.ts';
+import { Datetime } from '../records/record.ts';
 
 export const SovereignDocument = Type.Object({
   sovereign_id: Type.String(),
@@ -74,3 +75,18 @@ export type SovereignDocument = Static<typeof SovereignDocument>;
 export type Liveness = Static<typeof Liveness>;
 export type Readiness = Static<typeof Readiness>;
 export type Health = Static<typeof Health>;
+
+/** Events as readers receive them [events-3]. */
+
+/** An entry of the audit log [core-4-16] without its hash; it may have members that this version does not know. */
+export const LoggedEntry = Type.Object({
+  event_id: Type.String(),
+  event_type: Type.String(),
+  details: Type.Record(Type.String(), Type.Unknown()),
+  created_at: Datetime,
+  /** The operator key that caused the event; absent if none did. */
+  actor_key_id: Type.Optional(Type.String()),
+  prev_hash: Type.String(),
+});
+
+export type LoggedEntry = Static<typeof LoggedEntry>;

@@ -4,8 +4,7 @@
 import Type, { type Static } from 'typebox';
 import { PolicyManifest } from '../records/policy-manifest.ts';
 import { Datetime, Natural } from '../records/record.ts';
-import { AttestationRow } from '../rows/attestation.ts';
-import { TreatyRow } from '../rows/treaty.ts';
+import { AttestationRow, TreatyRow } from '../rows/recognition.ts';
 import { NextCursor } from './scalars.ts';
 
 export const PolicyVersion = Type.Object({

@@ -3,7 +3,7 @@ import Type from 'typebox';
 import { AttestationList, AttestationRevocation } from '../answers/recognition.ts';
 import { MembershipAttestation, RECORD_STATUSES } from '../records/membership-attestation.ts';
 import { FreeForm } from '../records/record.ts';
-import { AttestationRow } from '../rows/attestation.ts';
+import { AttestationRow } from '../rows/recognition.ts';
 import { privilegedCommand, publicList, publicQuery } from './define.ts';
 import { optional, required } from './members.ts';
 import { text, word } from './parameters.ts';

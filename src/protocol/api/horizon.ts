@@ -1,6 +1,6 @@
 /** What changes for everyone at some point: expirations [core-4-20], and the authority key [authority-keys-11]. */
 import { Adoption } from '../rows/adoption.ts';
-import { Horizon } from '../rows/horizon.ts';
+import { Horizon } from '../rows/dashboard.ts';
 import { operatorQuery } from './define.ts';
 
 export const readHorizon = operatorQuery('GET /admin/horizon', {

@@ -1,6 +1,6 @@
 /** The pages for people, the ends of their live connections, and the description of the API for programs. */
 import Type from 'typebox';
-import { LIFECYCLE_STATES } from '../rows/treaty.ts';
+import { LIFECYCLE_STATES } from '../rows/recognition.ts';
 import { publicAnswer, publicDocument, publicPage } from './define.ts';
 import { EVALUATED, EVALUATING, FURTHER_QUESTION } from './graph.ts';
 import { type Parameter, pageOf, text, word } from './parameters.ts';

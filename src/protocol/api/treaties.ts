@@ -6,7 +6,7 @@ import { AuthorityKeys, receivedChain } from '../records/authority-chain.ts';
 import { RecognitionTreaty, readTreatyScope, TreatyScope } from '../records/recognition-treaty.ts';
 import { FreeForm } from '../records/record.ts';
 import { LARGE_BODY_BYTES } from '../route-description.ts';
-import { TreatyRow, TreatyStatus } from '../rows/treaty.ts';
+import { TreatyRow, TreatyStatus } from '../rows/recognition.ts';
 import { privilegedCommand, publicList, publicQuery } from './define.ts';
 import { optional, required } from './members.ts';
 import { text, word } from './parameters.ts';

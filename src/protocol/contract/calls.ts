@@ -2,28 +2,28 @@
  * All calls from the edge to the authority, each with its input and access. Access is declared only here: routes derive
  * their access class from it, and the authority admits callers by it.
  */
-
+import type { JsonObject } from '../../base/json/value.ts';
 import type { InputOf } from '../api/define.ts';
 import type { FurtherQuestion } from '../api/graph.ts';
 import type { Input } from '../api/input.ts';
 import { API, type Api, type OperationName } from '../api/table.ts';
 import type { RevocationQuestion } from '../api/verification.ts';
+import type { RefusalName } from '../refusals.ts';
 import type { HistoryPart } from '../rows/history.ts';
-import type { Answer } from './answers.ts';
 import type { NodeClaim, OperatorClaim, Tier } from './claims.ts';
 import type {
   Fetched,
   FollowedChain,
   OpenWebhooks,
+  PageRequest,
   ReadEvents,
   RegisterAgent,
   RemoveAgent,
   VerifiedFeed,
   WebhookCursors,
 } from './inputs.ts';
-import type { PageRequest } from './pages.ts';
 
-export type CallAccess =
+type CallAccess =
   | 'public'
   /** Called only by other parts of this service; no route exposes it. */
   | 'internal'
@@ -35,7 +35,7 @@ export type CallAccess =
 /** Commands change state; queries read committed state and change nothing. */
 type CallKind = 'command' | 'query' | 'list';
 
-export interface Declaration<
+interface Declaration<
   CallInput = unknown,
   Access extends CallAccess = CallAccess,
   Kind extends CallKind = CallKind,
@@ -179,7 +179,7 @@ export const OUTCOME_UNKNOWN: Answer = {
 };
 
 /** Whether the call can be made twice without any effect, not even a spent nonce. */
-export function isRepeatable(name: CallName): boolean {
+function isRepeatable(name: CallName): boolean {
   const { access } = CALLS[name];
   return access === 'public' || access === 'internal';
 }
@@ -223,3 +223,15 @@ export function onceConfirmed(
 export function requiredTier(access: 'operator' | 'operator-privileged'): Tier {
   return access === 'operator' ? 'standard' : 'privileged';
 }
+
+/**
+ * The answer of the authority. The value is JSON text, because text is the cheapest thing to send between threads, and
+ * serialization stays in one place.
+ */
+export type Answer = (
+  | { readonly ok: true; readonly json: string }
+  | { readonly ok: false; readonly refusal: RefusalName; readonly details: JsonObject }
+) & {
+  /** Set if this is the answer that the same request got when it first arrived [core-2-5]. */
+  readonly isRepeated?: true;
+};

@@ -1,9 +1,10 @@
 import { sha256Hex } from '../../base/crypto/digest.ts';
+import { createRevisionEnds } from './revision-ends.ts';
 
 /** Documents derived from the recognition graph, which become stale together. */
 export const GRAPH_DOCUMENTS = ['recognition_graph', 'connectome', 'atlas'] as const;
 
-export const DOCUMENT_NAMES = [
+const DOCUMENT_NAMES = [
   'genesis',
   'authority_keys',
   'policy',
@@ -22,8 +23,8 @@ export const DOCUMENT_NAMES = [
 export type DocumentName = (typeof DOCUMENT_NAMES)[number];
 
 /** The revocation feed that this authority signs in the name of another issuer. */
-export type ForeignFeedName = `revocation_feed_of:${string}`;
-export type PublishedName = DocumentName | ForeignFeedName;
+type ForeignFeedName = `revocation_feed_of:${string}`;
+type PublishedName = DocumentName | ForeignFeedName;
 
 export function foreignFeedName(issuer: string): ForeignFeedName {
   return `revocation_feed_of:${issuer}`;
@@ -71,4 +72,103 @@ export function versionOf(etag: string): string {
 /** How many bytes to allocate for a growing document: an eighth more than needed, so that it rarely has to be moved. */
 export function withHeadroom(needed: number): number {
   return needed + Math.max(65_536, needed >> 3);
+}
+
+/**
+ * The published documents. Their bytes and version numbers are in shared memory, so that an edge on another thread can
+ * see without asking whether its copy is outdated.
+ */
+
+/** One document, as sent to the edges. */
+export interface Publication {
+  readonly name: PublishedName;
+  /** 0 for a document without a shared version number; readers must then ask the authority first. */
+  readonly version: number;
+  readonly document: PublishedDocument;
+}
+
+export type DocumentPublisher = ReturnType<typeof createDocumentPublisher>;
+
+export function createDocumentPublisher() {
+  const bytes = DOCUMENT_NAMES.length * Int32Array.BYTES_PER_ELEMENT;
+  const versions = new Int32Array(new SharedArrayBuffer(bytes));
+  const publications = new Map<PublishedName, Publication>();
+  const listeners: ((publication: Publication) => void)[] = [];
+  const withdrawals: ((name: DocumentName) => void)[] = [];
+
+  return {
+    /** The newest version of each document, in the order of `DOCUMENT_NAMES`. */
+    versions,
+    /** The end offsets of the versions of the revocation list. */
+    revisionEnds: createRevisionEnds(),
+    publish(name: PublishedName, document: PublishedDocument): void {
+      const index = indexOf(name);
+      const version = index < 0 ? 0 : Atomics.add(versions, index, 1) + 1;
+      const publication = { name, version, document };
+      publications.set(name, publication);
+      for (const listener of listeners) listener(publication);
+    },
+    /** Marks the document as outdated; it will be rebuilt on request. */
+    withdraw(name: DocumentName): void {
+      if (!publications.delete(name)) return;
+      Atomics.add(versions, indexOf(name), 1);
+      for (const withdrawn of withdrawals) withdrawn(name);
+    },
+    isCurrent(name: DocumentName, now: number): boolean {
+      const publication = publications.get(name);
+      return publication !== undefined && now < publication.document.freshUntil;
+    },
+    /**
+     * Calls back with everything published so far and then with each publication; optionally also with the name of each
+     * document that becomes outdated.
+     */
+    follow(
+      listener: (publication: Publication) => void,
+      withdrawn?: (name: DocumentName) => void,
+    ): void {
+      for (const publication of publications.values()) listener(publication);
+      listeners.push(listener);
+      if (withdrawn !== undefined) withdrawals.push(withdrawn);
+    },
+  };
+}
+
+/** An edge's copy of the published documents. */
+export type DocumentCache = ReturnType<typeof createDocumentCache>;
+
+export function createDocumentCache(versions: Int32Array) {
+  const held = new Map<PublishedName, Publication>();
+  const listeners: ((name: PublishedName, document: PublishedDocument) => void)[] = [];
+  return {
+    take(publication: Publication): void {
+      const { name, document } = publication;
+      const before = held.get(name)?.document.etag;
+      held.set(name, publication);
+      if (before !== document.etag) for (const listener of listeners) listener(name, document);
+    },
+    /** Calls back with every publication whose bytes differ from the previous ones. */
+    onChange(listener: (name: PublishedName, document: PublishedDocument) => void): void {
+      listeners.push(listener);
+    },
+    /** Calls back with everything received so far and then like `onChange`. */
+    follow(listener: (name: PublishedName, document: PublishedDocument) => void): void {
+      for (const [name, { document }] of held) listener(name, document);
+      listeners.push(listener);
+    },
+    /** Undefined if there is none or a newer version is about to arrive. */
+    get(name: DocumentName): PublishedDocument | undefined {
+      const publication = held.get(name);
+      if (publication === undefined) return undefined;
+      return publication.version === Atomics.load(versions, indexOf(name))
+        ? publication.document
+        : undefined;
+    },
+    /** The last received version, even if a newer one is about to arrive; undefined if there is none. */
+    latest: (name: PublishedName): PublishedDocument | undefined => held.get(name)?.document,
+  };
+}
+
+/** Negative for documents without a shared version number. */
+function indexOf(name: PublishedName): number {
+  return (DOCUMENT_NAMES as readonly string[]).indexOf(name);
 }

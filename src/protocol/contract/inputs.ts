@@ -1,5 +1,4 @@
 /** The inputs of calls, as plain, serializable values that the edge has already checked. */
-
 import type { AgentDescriptor } from '../records/agent-descriptor.ts';
 import type { ChainRefusal } from '../records/authority-chain.ts';
 import type { AuthoritySuccession } from '../records/authority-succession.ts';
@@ -80,3 +79,20 @@ export interface OpenWebhooks {
 
 /** The index of the last event delivered to each webhook, by webhook id. */
 export type WebhookCursors = { readonly [id: string]: number };
+
+/** Requests for one page of a long list. */
+
+/** A row's position in its list. */
+export interface ListPlace {
+  /** Milliseconds since the epoch by which the list is sorted. */
+  readonly at: number;
+  /** Sorts rows of the same instant. */
+  readonly id: string;
+}
+
+export interface PageRequest {
+  /** The position after which the page begins; null for the first page. */
+  readonly after: ListPlace | null;
+  /** The most rows to return; a page may have fewer, or none, and still not be the last. */
+  readonly limit: number;
+}

@@ -3,9 +3,129 @@ import Type, { type Static } from 'typebox';
 import { Datetime, Natural, Whole } from '../records/record.ts';
 import { ADOPTION_STATES } from './adoption.ts';
 import { type ConnectomeSummary, EdgeRow } from './graph.ts';
-import { HorizonSummary } from './horizon.ts';
-import { Fleet, Posture } from './posture.ts';
-import { FetchState } from './treaty.ts';
+import { FetchState } from './recognition.ts';
+
+/** What lapses, and when [core-4-20]. */
+
+export const LAPSING_KINDS = [
+  /** The delegation of the root key to the authority. */
+  'delegation',
+  /** The current authority key: a staged one takes over. */
+  'activation',
+  /** The time in which the previous authority key signs, too. */
+  'overlap',
+  /** The TLS certificate, where the authority serves TLS itself. */
+  'tls',
+  /** Certificates of nodes that are neither revoked nor renewed. */
+  'certificate',
+  'treaty',
+  'attestation',
+  /** Sovereigns that cannot be fetched: their last imported feed becomes stale. */
+  'partner',
+  /** The data-license policy in force; no other policy lapses. */
+  'policy',
+] as const;
+
+export type LapsingKind = (typeof LAPSING_KINDS)[number];
+
+const LapsingWeek = Type.Object({
+  /** Monday, 00:00 UTC. */
+  week_from: Datetime,
+  count: Type.Integer(),
+});
+
+export const Lapsing = Type.Object({
+  kind: Type.Enum([...LAPSING_KINDS]),
+  count: Type.Integer(),
+  soonest: Datetime,
+  /** The weeks in which something lapses, earliest first. */
+  weeks: Type.Array(LapsingWeek),
+});
+
+/** Kinds with nothing that lapses are absent. */
+export const Horizon = Type.Object({ as_of: Datetime, lapsing: Type.Array(Lapsing) });
+
+/** How many items of all kinds lapse within given periods. */
+export const HorizonSummary = Type.Object({
+  within_day: Type.Integer(),
+  within_week: Type.Integer(),
+  within_month: Type.Integer(),
+  /** Today and the seven days after, UTC; what has ended already counts today. */
+  days: Type.Array(
+    Type.Object({
+      date: Type.String(),
+      count: Type.Integer(),
+      /** How many of each kind; kinds of which nothing lapses are absent. */
+      kinds: Type.Record(Type.String(), Type.Integer()),
+    }),
+  ),
+});
+
+export type Lapsing = Static<typeof Lapsing>;
+export type Horizon = Static<typeof Horizon>;
+export type HorizonSummary = Static<typeof HorizonSummary>;
+
+/** The problems that the dashboard reports, and its counts of nodes, as a whole and by role [core-6-5]. */
+
+export const PostureFinding = Type.Object({
+  /** The stable name of the rule. */
+  rule: Type.String(),
+  severity: Type.Enum(['attention', 'action']),
+  sentence: Type.String(),
+  /** Since when the rule has found something; authorities before this release do not say. */
+  since: Type.Optional(Datetime),
+});
+
+/** A rule that cannot be evaluated yet: no finding does not mean that all is well. */
+export const PostureUnknown = Type.Object({
+  rule: Type.String(),
+  sentence: Type.String(),
+  /** When the rule can be evaluated at the latest; null if that is a matter of moments. */
+  known_from: Type.Union([Datetime, Type.Null()]),
+});
+
+export const Posture = Type.Object({
+  status: Type.Enum(['ok', 'attention', 'action']),
+  findings: Type.Array(PostureFinding),
+  unknown: Type.Array(PostureUnknown),
+});
+
+export type PostureFinding = Static<typeof PostureFinding>;
+export type PostureUnknown = Static<typeof PostureUnknown>;
+export type Posture = Static<typeof Posture>;
+
+/** Nodes that have reported at least once, and whose certificate is in force. */
+export const NodeCounts = Type.Object({
+  expected: Type.Integer(),
+  healthy: Type.Union([Type.Integer(), Type.Null()], {
+    description: 'Neither unwell nor silent; null like `silent`',
+  }),
+  unwell: Type.Integer({
+    description: 'Their last report was not healthy, even if they have been silent since',
+  }),
+  silent: Type.Union([Type.Integer(), Type.Null()], {
+    description:
+      'Without a report within the active-node window; null while some may not have had the time since the start',
+  }),
+  lapsing: Type.Integer({ description: 'Their certificate expires soon and was not renewed' }),
+});
+
+export const RoleCounts = Type.Object({ role: Type.String(), ...NodeCounts.properties });
+
+export const Fleet = Type.Object({
+  ...NodeCounts.properties,
+  lapsed: Type.Integer({
+    description: 'Nodes whose last certificate expired within the last thirty days',
+  }),
+  roles: Type.Array(RoleCounts, {
+    description: 'The roles with the most nodes; a node counts in each of its roles',
+  }),
+  more_roles: Type.Integer({ description: 'How many other roles there are' }),
+});
+
+export type NodeCounts = Static<typeof NodeCounts>;
+export type RoleCounts = Static<typeof RoleCounts>;
+export type Fleet = Static<typeof Fleet>;
 
 const DisplayTime = Type.String();
 const Freshness = Type.Enum(['fresh', 'watch', 'stale']);

@@ -2,7 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { RecognitionTreaty, TreatyScope } from '../records/recognition-treaty.ts';
 import { Datetime, Natural } from '../records/record.ts';
-import { ExpiryRisk, LifecycleState, TreatyStatus } from './treaty.ts';
+import { ExpiryRisk, LifecycleState, TreatyStatus } from './recognition.ts';
 
 export const SovereignRow = Type.Object({ sovereign_id: Type.String() });
 

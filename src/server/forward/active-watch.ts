@@ -5,6 +5,7 @@
 
 import type { Logger } from '../../base/log/logger.ts';
 import type { Active } from '../../edge/forward/target.ts';
+import type { DocumentPublisher } from '../../protocol/contract/documents.ts';
 import {
   answersIn,
   type InstanceStatusMemory,
@@ -12,7 +13,6 @@ import {
   noteTerm,
   noteVacant,
 } from '../../protocol/contract/instance-status.ts';
-import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
 import type { AuthorityKey } from '../../protocol/records/authority-chain.ts';
 import type { OwnRow } from '../../store/postgresql/instances.ts';
 import type { SeenTerm } from '../../store/postgresql/lease.ts';

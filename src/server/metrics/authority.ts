@@ -5,10 +5,10 @@
  */
 import { AggregatorRegistry, collectDefaultMetrics, Registry } from 'prom-client';
 import type { MetricsReport } from '../../edge/metrics.ts';
-import { REQUEST_SECONDS, STORE_SECONDS } from '../../protocol/contract/history-cells.ts';
 import type { InstanceStatus } from '../../protocol/contract/instance-status.ts';
 import type { RefusalName } from '../../protocol/refusals.ts';
 import { AUDIT_EVENTS } from '../../protocol/rows/audit-event.ts';
+import { REQUEST_SECONDS, STORE_SECONDS } from '../../protocol/rows/history.ts';
 import type { SeenInstance } from '../../store/postgresql/instances.ts';
 import { counter, gauge, histogram, register } from './definitions.ts';
 import { type AuthorityCounts, createStateMetrics } from './state.ts';

@@ -2,7 +2,7 @@
 import type { Gauge, Registry } from 'prom-client';
 import { POSTURE_RULES } from '../../authority/dashboard/posture.ts';
 import { KEY_STATES } from '../../protocol/records/authority-chain.ts';
-import type { PostureFinding, RoleCounts } from '../../protocol/rows/posture.ts';
+import type { PostureFinding, RoleCounts } from '../../protocol/rows/dashboard.ts';
 import { gauge, register } from './definitions.ts';
 
 export interface AuthorityCounts {

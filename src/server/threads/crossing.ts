@@ -1,8 +1,6 @@
 /** The forms in which answers and heartbeats cross between threads, most of which are strings and numbers. */
-
 import { JsonFloat } from '../../base/json/value.ts';
-import type { Answer } from '../../protocol/contract/answers.ts';
-import type { CallInput } from '../../protocol/contract/calls.ts';
+import type { Answer, CallInput } from '../../protocol/contract/calls.ts';
 import type { NodeProofVerdict } from '../../protocol/contract/claims.ts';
 
 /** The text of most answers, others in a cloneable form. */

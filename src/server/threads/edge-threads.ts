@@ -13,7 +13,7 @@ import {
   type CallOf,
   isQuestion,
 } from '../../protocol/contract/calls.ts';
-import type { DocumentPublisher } from '../../protocol/contract/publications.ts';
+import type { DocumentPublisher } from '../../protocol/contract/documents.ts';
 import { crossing, fromCloneable, heartbeatIn } from './crossing.ts';
 import type { AuthorityProcedures, EdgeProcedures, Service, SharedState } from './messages.ts';
 import { createPeer, endOf, type Peer, startWorker } from './rpc.ts';

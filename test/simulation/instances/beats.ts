@@ -3,7 +3,7 @@
  * was forged, if it counted before, if its certificate was revoked before, or if its instant is no later than an
  * earlier one. Every heartbeat that an instance acknowledges reaches the active instance.
  */
-import type { Answer } from '../../../src/protocol/contract/answers.ts';
+import type { Answer } from '../../../src/protocol/contract/calls.ts';
 import type { NodeClaim } from '../../../src/protocol/contract/claims.ts';
 import type { AuthorityKeys } from '../../../src/protocol/records/authority-chain.ts';
 import type { MemoryDisk } from '../memory-disk.ts';

@@ -1,6 +1,6 @@
 /** Clients of the instances, which check every answer against everything acknowledged before. */
 import type { AuthorityKeyStep } from '../../../src/protocol/answers/operators.ts';
-import type { Answer } from '../../../src/protocol/contract/answers.ts';
+import type { Answer } from '../../../src/protocol/contract/calls.ts';
 import type { Random } from '../../fuzz/random.ts';
 import type { CallName, CallOf } from '../authority-calls.ts';
 import { signer } from '../requests.ts';

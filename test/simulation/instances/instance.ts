@@ -1,6 +1,6 @@
 /** One instance: a machine, its key folder, and the process that runs on it, which is restarted when it ends. */
 import { OlderState } from '../../../src/authority/open.ts';
-import type { Answer } from '../../../src/protocol/contract/answers.ts';
+import type { Answer } from '../../../src/protocol/contract/calls.ts';
 import type { KeyFolder } from '../key-folder.ts';
 import { Violation } from '../violation.ts';
 import type { Machine } from './clockwork.ts';

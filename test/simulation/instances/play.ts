@@ -1,5 +1,5 @@
 /** Plays one history to its end. */
-import type { Answer } from '../../../src/protocol/contract/answers.ts';
+import type { Answer } from '../../../src/protocol/contract/calls.ts';
 import { randomFrom } from '../../fuzz/random.ts';
 import { KeyFolder } from '../key-folder.ts';
 import { copyOfDisk } from '../memory-disk.ts';

@@ -16,24 +16,25 @@ import {
   type Unanswered,
 } from '../../../src/edge/forward/forwarding.ts';
 import type { ForwardTarget } from '../../../src/edge/forward/target.ts';
-import type { Answer } from '../../../src/protocol/contract/answers.ts';
 import {
+  type Answer,
   type Call,
   OUTCOME_UNKNOWN,
   onceConfirmed,
   UNAVAILABLE,
   whileHeld,
 } from '../../../src/protocol/contract/calls.ts';
-import { documentText, publishedDocument } from '../../../src/protocol/contract/documents.ts';
+import {
+  createDocumentCache,
+  createDocumentPublisher,
+  documentText,
+  publishedDocument,
+} from '../../../src/protocol/contract/documents.ts';
 import {
   createInstanceStatusMemory,
   instanceStatusIn,
   noteActive,
 } from '../../../src/protocol/contract/instance-status.ts';
-import {
-  createDocumentCache,
-  createDocumentPublisher,
-} from '../../../src/protocol/contract/publications.ts';
 import { Refusal } from '../../../src/protocol/refusals.ts';
 import { keysIn } from '../../../src/server/derived-secret.ts';
 import { createVacancy } from '../../../src/server/forward/active-watch.ts';

@@ -1,8 +1,19 @@
-/** A treaty, as listed, with its lifecycle at the time of the answer [core-4-13], [core-6-1]. */
+/** Attestations and treaties, as listed, with the lifecycle of a treaty at the time of the answer [core-4-11], [core-4-13], [core-6-1]. */
 import Type, { type Static } from 'typebox';
 import { AuthorityKey } from '../records/authority-chain.ts';
+import { MembershipAttestation } from '../records/membership-attestation.ts';
 import { RecognitionTreaty } from '../records/recognition-treaty.ts';
 import { Datetime } from '../records/record.ts';
+
+export const AttestationRow = Type.Object({
+  attestation: MembershipAttestation,
+  /** The stored status; time does not change it. */
+  status: Type.Enum(['active', 'revoked']),
+  revoked_at: Type.Union([Datetime, Type.Null()]),
+  revocation_reason: Type.Union([Type.String(), Type.Null()]),
+});
+
+export type AttestationRow = Static<typeof AttestationRow>;
 
 /** From most to least important. */
 export const LIFECYCLE_STATES = [
