@@ -9,11 +9,8 @@ import { verifySignature } from '../src/base/crypto/ed25519.ts';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { jsonText } from '../src/base/json/write.ts';
 import * as agreements from '../src/protocol/api/agreements.ts';
-import * as boundary from '../src/protocol/api/boundary.ts';
-import * as consensus from '../src/protocol/api/consensus.ts';
 import * as dataUsage from '../src/protocol/api/data-usage.ts';
-import * as disclosure from '../src/protocol/api/disclosure.ts';
-import * as evidence from '../src/protocol/api/evidence.ts';
+import * as decisions from '../src/protocol/api/decisions.ts';
 import { API } from '../src/protocol/api/table.ts';
 import { REFUSALS } from '../src/protocol/refusals.ts';
 import { parties } from './support/agreements.ts';
@@ -36,8 +33,8 @@ import { created, mutationsOf, outcomeWithCause, signaturesOf } from './support/
 import { NOW, us } from './support/verifications.ts';
 
 test('every operators’ command of the trust protocol is among these', () => {
-  const declared = [agreements, boundary, consensus, dataUsage, disclosure, evidence].flatMap(
-    (exports) => Object.values(exports).filter(({ access }) => access === 'operator'),
+  const declared = [agreements, dataUsage, decisions].flatMap((exports) =>
+    Object.values(exports).filter(({ access }) => access === 'operator'),
   );
   assert.deepEqual(new Set(COMMAND_KINDS.map(({ name }) => API[name])), new Set(declared));
 });

@@ -7,7 +7,7 @@
 import type { OperatorKeyRefusal } from '../../../machines/operator-key.ts';
 import type { Refused } from '../../../machines/refused.ts';
 import type { Writable } from '../../base/json/write.ts';
-import type { Input } from '../../protocol/api/input.ts';
+import type { Input } from '../../protocol/api/read.ts';
 import {
   CALLS,
   type CallInput,

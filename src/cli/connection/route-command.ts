@@ -4,7 +4,7 @@ import { Argument, type Command, Option } from 'commander';
 import { isJsonObject, isList, type JsonObject, type JsonValue } from '../../base/json/value.ts';
 import { pagesOf, type Sent, type SentObject } from '../../client/operations.ts';
 import type { AnswerOf, Operation, SentOf } from '../../protocol/api/define.ts';
-import { PUBLIC_KEY_PATTERN } from '../../protocol/api/scalars.ts';
+import { PUBLIC_KEY_PATTERN } from '../../protocol/api/members.ts';
 import { API, type Api, type OperationName } from '../../protocol/api/table.ts';
 import { isOperatorRoute } from '../../protocol/route-description.ts';
 import { type CertificateRow, isInUse } from '../../protocol/rows/certificate.ts';

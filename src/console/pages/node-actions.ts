@@ -1,8 +1,7 @@
 /** What an operator can do about a node: name it, and revoke it. */
 import { counted } from '../../base/counts.ts';
 import { nameInCell } from '../../pages/ui/names.ts';
-import { revokeCertificate } from '../../protocol/api/certificates.ts';
-import { describeNode } from '../../protocol/api/node-descriptions.ts';
+import { describeNode, revokeCertificate } from '../../protocol/api/certificates.ts';
 import type { AgentDescriptor } from '../../protocol/records/agent-descriptor.ts';
 import type { RevocationReason } from '../../protocol/records/revocation-list.ts';
 import { type CertificateRow, isAccepted } from '../../protocol/rows/certificate.ts';

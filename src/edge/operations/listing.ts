@@ -5,7 +5,7 @@
  */
 
 import { MOST_ROWS } from '../../protocol/api/define.ts';
-import { type Input, refused } from '../../protocol/api/input.ts';
+import { type Input, refused } from '../../protocol/api/read.ts';
 import type { Answer } from '../../protocol/contract/calls.ts';
 import type { ListPlace, PageRequest } from '../../protocol/contract/inputs.ts';
 import { Refusal } from '../../protocol/refusals.ts';

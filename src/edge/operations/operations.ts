@@ -3,8 +3,8 @@
  * edge answers the others, and may work something out before the call or complete its answer.
  */
 import type { InputOf, ListForm, Operation } from '../../protocol/api/define.ts';
-import { type Input, mapped, refused } from '../../protocol/api/input.ts';
 import type { ReadContext } from '../../protocol/api/members.ts';
+import { type Input, mapped, refused } from '../../protocol/api/read.ts';
 import type { Api, OperationName } from '../../protocol/api/table.ts';
 import type { Answer, CallName, Prepared } from '../../protocol/contract/calls.ts';
 import type { NodeClaim, OperatorClaim } from '../../protocol/contract/claims.ts';

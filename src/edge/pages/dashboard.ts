@@ -8,7 +8,7 @@ import {
   type HistoryView,
 } from '../../pages/dashboard/history-section.ts';
 import type { HtmlPage } from '../../pages/ui/frame.ts';
-import { historyQuestion } from '../../protocol/api/history.ts';
+import { historyQuestion } from '../../protocol/api/health.ts';
 import { HISTORY_RANGE_NAMES } from '../../protocol/api/pages.ts';
 import { type PublishedDocument, versionOf } from '../../protocol/contract/documents.ts';
 import type { History } from '../../protocol/rows/history.ts';

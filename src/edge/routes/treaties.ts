@@ -2,7 +2,7 @@
 import { SHA256 } from '../../base/crypto/digest.ts';
 import { verifySignature } from '../../base/crypto/ed25519.ts';
 import type { InputOf } from '../../protocol/api/define.ts';
-import type { Input } from '../../protocol/api/input.ts';
+import type { Input } from '../../protocol/api/read.ts';
 import type { followTreaty } from '../../protocol/api/treaties.ts';
 import type { Call, Prepared } from '../../protocol/contract/calls.ts';
 import { NO_CHAIN, receivedChain } from '../../protocol/records/authority-chain.ts';

@@ -5,9 +5,17 @@ import { MembershipAttestation, RECORD_STATUSES } from '../records/membership-at
 import { FreeForm } from '../records/record.ts';
 import { AttestationRow } from '../rows/recognition.ts';
 import { privilegedCommand, publicList, publicQuery } from './define.ts';
-import { optional, required } from './members.ts';
+import {
+  allowedRoles,
+  FilledText,
+  hours,
+  MAX_VALIDITY_HOURS,
+  optional,
+  required,
+  someItems,
+  Text,
+} from './members.ts';
 import { text, word } from './parameters.ts';
-import { allowedRoles, FilledText, hours, MAX_VALIDITY_HOURS, someItems, Text } from './scalars.ts';
 
 const NEEDS_ID = {
   what: 'the id of an attestation issued here',

@@ -1,15 +1,50 @@
-/** Certificates of nodes: operators read, count and revoke them [core-4-8], [core-4-17], [core-4-23]. */
+/**
+ * Nodes as operators name them [core-4-21], and their certificates, which they read, count and revoke [core-4-8],
+ * [core-4-17], [core-4-23].
+ */
 import Type from 'typebox';
 import { isPublicKey } from '../../base/crypto/public-key.ts';
-import { CertificateList, Revocation } from '../answers/operators.ts';
+import { CertificateList, DescribedNode, Revocation } from '../answers/operators.ts';
 import { REVOCATION_REASONS } from '../records/revocation-list.ts';
 import { CERTIFICATE_STATUS_FILTERS, CertificateRow, Contacts } from '../rows/certificate.ts';
-import { isHostName, isLabelKey } from '../rows/node-description.ts';
-import { operatorList, operatorQuery, privilegedCommand } from './define.ts';
-import { optional } from './members.ts';
-import { descriptionParameters } from './node-descriptions.ts';
+import {
+  ChangedName,
+  isHostName,
+  isLabel,
+  isLabelKey,
+  isNodeName,
+  LabelChanges,
+} from '../rows/node-description.ts';
+import { operatorCommand, operatorList, operatorQuery, privilegedCommand } from './define.ts';
+import { Filled, optional, PublicKey } from './members.ts';
 import { choice, instant, text, texts } from './parameters.ts';
-import { Filled, PublicKey } from './scalars.ts';
+
+export const describeNode = operatorCommand('POST /admin/nodes/{node_public_key}', {
+  summary: 'Set the name and labels of a node',
+  description:
+    'Only operators see them. They belong to the node key, so they survive renewals and further joins.',
+  body: {
+    name: optional(ChangedName, null, 'invalid_name'),
+    labels: optional(LabelChanges, null, 'invalid_labels'),
+  },
+  exampleNeeds: { what: 'the key of a node of this network', otherwise: 'node_not_found' },
+  answer: DescribedNode,
+  refusals: ['node_not_found', 'too_many_labels'],
+});
+
+/** Filters of lists by what operators call nodes. */
+export const descriptionParameters = {
+  name: texts(
+    'Only those of nodes with this name, or any of these; * stands for any text',
+    'invalid_name',
+    isNodeName,
+  ),
+  label: texts(
+    'Only those of nodes with this label, or all of these: a key, or key=value',
+    'invalid_labels',
+    isLabel,
+  ),
+};
 
 const NEEDS_CERTIFICATE = {
   what: 'a certificate of this network',

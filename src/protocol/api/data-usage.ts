@@ -10,8 +10,7 @@ import {
 } from '../records/data-usage.ts';
 import { demand, type RefusalName, refuse } from '../refusals.ts';
 import { operatorCommand, publicDocument } from './define.ts';
-import { readBy } from './members.ts';
-import { Filled } from './scalars.ts';
+import { Filled, readBy } from './members.ts';
 import {
   demandPresent,
   integerOf,

@@ -15,11 +15,15 @@ import Type, {
 import type { JsonObject } from '../../base/json/value.ts';
 import type { RefusalName } from '../refusals.ts';
 import type { Access, RateBucket, RouteDescription } from '../route-description.ts';
-import type { Input } from './input.ts';
-import type { Body, Member, ReadBody, ReadContext } from './members.ts';
+import {
+  type Body,
+  type Member,
+  NodeProofMembers,
+  type ReadBody,
+  type ReadContext,
+} from './members.ts';
 import type { Parameter, Query } from './parameters.ts';
-import { bodyReader, ownReader, queryReader, type Unread } from './read.ts';
-import { NodeProofMembers } from './scalars.ts';
+import { bodyReader, type Input, ownReader, queryReader, type Unread } from './read.ts';
 
 /**
  * The authority answers commands, which change state, queries, which read committed state, and lists, which are queries

@@ -6,8 +6,7 @@ import { NodeCount } from '../answers/operators.ts';
 import { JoinCertificate } from '../records/join-certificate.ts';
 import { HostName } from '../rows/node-description.ts';
 import { nodeCommand, openQuery } from './define.ts';
-import { optional, required } from './members.ts';
-import { Filled, hours, judgedElsewhere } from './scalars.ts';
+import { Filled, hours, judgedElsewhere, optional, required } from './members.ts';
 
 const DEFAULT_VALIDITY_HOURS = 168;
 const MAX_STATUS_LENGTH = 64;

@@ -8,11 +8,17 @@ import {
 } from '../answers/operators.ts';
 import { BatchLabel, INVITE_STATUSES, isBatchLabel, numberedName } from '../rows/invite.ts';
 import { isNodeName, NodeLabels, NodeName } from '../rows/node-description.ts';
+import { descriptionParameters } from './certificates.ts';
 import { operatorCommand, operatorList } from './define.ts';
-import { optional, required } from './members.ts';
-import { descriptionParameters } from './node-descriptions.ts';
+import {
+  allowedRoles,
+  hours,
+  MAX_VALIDITY_HOURS,
+  optional,
+  PublicKey,
+  required,
+} from './members.ts';
 import { choice, text } from './parameters.ts';
-import { allowedRoles, hours, MAX_VALIDITY_HOURS, PublicKey } from './scalars.ts';
 
 const MAX_TOKEN_EXPIRY_HOURS = 8760;
 const MAX_INVITES = 1000;

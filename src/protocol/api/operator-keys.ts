@@ -8,8 +8,7 @@ import {
 } from '../answers/operators.ts';
 import { TIERS } from '../rows/operator-key.ts';
 import { operatorQuery, privilegedCommand } from './define.ts';
-import { optional, required } from './members.ts';
-import { PublicKey, Text } from './scalars.ts';
+import { optional, PublicKey, required, Text } from './members.ts';
 
 const tier = required(Type.Enum([...TIERS]), 'invalid_operator_tier');
 

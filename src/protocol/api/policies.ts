@@ -6,9 +6,8 @@ import { PolicyManifest, readPolicyManifest } from '../records/policy-manifest.t
 import { Refusal } from '../refusals.ts';
 import { LARGE_BODY_BYTES } from '../route-description.ts';
 import { operatorList, privilegedCommand } from './define.ts';
-import { optional, type ReadContext, readBy, required } from './members.ts';
+import { Filled, Name, optional, type ReadContext, readBy, required } from './members.ts';
 import { bodyReader } from './read.ts';
-import { Filled, Name } from './scalars.ts';
 
 const { min_client_version, allowed_ports, allowed_services } = PolicyManifest.properties;
 const { preferred_transports, max_hops } = PolicyManifest.properties.routing.properties;

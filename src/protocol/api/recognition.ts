@@ -15,9 +15,8 @@ import { keyList } from '../records/signature-search.ts';
 import { Refusal, refuse } from '../refusals.ts';
 import { LARGE_BODY_BYTES } from '../route-description.ts';
 import { privilegedCommand, publicDocument, publicQuery } from './define.ts';
-import { type ReadContext, readBy } from './members.ts';
+import { KeysOfAnyForm, type ReadContext, readBy } from './members.ts';
 import { text } from './parameters.ts';
-import { KeysOfAnyForm } from './scalars.ts';
 
 const MAX_POLICY_ID_LENGTH = 256;
 

@@ -3,22 +3,16 @@ import * as agents from './agents.ts';
 import * as agreements from './agreements.ts';
 import * as attestations from './attestations.ts';
 import * as authorityKeys from './authority-keys.ts';
-import * as boundary from './boundary.ts';
 import * as certificates from './certificates.ts';
-import * as consensus from './consensus.ts';
 import * as dataUsage from './data-usage.ts';
+import * as decisions from './decisions.ts';
 import type { Operation } from './define.ts';
-import * as disclosure from './disclosure.ts';
 import * as documents from './documents.ts';
 import * as enrollment from './enrollment.ts';
 import * as events from './events.ts';
-import * as evidence from './evidence.ts';
 import * as graph from './graph.ts';
 import * as health from './health.ts';
-import * as history from './history.ts';
-import * as horizon from './horizon.ts';
 import * as invites from './invites.ts';
-import * as nodeDescriptions from './node-descriptions.ts';
 import * as operatorKeys from './operator-keys.ts';
 import * as pages from './pages.ts';
 import * as policies from './policies.ts';
@@ -44,10 +38,7 @@ export const API = {
   ...operationsIn(health),
   ...operationsIn(documents),
   ...operationsIn(enrollment),
-  ...operationsIn(history),
-  ...operationsIn(horizon),
   ...operationsIn(invites),
-  ...operationsIn(nodeDescriptions),
   ...operationsIn(certificates),
   ...operationsIn(operatorKeys),
   ...operationsIn(authorityKeys),
@@ -58,10 +49,7 @@ export const API = {
   ...operationsIn(treaties),
   ...operationsIn(recognition),
   ...operationsIn(agreements),
-  ...operationsIn(boundary),
-  ...operationsIn(evidence),
-  ...operationsIn(disclosure),
-  ...operationsIn(consensus),
+  ...operationsIn(decisions),
   ...operationsIn(dataUsage),
   ...operationsIn(verifications),
   ...operationsIn(graph),

@@ -8,17 +8,18 @@ import { FreeForm } from '../records/record.ts';
 import { LARGE_BODY_BYTES } from '../route-description.ts';
 import { TreatyRow, TreatyStatus } from '../rows/recognition.ts';
 import { privilegedCommand, publicList, publicQuery } from './define.ts';
-import { optional, required } from './members.ts';
-import { text, word } from './parameters.ts';
 import {
   allowedRoles,
   FilledText,
   hours,
   MAX_VALIDITY_HOURS,
+  optional,
   PublicKey,
+  required,
   someItems,
   Text,
-} from './scalars.ts';
+} from './members.ts';
+import { text, word } from './parameters.ts';
 
 /** Any object that reads as a scope; absent members get their defaults. */
 const ScopeInput = Type.Refine(

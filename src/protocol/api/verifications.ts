@@ -63,7 +63,7 @@ import {
   verifyTrustEvidence,
 } from '../records/trust-evidence.ts';
 import { demand, Refusal, type RefusalName, refuse } from '../refusals.ts';
-import { KeysOfAnyForm } from './scalars.ts';
+import { KeysOfAnyForm } from './members.ts';
 import { Keys, omittable } from './trust-members.ts';
 import {
   demandAtMost,

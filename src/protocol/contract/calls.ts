@@ -5,7 +5,7 @@
 import type { JsonObject } from '../../base/json/value.ts';
 import type { InputOf } from '../api/define.ts';
 import type { FurtherQuestion } from '../api/graph.ts';
-import type { Input } from '../api/input.ts';
+import type { Input } from '../api/read.ts';
 import { API, type Api, type OperationName } from '../api/table.ts';
 import type { RevocationQuestion } from '../api/verification.ts';
 import type { RefusalName } from '../refusals.ts';
