@@ -3,10 +3,12 @@ import type { JsonObject } from '../src/base/json/value.ts';
 import { jsonText } from '../src/base/json/write.ts';
 import { assembleConsensusProof } from '../src/protocol/records/consensus-proof.ts';
 import type { Issuer } from '../src/protocol/records/issuer.ts';
-import { readJustificationProof } from '../src/protocol/records/justification-proof.ts';
 import type { SignatureItem } from '../src/protocol/records/record.ts';
 import { signedText, singlySignedText } from '../src/protocol/records/signed-record.ts';
-import { buildValidatorVote } from '../src/protocol/records/validator-vote.ts';
+import {
+  buildValidatorVote,
+  readJustificationProof,
+} from '../src/protocol/records/validator-vote.ts';
 import type { BareWork, SignatureCheck, StaticAnswer } from './bare-server.ts';
 import { contest, type Settings } from './contest.ts';
 import { evidenceAbout, issuerNamed, VERIFICATION_PATH, verificationBody } from './load/mix.ts';

@@ -8,7 +8,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../src/base/json/
 import { jsonText } from '../src/base/json/write.ts';
 import { EXIT, outcomeOf } from '../src/cli/kernel/errors.ts';
 import { offlineVerdicts, type Verifications } from '../src/cli/protocol/verification.ts';
-import { MAX_KEYS } from '../src/protocol/records/bounds.ts';
+import { MAX_KEYS } from '../src/protocol/records/record.ts';
 import { startTestAuthority } from './support/authority.ts';
 import {
   chainOf,

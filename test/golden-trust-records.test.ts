@@ -14,13 +14,13 @@ import {
   type PathNode,
   pathLength,
   rootOfPath,
-} from '../src/protocol/records/capability-tree.ts';
-import { CASCADE_THRESHOLD, scoreCascade } from '../src/protocol/records/cascade.ts';
+} from '../src/protocol/records/capability-disclosure.ts';
+import { CASCADE_THRESHOLD, scoreCascade } from '../src/protocol/records/consensus-proof.ts';
+import { singlySignedText } from '../src/protocol/records/signed-record.ts';
 import {
   justificationDigest,
   readJustificationProof,
-} from '../src/protocol/records/justification-proof.ts';
-import { singlySignedText } from '../src/protocol/records/signed-record.ts';
+} from '../src/protocol/records/validator-vote.ts';
 import { GOLDEN, type GoldenRecord, goldenKey, signedTextOf } from './support/golden-trust.ts';
 import { formOf, mustRead, READERS, read } from './support/record-kinds.ts';
 

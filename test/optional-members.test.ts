@@ -20,10 +20,8 @@ import { ConsensusProof } from '../src/protocol/records/consensus-proof.ts';
 import { DataAccessIntent, DataLicensePolicy } from '../src/protocol/records/data-usage.ts';
 import { GenesisBlock } from '../src/protocol/records/genesis.ts';
 import { JoinCertificate } from '../src/protocol/records/join-certificate.ts';
-import { JustificationProof } from '../src/protocol/records/justification-proof.ts';
-import { MembershipAttestation } from '../src/protocol/records/membership-attestation.ts';
 import { PolicyManifest } from '../src/protocol/records/policy-manifest.ts';
-import { RecognitionTreaty } from '../src/protocol/records/recognition-treaty.ts';
+import { MembershipAttestation, RecognitionTreaty } from '../src/protocol/records/recognition.ts';
 import { recordReader } from '../src/protocol/records/record.ts';
 import { SovereignRevocationFeed } from '../src/protocol/records/revocation-feed.ts';
 import { CertificateRevocationList } from '../src/protocol/records/revocation-list.ts';
@@ -31,7 +29,7 @@ import { RevocationListDelta } from '../src/protocol/records/revocation-list-del
 import { StateHead } from '../src/protocol/records/state-head.ts';
 import { SuccessionRequest } from '../src/protocol/records/succession-request.ts';
 import { TrustEvidence } from '../src/protocol/records/trust-evidence.ts';
-import { ValidatorVote } from '../src/protocol/records/validator-vote.ts';
+import { JustificationProof, ValidatorVote } from '../src/protocol/records/validator-vote.ts';
 
 const RECORDS: { readonly [name: string]: TObject } = {
   AgentDescriptor,

@@ -5,7 +5,7 @@ import { verifySignature } from '../src/base/crypto/ed25519.ts';
 import { parseJson } from '../src/base/json/parse.ts';
 import { JsonFloat, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
-import { readRecognitionTreaty } from '../src/protocol/records/recognition-treaty.ts';
+import { readRecognitionTreaty } from '../src/protocol/records/recognition.ts';
 import { isSignedByAny } from '../src/protocol/records/signed-record.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';

@@ -14,9 +14,12 @@ import {
 } from '../src/base/json/value.ts';
 import { canonicalJson, compareCodePoints, jsonText } from '../src/base/json/write.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
-import { proveMembership } from '../src/protocol/records/capability-disclosure.ts';
-import { merkleRoot, rootOfPath } from '../src/protocol/records/capability-tree.ts';
-import { CASCADE_THRESHOLD, scoreCascade } from '../src/protocol/records/cascade.ts';
+import {
+  merkleRoot,
+  proveMembership,
+  rootOfPath,
+} from '../src/protocol/records/capability-disclosure.ts';
+import { CASCADE_THRESHOLD, scoreCascade } from '../src/protocol/records/consensus-proof.ts';
 import type { Fresh } from '../src/protocol/records/record.ts';
 import { isLeaf, type Node, nodesOf, put, rebuilt, variantsOf } from './support/altered.ts';
 import { GOLDEN, signedTextOf } from './support/golden-trust.ts';

@@ -10,11 +10,13 @@ import { JsonFloat, type JsonObject, type JsonValue } from '../src/base/json/val
 import { canonicalJson } from '../src/base/json/write.ts';
 import { verifyTreaty } from '../src/protocol/api/verifications.ts';
 import { readAgentDescriptor } from '../src/protocol/records/agent-descriptor.ts';
-import { readMembershipAttestation } from '../src/protocol/records/membership-attestation.ts';
 import { readPolicyManifest } from '../src/protocol/records/policy-manifest.ts';
-import { readRecognitionPolicy } from '../src/protocol/records/recognition-policy.ts';
-import { readRecognitionTreaty } from '../src/protocol/records/recognition-treaty.ts';
-import { verifyAttestation } from '../src/protocol/records/recognition-verification.ts';
+import {
+  readMembershipAttestation,
+  readRecognitionPolicy,
+  readRecognitionTreaty,
+  verifyAttestation,
+} from '../src/protocol/records/recognition.ts';
 import { readRevocationFeed } from '../src/protocol/records/revocation-feed.ts';
 import {
   isSignedByAny,

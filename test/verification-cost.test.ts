@@ -6,13 +6,13 @@ import { verifySignature } from '../src/base/crypto/ed25519.ts';
 import type { Signer, VerifySignature } from '../src/base/crypto/primitives.ts';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { readAgreementRecord, verifyAgreement } from '../src/protocol/records/agreement.ts';
-import { readMembershipAttestation } from '../src/protocol/records/membership-attestation.ts';
-import { readRecognitionPolicy } from '../src/protocol/records/recognition-policy.ts';
-import { readRecognitionTreaty } from '../src/protocol/records/recognition-treaty.ts';
 import {
+  readMembershipAttestation,
+  readRecognitionPolicy,
+  readRecognitionTreaty,
   verifyAttestation,
   verifyAttestationWithTreaty,
-} from '../src/protocol/records/recognition-verification.ts';
+} from '../src/protocol/records/recognition.ts';
 import type { SignatureItem } from '../src/protocol/records/record.ts';
 import { isSignedByAny } from '../src/protocol/records/signed-record.ts';
 import { readTrustEvidence, verifyTrustEvidence } from '../src/protocol/records/trust-evidence.ts';

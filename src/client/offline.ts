@@ -41,18 +41,18 @@ import {
 } from '../protocol/records/data-usage.ts';
 import { isSignedByRoot, readGenesisBlock } from '../protocol/records/genesis.ts';
 import { readJoinCertificate } from '../protocol/records/join-certificate.ts';
-import { readMembershipAttestation } from '../protocol/records/membership-attestation.ts';
 import { readPolicyManifest } from '../protocol/records/policy-manifest.ts';
-import { readRecognitionPolicy } from '../protocol/records/recognition-policy.ts';
-import { readRecognitionTreaty } from '../protocol/records/recognition-treaty.ts';
 import {
   type AttestationReason,
+  readMembershipAttestation,
+  readRecognitionPolicy,
+  readRecognitionTreaty,
   type TreatyAttestationReason,
   type TreatyReason,
   verifyAttestation,
   verifyAttestationWithTreaty,
   verifyTreaty,
-} from '../protocol/records/recognition-verification.ts';
+} from '../protocol/records/recognition.ts';
 import { instantOf } from '../protocol/records/record.ts';
 import { keyOfFeed, readRevocationFeed } from '../protocol/records/revocation-feed.ts';
 import {
@@ -64,8 +64,11 @@ import {
   type DeltaReason,
   readRevocationListDelta,
 } from '../protocol/records/revocation-list-delta.ts';
-import type { CandidateKeys } from '../protocol/records/signature-search.ts';
-import { isSignedByAny, signedText } from '../protocol/records/signed-record.ts';
+import {
+  type CandidateKeys,
+  isSignedByAny,
+  signedText,
+} from '../protocol/records/signed-record.ts';
 import {
   type EvidenceReason,
   readTrustEvidence,

@@ -3,7 +3,7 @@ import { SHA256 } from '../../src/base/crypto/digest.ts';
 import { verifySignature } from '../../src/base/crypto/ed25519.ts';
 import { formatInstant } from '../../src/base/timestamp.ts';
 import { verifyTreaty } from '../../src/protocol/api/verifications.ts';
-import { readTreatyScope } from '../../src/protocol/records/recognition-treaty.ts';
+import { readTreatyScope } from '../../src/protocol/records/recognition.ts';
 import { signRecord, signSingly, soleSigner } from '../../src/protocol/records/signed-record.ts';
 import type { AuthorityKeys } from './model/authority-keys.ts';
 import { NETWORK, NODES } from './requests.ts';

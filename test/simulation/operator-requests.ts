@@ -3,7 +3,7 @@ import { SHA256 } from '../../src/base/crypto/digest.ts';
 import type { JsonObject } from '../../src/base/json/value.ts';
 import { formatInstant } from '../../src/base/timestamp.ts';
 import { proveMembership } from '../../src/protocol/records/capability-disclosure.ts';
-import { readRecognitionPolicy } from '../../src/protocol/records/recognition-policy.ts';
+import { readRecognitionPolicy } from '../../src/protocol/records/recognition.ts';
 import { readRevocationFeed } from '../../src/protocol/records/revocation-feed.ts';
 import { signRecord, soleSigner } from '../../src/protocol/records/signed-record.ts';
 import { type CallInput, callAsOperator, type OperatorCallName } from './authority-calls.ts';

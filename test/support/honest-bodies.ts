@@ -6,8 +6,10 @@ import { readBoundaryDecision } from '../../src/protocol/records/boundary-decisi
 import { readCapabilityCommitment } from '../../src/protocol/records/capability-disclosure.ts';
 import { readConsensusProof } from '../../src/protocol/records/consensus-proof.ts';
 import { readDataAccessIntent } from '../../src/protocol/records/data-usage.ts';
-import { readMembershipAttestation } from '../../src/protocol/records/membership-attestation.ts';
-import { readRecognitionTreaty } from '../../src/protocol/records/recognition-treaty.ts';
+import {
+  readMembershipAttestation,
+  readRecognitionTreaty,
+} from '../../src/protocol/records/recognition.ts';
 import { signedText, singlySignedText } from '../../src/protocol/records/signed-record.ts';
 import { readTrustEvidence } from '../../src/protocol/records/trust-evidence.ts';
 import { readValidatorVote } from '../../src/protocol/records/validator-vote.ts';

@@ -26,9 +26,10 @@ import {
   readDataLicensePolicy,
   readDataSourceDescriptor,
 } from '../../src/protocol/records/data-usage.ts';
-import { readJustificationProof } from '../../src/protocol/records/justification-proof.ts';
-import { readMembershipAttestation } from '../../src/protocol/records/membership-attestation.ts';
-import { readRecognitionTreaty } from '../../src/protocol/records/recognition-treaty.ts';
+import {
+  readMembershipAttestation,
+  readRecognitionTreaty,
+} from '../../src/protocol/records/recognition.ts';
 import { type Fresh, recordReader, type SignatureItem } from '../../src/protocol/records/record.ts';
 import { readRevocationFeed } from '../../src/protocol/records/revocation-feed.ts';
 import {
@@ -40,7 +41,10 @@ import {
   singlySignedText,
 } from '../../src/protocol/records/signed-record.ts';
 import { readTrustDecision, readTrustEvidence } from '../../src/protocol/records/trust-evidence.ts';
-import { readValidatorVote } from '../../src/protocol/records/validator-vote.ts';
+import {
+  readJustificationProof,
+  readValidatorVote,
+} from '../../src/protocol/records/validator-vote.ts';
 
 type Reader = (received: unknown, fresh?: Fresh) => JsonObject | null;
 

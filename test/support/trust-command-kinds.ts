@@ -1,6 +1,6 @@
 /** The operators' commands of the trust protocol, each with a request that is accepted and everything that is refused. */
 import { JsonFloat, type JsonObject, type JsonValue } from '../../src/base/json/value.ts';
-import { MAX_ACCESS_TYPES } from '../../src/protocol/records/bounds.ts';
+import { MAX_ACCESS_TYPES } from '../../src/protocol/records/record.ts';
 import { LONG_LIST, offerRequest, termsRequest } from './agreements.ts';
 import { assembly, justification } from './consensus.ts';
 import { ACCESS, policyTerms, SOURCE } from './data-usage.ts';

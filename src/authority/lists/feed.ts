@@ -12,7 +12,7 @@ import type { JsonObject } from '../../base/json/value.ts';
 import { canonicalJson, JsonText } from '../../base/json/write.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import { foreignFeedName } from '../../protocol/contract/documents.ts';
-import { sortedSet } from '../../protocol/records/recognition-policy.ts';
+import { sortedSet } from '../../protocol/records/recognition.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import { labeledByKey, signRecord } from '../../protocol/records/signed-record.ts';
 import type { Authority } from '../authority.ts';

@@ -18,7 +18,7 @@ import {
   offerProblem,
 } from '../../protocol/records/agreement.ts';
 import { type Issuer, publicKeysOf } from '../../protocol/records/issuer.ts';
-import { withinBudget } from '../../protocol/records/signature-search.ts';
+import { withinBudget } from '../../protocol/records/signed-record.ts';
 import {
   buildTrustEvidence,
   type TrustDecision,

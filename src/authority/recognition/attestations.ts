@@ -10,7 +10,7 @@ import { type Issuer, keysOf } from '../../protocol/records/issuer.ts';
 import {
   type MembershipAttestation,
   readMembershipAttestation,
-} from '../../protocol/records/membership-attestation.ts';
+} from '../../protocol/records/recognition.ts';
 import { signRecord } from '../../protocol/records/signed-record.ts';
 import { Refusal } from '../../protocol/refusals.ts';
 import type { AttestationRow } from '../../protocol/rows/recognition.ts';

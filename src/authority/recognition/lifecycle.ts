@@ -2,7 +2,7 @@
 
 import { lastInstantInForce } from '../../../machines/recognition-treaty.ts';
 import { formatInstant, formatInstantIfAny } from '../../base/timestamp.ts';
-import { successorIn } from '../../protocol/records/recognition-treaty.ts';
+import { successorIn } from '../../protocol/records/recognition.ts';
 import type { ExpiryRisk, Lifecycle, LifecycleState } from '../../protocol/rows/recognition.ts';
 
 export interface TreatyFacts {

@@ -11,7 +11,7 @@ import { type Issuer, keysOf } from '../../protocol/records/issuer.ts';
 import {
   type RecognitionTreaty,
   readRecognitionTreaty,
-} from '../../protocol/records/recognition-treaty.ts';
+} from '../../protocol/records/recognition.ts';
 import { signRecord } from '../../protocol/records/signed-record.ts';
 import { Refusal } from '../../protocol/refusals.ts';
 import type { FetchState, TreatyRow } from '../../protocol/rows/recognition.ts';

@@ -9,7 +9,7 @@ import type { Fetched } from '../../protocol/contract/inputs.ts';
 import type { ChainRefusal } from '../../protocol/records/authority-chain.ts';
 import type { AuthoritySuccession } from '../../protocol/records/authority-succession.ts';
 import { keysOf } from '../../protocol/records/issuer.ts';
-import type { RecognitionTreaty } from '../../protocol/records/recognition-treaty.ts';
+import type { RecognitionTreaty } from '../../protocol/records/recognition.ts';
 import { signRecord } from '../../protocol/records/signed-record.ts';
 import { acceptedKeys, rootKeyIn, type TreatyPin } from '../../protocol/records/treaty-chain.ts';
 import { Refusal } from '../../protocol/refusals.ts';

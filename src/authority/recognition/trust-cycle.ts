@@ -13,13 +13,11 @@ import { canonicalJson } from '../../base/json/write.ts';
 import { type Issuer, keysOf, publicKeysOf } from '../../protocol/records/issuer.ts';
 import {
   type MembershipAttestation,
-  readMembershipAttestation,
-} from '../../protocol/records/membership-attestation.ts';
-import {
   type RecognitionTreaty,
+  readMembershipAttestation,
   readRecognitionTreaty,
-} from '../../protocol/records/recognition-treaty.ts';
-import { verifyAttestationWithTreaty } from '../../protocol/records/recognition-verification.ts';
+  verifyAttestationWithTreaty,
+} from '../../protocol/records/recognition.ts';
 import {
   keyOfFeed,
   readRevocationFeed,

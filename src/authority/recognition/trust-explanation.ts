@@ -10,7 +10,7 @@ import { canonicalJson, JsonText, type Writable } from '../../base/json/write.ts
 import { formatInstant, formatInstantIfAny } from '../../base/timestamp.ts';
 import type { RevocationKnowledge } from '../../protocol/api/verification.ts';
 import type { CallInput } from '../../protocol/contract/calls.ts';
-import { MAX_PATH_NODES } from '../../protocol/records/bounds.ts';
+import { MAX_PATH_NODES } from '../../protocol/records/record.ts';
 import { Refusal } from '../../protocol/refusals.ts';
 import type {
   Candidate,

@@ -19,10 +19,9 @@ import {
 } from '../../protocol/records/capability-disclosure.ts';
 import { assembleConsensusProof } from '../../protocol/records/consensus-proof.ts';
 import { buildAccessIntent, buildLicensePolicy } from '../../protocol/records/data-usage.ts';
-import { isForgery } from '../../protocol/records/justification-proof.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import { buildTrustEvidence } from '../../protocol/records/trust-evidence.ts';
-import { buildValidatorVote } from '../../protocol/records/validator-vote.ts';
+import { buildValidatorVote, isForgery } from '../../protocol/records/validator-vote.ts';
 import { refuse } from '../../protocol/refusals.ts';
 import type { Handler } from '../engine/admission.ts';
 import { built, issuerOf } from '../engine/issuer.ts';

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { MOST_BYTES } from '../../base/byte-bounds.ts';
 import { counted } from '../../base/counts.ts';
 import type { JsonObject } from '../../base/json/value.ts';
-import type { RecognitionPolicy } from '../../protocol/records/recognition-policy.ts';
+import type { RecognitionPolicy } from '../../protocol/records/recognition.ts';
 import { listCommand, routeCommand } from '../connection/route-command.ts';
 import { define, type OptionsIn, option } from '../kernel/command.ts';
 import { documentOf, shown } from '../kernel/deliver.ts';

@@ -18,7 +18,7 @@ import {
   NO_CHAIN,
   receivedChain,
 } from '../../protocol/records/authority-chain.ts';
-import type { RecognitionTreaty } from '../../protocol/records/recognition-treaty.ts';
+import type { RecognitionTreaty } from '../../protocol/records/recognition.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import { acceptedKeys, followForTreaty, rootKeyIn } from '../../protocol/records/treaty-chain.ts';
 import type { TreatyRow } from '../../protocol/rows/recognition.ts';

@@ -14,11 +14,8 @@ import * as consensus from '../../protocol/records/consensus-proof.ts';
 import * as dataUsage from '../../protocol/records/data-usage.ts';
 import * as genesis from '../../protocol/records/genesis.ts';
 import * as joinCertificate from '../../protocol/records/join-certificate.ts';
-import * as justification from '../../protocol/records/justification-proof.ts';
-import * as attestation from '../../protocol/records/membership-attestation.ts';
 import * as policyManifest from '../../protocol/records/policy-manifest.ts';
-import * as recognitionPolicy from '../../protocol/records/recognition-policy.ts';
-import * as treaty from '../../protocol/records/recognition-treaty.ts';
+import * as recognitionRecords from '../../protocol/records/recognition.ts';
 import { SignatureItem } from '../../protocol/records/record.ts';
 import * as revocationFeed from '../../protocol/records/revocation-feed.ts';
 import * as revocationList from '../../protocol/records/revocation-list.ts';
@@ -53,11 +50,8 @@ const MODULES: readonly object[] = [
   dataUsage,
   genesis,
   joinCertificate,
-  justification,
-  attestation,
   policyManifest,
-  recognitionPolicy,
-  treaty,
+  recognitionRecords,
   revocationFeed,
   revocationList,
   revocationListDelta,

@@ -2,7 +2,7 @@
 
 import { counted } from '../../base/counts.ts';
 import type { AuthorityKey } from '../../protocol/records/authority-chain.ts';
-import { successorIn } from '../../protocol/records/recognition-treaty.ts';
+import { successorIn } from '../../protocol/records/recognition.ts';
 import type { TreatyRow } from '../../protocol/rows/recognition.ts';
 import type { GraphModel } from '../graph/model.ts';
 import { type HtmlPage, renderPage } from '../ui/frame.ts';

@@ -13,7 +13,7 @@ import {
   TREATY_ATTESTATION_REASONS,
   TREATY_REASONS,
   TRUST_BASES,
-} from '../records/recognition-verification.ts';
+} from '../records/recognition.ts';
 import { Datetime } from '../records/record.ts';
 import { EVIDENCE_REASONS } from '../records/trust-evidence.ts';
 

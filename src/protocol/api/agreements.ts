@@ -12,7 +12,6 @@ import {
   readCapabilityCounter,
   readCapabilityOffer,
 } from '../records/agreement.ts';
-import { MAX_CAPABILITIES } from '../records/bounds.ts';
 import {
   CapabilityCommitment,
   CapabilityMembershipProof,
@@ -20,7 +19,7 @@ import {
   readCapabilityCommitment,
   readCapabilityMembershipProof,
 } from '../records/capability-disclosure.ts';
-import { type Fresh, Whole } from '../records/record.ts';
+import { type Fresh, MAX_CAPABILITIES, Whole } from '../records/record.ts';
 import { demand, type RefusalName, refuse } from '../refusals.ts';
 import { operatorCommand, publicComputation } from './define.ts';
 import { Filled, readBy } from './members.ts';

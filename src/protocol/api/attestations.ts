@@ -1,7 +1,7 @@
 /** Membership attestations: issue, revoke and read them [core-4-11]. */
 import Type from 'typebox';
 import { AttestationList, AttestationRevocation } from '../answers/recognition.ts';
-import { MembershipAttestation, RECORD_STATUSES } from '../records/membership-attestation.ts';
+import { MembershipAttestation, RECORD_STATUSES } from '../records/recognition.ts';
 import { FreeForm } from '../records/record.ts';
 import { AttestationRow } from '../rows/recognition.ts';
 import { privilegedCommand, publicList, publicQuery } from './define.ts';

@@ -1,13 +1,13 @@
 /** Data usage: license policy, access intent [trust-5-10], [trust-5-11]. */
 import Type from 'typebox';
 import { areTexts, isList, type JsonValue } from '../../base/json/value.ts';
-import { MAX_ACCESS_TYPES, MAX_SOURCES } from '../records/bounds.ts';
 import {
   DataAccessIntent,
   DataLicensePolicy,
   DataSourceDescriptor,
   readDataSourceDescriptor,
 } from '../records/data-usage.ts';
+import { MAX_ACCESS_TYPES, MAX_SOURCES } from '../records/record.ts';
 import { demand, type RefusalName, refuse } from '../refusals.ts';
 import { operatorCommand, publicDocument } from './define.ts';
 import { Filled, readBy } from './members.ts';

@@ -12,17 +12,20 @@ import {
 } from '../../base/json/value.ts';
 import { AgreementRecord, readAgreementRecord } from '../records/agreement.ts';
 import { BoundaryDecision } from '../records/boundary-decision.ts';
-import { MAX_VALIDATORS, MAX_VOTES } from '../records/bounds.ts';
 import { ConsensusProof } from '../records/consensus-proof.ts';
-import { JustificationProof, readJustificationProof } from '../records/justification-proof.ts';
-import { Whole } from '../records/record.ts';
+import { MAX_VALIDATORS, MAX_VOTES, Whole } from '../records/record.ts';
 import {
   readTrustDecision,
   TrustDecision,
   TrustEvidence,
   VERDICTS,
 } from '../records/trust-evidence.ts';
-import { readValidatorVote, ValidatorVote } from '../records/validator-vote.ts';
+import {
+  JustificationProof,
+  readJustificationProof,
+  readValidatorVote,
+  ValidatorVote,
+} from '../records/validator-vote.ts';
 import { demand, refuse } from '../refusals.ts';
 import { operatorCommand } from './define.ts';
 import { Filled, readBy } from './members.ts';

@@ -8,7 +8,7 @@ import Type, {
 } from 'typebox';
 import { isPublicKey } from '../../base/crypto/public-key.ts';
 import type { JsonObject, JsonValue } from '../../base/json/value.ts';
-import { MAX_TEXT_LENGTH } from '../records/bounds.ts';
+import { MAX_TEXT_LENGTH } from '../records/record.ts';
 import type { RefusalName } from '../refusals.ts';
 
 export interface Member<Value = unknown, IsRequired extends boolean = boolean> {

@@ -3,15 +3,12 @@ import Type from 'typebox';
 import { isPublicKey } from '../../base/crypto/public-key.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.ts';
 import { FeedImported, RecognitionPolicySaved } from '../answers/recognition.ts';
-import {
-  readRecognitionPolicy as policyIn,
-  RecognitionPolicy,
-} from '../records/recognition-policy.ts';
+import { readRecognitionPolicy as policyIn, RecognitionPolicy } from '../records/recognition.ts';
 import {
   readRevocationFeed as feedIn,
   SovereignRevocationFeed,
 } from '../records/revocation-feed.ts';
-import { keyList } from '../records/signature-search.ts';
+import { keyList } from '../records/signed-record.ts';
 import { Refusal, refuse } from '../refusals.ts';
 import { LARGE_BODY_BYTES } from '../route-description.ts';
 import { privilegedCommand, publicDocument, publicQuery } from './define.ts';

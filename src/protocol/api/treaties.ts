@@ -3,7 +3,7 @@ import Type from 'typebox';
 import { areTexts, isJsonObject, type JsonObject } from '../../base/json/value.ts';
 import { TreatyEndpoint, TreatyList, TreatyRevocation } from '../answers/recognition.ts';
 import { AuthorityKeys, receivedChain } from '../records/authority-chain.ts';
-import { RecognitionTreaty, readTreatyScope, TreatyScope } from '../records/recognition-treaty.ts';
+import { RecognitionTreaty, readTreatyScope, TreatyScope } from '../records/recognition.ts';
 import { FreeForm } from '../records/record.ts';
 import { LARGE_BODY_BYTES } from '../route-description.ts';
 import { TreatyRow, TreatyStatus } from '../rows/recognition.ts';

@@ -13,7 +13,7 @@ import {
   type JsonValue,
 } from '../../base/json/value.ts';
 import { parseRequestDatetime, type RequestDatetime } from '../../base/timestamp.ts';
-import { MAX_CAPABILITIES, MAX_KEYS } from '../records/bounds.ts';
+import { MAX_CAPABILITIES, MAX_KEYS } from '../records/record.ts';
 import { demand, type RefusalName, refuse } from '../refusals.ts';
 
 type Member = JsonValue | undefined;

@@ -5,9 +5,8 @@
 import type { Static, TObject, TSchema } from 'typebox';
 import type { Sha256, VerifySignature } from '../../base/crypto/primitives.ts';
 import { areTexts, isList, type JsonObject, type JsonValue } from '../../base/json/value.ts';
-import { MAX_KEYS } from '../records/bounds.ts';
-import type { Fresh } from '../records/record.ts';
-import { type CandidateKeys, keyList } from '../records/signature-search.ts';
+import { type Fresh, MAX_KEYS } from '../records/record.ts';
+import { type CandidateKeys, keyList } from '../records/signed-record.ts';
 import { demand, Refusal, type RefusalName } from '../refusals.ts';
 import type { RouteDescription } from '../route-description.ts';
 import type { BodySent, Operation } from './define.ts';

@@ -23,7 +23,6 @@ import {
   readBoundaryDecision,
   verifyBoundaryDecision,
 } from '../records/boundary-decision.ts';
-import { MAX_VALIDATORS } from '../records/bounds.ts';
 import {
   CapabilityCommitment,
   CapabilityMembershipProof,
@@ -45,18 +44,19 @@ import {
   violationRows,
 } from '../records/data-usage.ts';
 import {
-  MembershipAttestation,
-  readMembershipAttestation,
-} from '../records/membership-attestation.ts';
-import { RecognitionPolicy, readRecognitionPolicy } from '../records/recognition-policy.ts';
-import { RecognitionTreaty, readRecognitionTreaty } from '../records/recognition-treaty.ts';
-import {
   verifyAttestation as attestationReason,
+  MembershipAttestation,
+  RecognitionPolicy,
+  RecognitionTreaty,
+  readMembershipAttestation,
+  readRecognitionPolicy,
+  readRecognitionTreaty,
   type TrustBasis,
   verifyAttestationWithTreaty as treatyAttestationReason,
   verifyTreaty as treatyReason,
-} from '../records/recognition-verification.ts';
-import { type CandidateKeys, candidatesAmong, triedKeys } from '../records/signature-search.ts';
+} from '../records/recognition.ts';
+import { MAX_VALIDATORS } from '../records/record.ts';
+import { type CandidateKeys, candidatesAmong, triedKeys } from '../records/signed-record.ts';
 import {
   readTrustEvidence,
   TrustEvidence,

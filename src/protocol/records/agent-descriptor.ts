@@ -1,8 +1,16 @@
 /** AgentDescriptor: the address and capabilities of an agent, signed by its node [core-5-6]. */
 import Type, { type Static } from 'typebox';
 import { canonicalJson } from '../../base/json/write.ts';
-import { MAX_DESCRIPTOR_LENGTH, MAX_TAGS, MAX_TEXT_LENGTH } from './bounds.ts';
-import { Datetime, FreeForm, instantOf, recordReader, Signatures } from './record.ts';
+import {
+  Datetime,
+  FreeForm,
+  instantOf,
+  MAX_DESCRIPTOR_LENGTH,
+  MAX_TAGS,
+  MAX_TEXT_LENGTH,
+  recordReader,
+  Signatures,
+} from './record.ts';
 
 const Text = Type.String({ maxLength: MAX_TEXT_LENGTH });
 

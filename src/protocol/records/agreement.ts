@@ -12,7 +12,6 @@ import type { VerifySignature } from '../../base/crypto/primitives.ts';
 import type { JsonObject } from '../../base/json/value.ts';
 import { canonicalJson } from '../../base/json/write.ts';
 import { formatInstant } from '../../base/timestamp.ts';
-import { MAX_CAPABILITIES, MAX_SIGNATURES } from './bounds.ts';
 import { type BuildFailure, type Issuer, keysOf, publicKeysOf } from './issuer.ts';
 import {
   BoundedSignatures,
@@ -21,12 +20,20 @@ import {
   FreshDatetime,
   FreshId,
   instantOf,
+  MAX_CAPABILITIES,
+  MAX_SIGNATURES,
   recordReader,
   type SignatureItem,
   Whole,
 } from './record.ts';
-import { bytesOfText, coversText, withinBudget } from './signature-search.ts';
-import { isSignedByAny, signaturesOver, signRecord } from './signed-record.ts';
+import {
+  bytesOfText,
+  coversText,
+  isSignedByAny,
+  signaturesOver,
+  signRecord,
+  withinBudget,
+} from './signed-record.ts';
 import type { TrustEvidence } from './trust-evidence.ts';
 
 export const AgreementTerms = Type.Object({

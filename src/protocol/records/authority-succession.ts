@@ -2,8 +2,14 @@
 import Type, { type Static } from 'typebox';
 import type { Sha256, Signer, VerifySignature } from '../../base/crypto/primitives.ts';
 import { canonicalJson } from '../../base/json/write.ts';
-import { MAX_TEXT_LENGTH } from './bounds.ts';
-import { Datetime, instantOf, nullable, recordReader, SignatureItem } from './record.ts';
+import {
+  Datetime,
+  instantOf,
+  MAX_TEXT_LENGTH,
+  nullable,
+  recordReader,
+  SignatureItem,
+} from './record.ts';
 import { signatureOver, signedText, soleSigner } from './signed-record.ts';
 
 /** The most statements of one network, and the most that a reader accepts. */

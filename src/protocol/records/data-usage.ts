@@ -6,9 +6,17 @@
 import Type, { type Static } from 'typebox';
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
 import { formatInstant } from '../../base/timestamp.ts';
-import { MAX_ACCESS_TYPES, MAX_SOURCES } from './bounds.ts';
 import { type Issuer, keysOf } from './issuer.ts';
-import { Datetime, FreshId, instantOf, nullable, recordReader, SignatureItem } from './record.ts';
+import {
+  Datetime,
+  FreshId,
+  instantOf,
+  MAX_ACCESS_TYPES,
+  MAX_SOURCES,
+  nullable,
+  recordReader,
+  SignatureItem,
+} from './record.ts';
 import { isSinglySignedByAny, signSingly } from './signed-record.ts';
 
 /** How long a declared intent is valid, in milliseconds. */

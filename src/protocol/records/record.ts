@@ -15,7 +15,21 @@ import { Compile, type Validator } from 'typebox/compile';
 import { Format } from 'typebox/format';
 import { isJsonObject, JsonFloat, type JsonObject, type JsonValue } from '../../base/json/value.ts';
 import { formatInstant, parseDatetime } from '../../base/timestamp.ts';
-import { MAX_SIGNATURES } from './bounds.ts';
+
+/** Bounds on the work that one record or request can cause [trust-1-5]. */
+export const MAX_KEYS = 32;
+export const MAX_SIGNATURES = 16;
+export const MAX_VOTES = 256;
+export const MAX_VALIDATORS = 256;
+export const MAX_PATH_NODES = 64;
+export const MAX_CAPABILITIES = 4096;
+export const MAX_SOURCES = 1024;
+export const MAX_ACCESS_TYPES = 1024;
+/** The most characters of a free text, and of an agent descriptor in canonical form. */
+export const MAX_TEXT_LENGTH = 1024;
+export const MAX_DESCRIPTOR_LENGTH = 64 * 1024;
+/** The most capability tags of an agent, each of which has an index of its own. */
+export const MAX_TAGS = 128;
 
 /** The form that `canonicalDatetime` produces, which also checks that the day and hour exist. */
 const SPELLING = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{6})?(?:Z|[+-]\d\d:\d\d)$/;

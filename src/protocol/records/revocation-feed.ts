@@ -1,7 +1,7 @@
 /** SovereignRevocationFeed: which attestations a sovereign has revoked [core-5-10]. */
 import Type, { type Static } from 'typebox';
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
-import { sortedSet } from './recognition-policy.ts';
+import { sortedSet } from './recognition.ts';
 import { Datetime, Natural, recordReader, Signatures } from './record.ts';
 import { isSignedByAny } from './signed-record.ts';
 

@@ -1,6 +1,6 @@
 /** The recognition graph and the documents derived from it [core-6-2] to [core-6-4]. */
 import Type, { type Static } from 'typebox';
-import { RecognitionTreaty, TreatyScope } from '../records/recognition-treaty.ts';
+import { RecognitionTreaty, TreatyScope } from '../records/recognition.ts';
 import { Datetime, Natural } from '../records/record.ts';
 import { ExpiryRisk, LifecycleState, TreatyStatus } from './recognition.ts';
 

@@ -1,8 +1,7 @@
 /** Attestations and treaties, as listed, with the lifecycle of a treaty at the time of the answer [core-4-11], [core-4-13], [core-6-1]. */
 import Type, { type Static } from 'typebox';
 import { AuthorityKey } from '../records/authority-chain.ts';
-import { MembershipAttestation } from '../records/membership-attestation.ts';
-import { RecognitionTreaty } from '../records/recognition-treaty.ts';
+import { MembershipAttestation, RecognitionTreaty } from '../records/recognition.ts';
 import { Datetime } from '../records/record.ts';
 
 export const AttestationRow = Type.Object({

@@ -1,17 +1,125 @@
 /**
- * Verification of attestations and treaties [core-4-11], [core-4-13]: pure functions of the record, the keys, the known
- * revocations, the time, and the signature verifier. Reasons are closed lists in the order of the checks.
+ * What one sovereign says of another. MembershipAttestation: portable evidence that a subject belongs to a sovereign
+ * [core-5-7]; RecognitionPolicy: whose attestations a sovereign accepts, unsigned [core-5-8]; RecognitionTreaty: one
+ * sovereign's signed recognition of another [core-5-9].
  */
+import Type, { type Static } from 'typebox';
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
-import type { MembershipAttestation, ValidityWindow } from './membership-attestation.ts';
-import type { RecognitionPolicy } from './recognition-policy.ts';
-import type { RecognitionTreaty } from './recognition-treaty.ts';
-import { instantOf } from './record.ts';
-import { type CandidateKeys, withinBudget } from './signature-search.ts';
-import { isSignedByAny } from './signed-record.ts';
+import { compareCodePoints } from '../../base/json/write.ts';
+import { Datetime, FreeForm, instantOf, nullable, recordReader, Signatures } from './record.ts';
+import { type CandidateKeys, isSignedByAny, withinBudget } from './signed-record.ts';
+
+/** The status at the issuer at the time of signing. */
+export const RECORD_STATUSES = ['active', 'suspended', 'revoked'] as const;
+
+export const Status = Type.Enum([...RECORD_STATUSES], { default: 'active' });
+
+export const MembershipAttestation = Type.Object({
+  attestation_id: Type.String(),
+  issuer_sovereign_id: Type.String(),
+  subject_id: Type.String(),
+  subject_public_key: nullable(Type.String()),
+  roles: Type.Array(Type.String(), { default: [] }),
+  status: Status,
+  issued_at: Datetime,
+  valid_from: Datetime,
+  expires_at: Datetime,
+  issued_by: Type.String(),
+  claims: FreeForm,
+  signatures: Signatures,
+});
+
+export type MembershipAttestation = Static<typeof MembershipAttestation>;
+
+export const readMembershipAttestation = recordReader(MembershipAttestation, hasValidWindow);
+
+export interface ValidityWindow {
+  readonly issued_at: string;
+  readonly valid_from: string;
+  readonly expires_at: string;
+}
+
+/** A window ends after it begins, and nothing is issued after its end. */
+export function hasValidWindow({ issued_at, valid_from, expires_at }: ValidityWindow): boolean {
+  const end = instantOf(expires_at);
+  return end > instantOf(valid_from) && instantOf(issued_at) <= end;
+}
+
+export const RecognizedIssuer = Type.Object({
+  sovereign_id: Type.String(),
+  public_keys: Type.Array(Type.String(), { minItems: 1 }),
+  allowed_roles: Type.Array(Type.String(), { default: [] }),
+  accepted_statuses: Type.Array(Status, { default: ['active'] }),
+});
+
+export const RecognitionPolicy = Type.Object({
+  local_sovereign_id: Type.String(),
+  recognized_issuers: Type.Array(RecognizedIssuer, { default: [] }),
+  revoked_attestation_ids: Type.Array(Type.String(), { default: [] }),
+});
+
+export type RecognizedIssuer = Static<typeof RecognizedIssuer>;
+export type RecognitionPolicy = Static<typeof RecognitionPolicy>;
+
+const readShape = recordReader(RecognitionPolicy);
+
+/** Reads a policy; its revoked ids are a set, returned sorted. */
+export function readRecognitionPolicy(received: unknown): RecognitionPolicy | null {
+  const policy = readShape(received);
+  if (policy === null) return null;
+  return { ...policy, revoked_attestation_ids: sortedSet(policy.revoked_attestation_ids) };
+}
+
+/** Without duplicates, ordered by code point. */
+export function sortedSet(ids: readonly string[]): string[] {
+  return [...new Set(ids)].sort(compareCodePoints);
+}
+
+export const TreatyScope = Type.Object(
+  {
+    /** Empty allows any role. */
+    allowed_roles: Type.Array(Type.String(), { default: [] }),
+    accepted_statuses: Type.Array(Status, { default: ['active'] }),
+    claims: FreeForm,
+  },
+  { default: {} },
+);
+
+export const RecognitionTreaty = Type.Object({
+  treaty_id: Type.String(),
+  issuer_sovereign_id: Type.String(),
+  subject_sovereign_id: Type.String(),
+  subject_public_keys: Type.Array(Type.String(), { minItems: 1 }),
+  scope: TreatyScope,
+  status: Status,
+  issued_at: Datetime,
+  valid_from: Datetime,
+  expires_at: Datetime,
+  issued_by: Type.String(),
+  metadata: FreeForm,
+  signatures: Signatures,
+});
+
+export type TreatyScope = Static<typeof TreatyScope>;
+export type RecognitionTreaty = Static<typeof RecognitionTreaty>;
+
+export const readTreatyScope = recordReader(TreatyScope);
+export const readRecognitionTreaty = recordReader(RecognitionTreaty, hasValidWindow);
+
+const REPLACEMENT = /^(?:replaced_by|renewed_by):([\s\S]+)$/;
+
+/** The id of the successor treaty that a revocation reason names; null if it names none. */
+export function successorIn(reason: string | null): string | null {
+  return reason === null ? null : (REPLACEMENT.exec(reason)?.[1] ?? null);
+}
 
 /** Clocks of two sovereigns may differ by this much, in milliseconds. */
 const SKEW = 5 * 60_000;
+
+/**
+ * Verification of attestations and treaties [core-4-11], [core-4-13]: pure functions of the record, the keys, the known
+ * revocations, the time, and the signature verifier. Reasons are closed lists in the order of the checks.
+ */
 
 export const ATTESTATION_REASONS = [
   'unknown_issuer',
