@@ -1,7 +1,7 @@
 /** What waits for slow viewers of live pages is bounded, for all of them together. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createBacklog, STALLED_MS } from '../src/edge/http/backlog.ts';
+import { createBacklog, STALLED_MS } from '../src/edge/http/viewers.ts';
 
 const MOST = 1000;
 

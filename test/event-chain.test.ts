@@ -11,7 +11,7 @@ import {
   readEvents,
 } from '../src/client/events.ts';
 import type { Fetch } from '../src/client/options.ts';
-import { createEventLog } from '../src/edge/events/event-log.ts';
+import { createEventLog } from '../src/edge/event-readers.ts';
 import { readVectors } from './support/vectors.ts';
 
 interface Vectors {

@@ -1,10 +1,9 @@
 /** What happens to a request that another instance must answer: held, sent, sent again, or given up. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Attempt, createForwarding, type Forwarded } from '../src/edge/forward/forwarding.ts';
+import { type Attempt, createForwarding, type Forwarded } from '../src/edge/forward/forwarder.ts';
 import { passedHeaders, passing } from '../src/edge/http/passing.ts';
-import { isAnsweredElsewhere } from '../src/edge/request/route.ts';
-import { createRouter } from '../src/edge/request/router.ts';
+import { createRouter, isAnsweredElsewhere } from '../src/edge/request/route.ts';
 import { ROUTES } from '../src/edge/routes/table.ts';
 import { SCRIPT, STYLE } from '../src/pages/assets.ts';
 

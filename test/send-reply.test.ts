@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Closing } from '../src/edge/http/response.ts';
-import { type PieceWriter, sendReply } from '../src/edge/http/send-reply.ts';
+import { type Closing, type PieceWriter, sendReply } from '../src/edge/http/send-reply.ts';
 import type { PiecewiseBody, Reply } from '../src/edge/reply.ts';
 import { rawConnection } from './support/raw-http.ts';
 import { listenApp } from './support/uws-app.ts';

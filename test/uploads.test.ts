@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createUploads, type UploadLimits, type Uploads } from '../src/edge/http/uploads.ts';
-import type { ReceivedBody } from '../src/edge/request/body.ts';
+import type { ReceivedBody } from '../src/edge/request/parse.ts';
 import { type RawConnection, rawConnection } from './support/raw-http.ts';
 import { listenApp } from './support/uws-app.ts';
 

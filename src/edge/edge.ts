@@ -10,7 +10,7 @@ import type { RevisionEnds } from '../protocol/contract/revision-ends.ts';
 import type { NamedRoute } from '../protocol/route-description.ts';
 import type { HeartbeatSessions } from './auth/session.ts';
 import type { EdgeSettings } from './edge-config.ts';
-import type { EventReaders } from './events/event-readers.ts';
+import type { EventReaders } from './event-readers.ts';
 import type { Forwarder } from './forward/forwarder.ts';
 import type { RateLimits } from './limits/rate-limit.ts';
 import type { RequestQueue } from './limits/request-queue.ts';

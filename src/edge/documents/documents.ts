@@ -1,18 +1,20 @@
 /** The public documents: served from cached bytes, with a validator for conditional requests. */
+import Value from 'typebox/value';
 import type { JsonObject } from '../../base/json/value.ts';
 import { jsonText } from '../../base/json/write.ts';
 import type { Answer } from '../../protocol/contract/calls.ts';
 import {
   type DocumentName,
+  documentText,
   foreignFeedName,
   ownDocument,
   type PublishedDocument,
 } from '../../protocol/contract/documents.ts';
-import type { GenesisBlock } from '../../protocol/records/genesis.ts';
+import { GenesisBlock } from '../../protocol/records/genesis.ts';
 import { Refusal } from '../../protocol/refusals.ts';
-import { type Edge, inTurn } from '../edge.ts';
+import { type CopyRequest, type Edge, inTurn } from '../edge.ts';
 import type { EdgeParts } from '../operations/operations.ts';
-import { documentReply, type Reply, refusalReply } from '../reply.ts';
+import { documentReply, type Reply, refusalReply, staleDocumentReply } from '../reply.ts';
 import type { RouteRequest } from '../request/route.ts';
 import { deltaReply } from './revocation-list-delta.ts';
 import { cachedBySource, oncePerTurn } from './shared-build.ts';
@@ -86,7 +88,7 @@ const RENEWALS = {
 } as const;
 
 /** Serves a public document from its cached bytes, or what is rendered from it. */
-export function serveDocument(
+function serveDocument(
   name: DocumentName,
   request: RouteRequest,
   edge: Edge,
@@ -158,7 +160,7 @@ function assertCurrent(name: DocumentName, answer: Answer, { documents }: Docume
 }
 
 /** Public metadata of the sovereign [service-sovereign-metadata], [core-5-13]: no key but public ones. */
-export function sovereignMetadata(genesis: GenesisBlock, baseUrl: string): JsonObject {
+function sovereignMetadata(genesis: GenesisBlock, baseUrl: string): JsonObject {
   return {
     sovereign_id: genesis.network_name,
     network_name: genesis.network_name,
@@ -180,4 +182,37 @@ export function sovereignMetadata(genesis: GenesisBlock, baseUrl: string): JsonO
     policy_manifest: genesis.policy_manifest,
     bootstrap_anchor_count: genesis.bootstrap_anchors.length,
   };
+}
+
+/** What a standby answers while nobody is active: the signed documents that it has passed on [link-6]. */
+
+/** The path of the copy that answers each path. */
+const COPIES: ReadonlyMap<string, string> = new Map([
+  ['/crl', '/crl'],
+  ['/policy', '/policy'],
+  ['/sovereign-revocation-feed', '/sovereign-revocation-feed'],
+  ['/genesis', '/genesis'],
+  // The answer that was passed on contains the URL of a client, which must not be shown to another.
+  ['/sovereign.json', '/genesis'],
+]);
+
+/** Null if this request has no last copy, or if an instance may be active. */
+export function lastCopyReply(
+  { instanceStatus, forwarder }: Pick<Edge, 'instanceStatus' | 'forwarder'>,
+  request: CopyRequest,
+): Reply | Promise<Reply> | null {
+  const { path, method, rawQuery, baseUrl } = request;
+  if (instanceStatus?.isVacant() !== true || method !== 'GET' || rawQuery !== '') return null;
+  const copy = forwarder?.copies.get(COPIES.get(path) ?? '');
+  if (copy === undefined) return null;
+  const shown = path === copy.path ? copy.document : metadataIn(copy.document, baseUrl);
+  // In whole seconds, and never too late.
+  const since = Math.floor(copy.since / 1000) * 1000;
+  return shown && staleDocumentReply(shown, since, request);
+}
+
+function metadataIn(genesis: PublishedDocument, baseUrl: string): PublishedDocument | null {
+  const value: unknown = JSON.parse(documentText(genesis));
+  if (!Value.Check(GenesisBlock, value)) return null;
+  return ownDocument(jsonText(sovereignMetadata(value, baseUrl)));
 }

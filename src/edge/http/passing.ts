@@ -4,7 +4,7 @@
  */
 import type { Dispatcher } from 'undici';
 import type { Collector } from '../forward/copies.ts';
-import type { Attempt, Forwarded } from '../forward/forwarding.ts';
+import type { Attempt, Forwarded } from '../forward/forwarder.ts';
 import { BASE_URL, FORWARDED_FOR, NOT_BEGUN, RETRY } from '../forward/target.ts';
 import { loadUndici, type Upstream } from '../forward/upstream.ts';
 import { type PiecewiseBody, passedReply, type Reply } from '../reply.ts';

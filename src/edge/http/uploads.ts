@@ -3,7 +3,7 @@
  * beyond the limits, the body that has been idle longest is dropped.
  */
 import type { HttpResponse } from 'uWebSockets.js';
-import type { ReceivedBody } from '../request/body.ts';
+import type { ReceivedBody } from '../request/parse.ts';
 
 export interface UploadLimits {
   readonly count: number;

@@ -2,7 +2,6 @@
  * The WebSockets of live-page viewers, on every app of an edge. They are write-only, and say only which version of a
  * page there is: its viewers fetch it, like everyone else.
  */
-
 import type {
   HttpRequest,
   HttpResponse,
@@ -11,16 +10,16 @@ import type {
   WebSocket,
 } from 'uWebSockets.js';
 import Type from 'typebox';
+import { type Dispatcher, WebSocket as UpstreamSocket } from 'undici';
 import { LIVE_TOPICS, type LiveTopic, watchPage } from '../../protocol/api/pages.ts';
 import { versionOf } from '../../protocol/contract/documents.ts';
 import { Refusal } from '../../protocol/refusals.ts';
 import type { Edge } from '../edge.ts';
-import { connectLive, passOn, type UpstreamSocket } from '../forward/live.ts';
+import { BASE_URL, FORWARDED_FOR } from '../forward/target.ts';
 import { noteOutcome, refuse } from '../request/answer.ts';
-import { firstValue, queryOf } from '../request/query.ts';
+import { firstValue, queryOf } from '../request/parse.ts';
 import { isAnsweredElsewhere, type Request } from '../request/route.ts';
-import { createBacklog } from './backlog.ts';
-import { orCut, writeReply } from './response.ts';
+import { orCut, writeReply } from './send-reply.ts';
 
 /** A viewer that is this many bytes behind is dropped, never waited for. */
 const MAX_BACKPRESSURE = 256 * 1024;
@@ -46,7 +45,7 @@ interface Viewer {
   isGone: boolean;
 }
 
-export interface ViewersOptions {
+interface ViewersOptions {
   openRequest(res: HttpResponse, req: HttpRequest, isForwarded: boolean): OpenedViewer;
   /** Called when a connection is upgraded from HTTP. */
   leftHttp(): void;
@@ -203,4 +202,97 @@ function isOfThisSite(req: HttpRequest, { baseUrl }: Request): boolean {
   const host = /^https?:\/\/(.+)$/.exec(origin)?.[1];
   const own = URL.canParse(baseUrl) ? new URL(baseUrl).host : null;
   return host === own || host === req.getHeader('host');
+}
+
+/**
+ * What waits in sockets because their clients do not accept it: everything that is sent is copied for each of them, so
+ * together they are bounded. Those that have been behind the longest are closed first.
+ */
+
+interface BufferedSocket {
+  getBufferedAmount(): number;
+  close(): unknown;
+}
+
+/** Behind for this long, a client does not read, or not fast enough to stay current. */
+export const STALLED_MS = 30_000;
+
+/** `elapsed` is monotonic, in milliseconds. */
+export function createBacklog(mostBytes: number, elapsed: () => number) {
+  /** In the order in which they fell behind. */
+  const behind = new Map<BufferedSocket, { readonly since: number; bytes: number }>();
+  let total = 0;
+
+  function leave(socket: BufferedSocket): void {
+    total -= behind.get(socket)?.bytes ?? 0;
+    behind.delete(socket);
+  }
+
+  function end(socket: BufferedSocket): void {
+    leave(socket);
+    socket.close();
+  }
+
+  return {
+    /** Call after each message, and when a client has accepted more. */
+    note(socket: BufferedSocket) {
+      const bytes = socket.getBufferedAmount();
+      if (bytes === 0) return leave(socket);
+      const known = behind.get(socket) ?? { since: elapsed(), bytes: 0 };
+      behind.set(socket, known);
+      total += bytes - known.bytes;
+      known.bytes = bytes;
+      for (const slowest of behind.keys()) {
+        if (total <= mostBytes) return;
+        end(slowest);
+      }
+    },
+    /** Call when a socket has closed. */
+    leave,
+    /** Closes the sockets that have not caught up for too long, however busy they are otherwise. */
+    endStalled(): void {
+      const limit = elapsed() - STALLED_MS;
+      for (const [socket, { since }] of behind) {
+        if (since > limit) return;
+        end(socket);
+      }
+    },
+  };
+}
+
+/** Passes the messages of a live page on from the active instance to a viewer [link-3]. */
+
+interface LiveClient {
+  readonly remoteAddr: string;
+  readonly baseUrl: string;
+  /** Empty if the client is no page. */
+  readonly origin: string;
+  readonly host: string;
+  readonly topic: string;
+}
+
+function connectLive(
+  dispatcher: Dispatcher,
+  { remoteAddr, baseUrl, origin, host, topic }: LiveClient,
+): UpstreamSocket {
+  const at = `ws://${host}${watchPage.path}`;
+  const url = new URL(URL.canParse(at) ? at : `ws://localhost${watchPage.path}`);
+  url.searchParams.set('topic', topic);
+  const headers: Record<string, string> = { [FORWARDED_FOR]: remoteAddr, [BASE_URL]: baseUrl };
+  if (origin !== '') headers.origin = origin;
+  const socket = new UpstreamSocket(url, { dispatcher, headers });
+  socket.binaryType = 'arraybuffer';
+  return socket;
+}
+
+/** `send` gets each message, and `end` is called when there will be no more. */
+function passOn(
+  source: UpstreamSocket,
+  send: (message: Uint8Array) => void,
+  end: () => void,
+): void {
+  source.addEventListener('message', ({ data }) => {
+    send(typeof data === 'string' ? Buffer.from(data) : new Uint8Array(data));
+  });
+  source.addEventListener('close', end);
 }

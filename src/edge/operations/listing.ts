@@ -10,7 +10,7 @@ import type { Answer } from '../../protocol/contract/calls.ts';
 import type { ListPlace, PageRequest } from '../../protocol/contract/inputs.ts';
 import { Refusal } from '../../protocol/refusals.ts';
 import { answerReply, jsonReply, piecewiseReply, type Reply } from '../reply.ts';
-import { firstValue, type Query } from '../request/query.ts';
+import { firstValue, type Query } from '../request/parse.ts';
 import type { Client, RouteRequest } from '../request/route.ts';
 
 const ROWS_PER_PIECE = 250;

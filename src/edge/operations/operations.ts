@@ -2,37 +2,48 @@
  * Routes of declared operations. The authority answers commands, queries and lists, by the name of the operation; the
  * edge answers the others, and may work something out before the call or complete its answer.
  */
+import { SHA256 } from '../../base/crypto/digest.ts';
+import { verifySignature } from '../../base/crypto/ed25519.ts';
+import { parseJson } from '../../base/json/parse.ts';
+import type { JsonObject } from '../../base/json/value.ts';
+import { jsonText } from '../../base/json/write.ts';
 import type { InputOf, ListForm, Operation } from '../../protocol/api/define.ts';
 import type { ReadContext } from '../../protocol/api/members.ts';
 import { type Input, mapped, refused } from '../../protocol/api/read.ts';
 import type { Api, OperationName } from '../../protocol/api/table.ts';
+import type {
+  Judged,
+  RevocationKnowledge,
+  Verification,
+  Verifier,
+} from '../../protocol/api/verification.ts';
 import type { Answer, CallName, Prepared } from '../../protocol/contract/calls.ts';
 import type { NodeClaim, OperatorClaim } from '../../protocol/contract/claims.ts';
+import { Refusal } from '../../protocol/refusals.ts';
 import { isOperatorRoute, waitsForSlice } from '../../protocol/route-description.ts';
 import { type Edge, withAnswer } from '../edge.ts';
 import type { Line } from '../limits/request-queue.ts';
-import { answerReply, type Reply, refusalReply } from '../reply.ts';
+import { answerReply, jsonReply, type Reply, refusalReply } from '../reply.ts';
 import { withProof } from '../request/limited.ts';
 import { type NodeProofRule, operatorOf, type Route, type RouteRequest } from '../request/route.ts';
 import { listReply } from './listing.ts';
-import { isVerification, verifying } from './verification-route.ts';
 
 /** Answers an operation in place of the authority. */
-export type Answering<Name extends OperationName> = (
+type Answering<Name extends OperationName> = (
   input: InputOf<Api[Name]>,
   request: RouteRequest,
   edge: Edge,
 ) => Reply | Promise<Reply>;
 
 /** Works out of what an operator has sent what the authority decides by. */
-export type Preparation<Name extends keyof Prepared> = (
+type Preparation<Name extends keyof Prepared> = (
   sent: InputOf<Api[Name]>,
   request: RouteRequest,
   edge: Edge,
 ) => Promise<Input<Prepared[Name]>>;
 
 /** Makes the reply of what the authority has answered. */
-export type Completion<Name extends OperationName> = (
+type Completion<Name extends OperationName> = (
   answer: Answer,
   input: InputOf<Api[Name]>,
   request: RouteRequest,
@@ -196,4 +207,67 @@ function ask(
 export function contextOf({ now }: RouteRequest, { runtime, settings }: Edge): ReadContext {
   const { isAllowedRole, maxFeedEntries } = settings;
   return { now, uuid: runtime.uuid, isAllowedRole, maxFeedEntries };
+}
+
+/**
+ * Routes of public, stateless verifications. Nothing is written: since anyone can cause a verification, it is logged
+ * and counted, never audited. The authority is only asked which items are revoked here, and for the recognition policy.
+ */
+
+/** Longer texts of callers are truncated in the log. */
+const MAX_LOGGED_TEXT = 256;
+
+function isVerification(operation: Operation): operation is Verification {
+  return operation.kind === 'verification';
+}
+
+function verifying({ event, judge }: Verification): Route['handle'] {
+  // A reply without a promise is sent in the same turn, which is a third faster.
+  return ({ body, now }, edge) => {
+    const judged = judge(body, verifierOf(edge, now));
+    return judged instanceof Promise
+      ? judged.then((later) => verdictReply(later, event, edge))
+      : verdictReply(judged, event, edge);
+  };
+}
+
+function verdictReply({ verdict, logged }: Judged<unknown>, event: string, edge: Edge): Reply {
+  edge.metrics.verified(event, logged.accepted === true || logged.valid === true);
+  edge.logger.write('INFO', 'audit', `${event} ${jsonText(shortened(logged))}`);
+  return jsonReply(200, jsonText(verdict as JsonObject));
+}
+
+function verifierOf(edge: Edge, now: number): Verifier {
+  return {
+    now,
+    uuid: edge.runtime.uuid,
+    verify: verifySignature,
+    sha256: SHA256,
+    isBounded: true,
+    ownKeys: () => edge.settings.authorityKeys.trusted,
+    ownName: edge.settings.genesis.network_name,
+    async ownPolicy() {
+      const answer = await edge.call('readRecognitionPolicy', {});
+      if (!answer.ok) throw new Refusal('missing_recognition_policy');
+      return parseJson(answer.json);
+    },
+    async askRevocations(question) {
+      const answer = await edge.call('askRevocations', question);
+      if (!answer.ok) throw new Refusal(answer.refusal, answer.details);
+      return JSON.parse(answer.json) as RevocationKnowledge;
+    },
+  };
+}
+
+function shortened(verdict: JsonObject): JsonObject {
+  const values = Object.values(verdict);
+  if (!values.some((value) => typeof value === 'string' && value.length > MAX_LOGGED_TEXT)) {
+    return verdict;
+  }
+  return Object.fromEntries(
+    Object.entries(verdict).map(([name, value]) => [
+      name,
+      typeof value === 'string' ? value.slice(0, MAX_LOGGED_TEXT) : value,
+    ]),
+  );
 }

@@ -29,10 +29,9 @@ import {
   type Reply,
   refusalReply,
 } from '../reply.ts';
-import { parseBody, type ReceivedBody } from './body.ts';
 import { corsLines, preflightReply } from './cors.ts';
 import { limited, takeLimit } from './limited.ts';
-import { queryOf } from './query.ts';
+import { parseBody, queryOf, type ReceivedBody } from './parse.ts';
 import { addressBlock } from './request-head.ts';
 import type { Request, Route } from './route.ts';
 

@@ -10,10 +10,16 @@ import type { Edge } from '../edge.ts';
 import { BASE_URL } from '../forward/target.ts';
 import { acceptsGzip, prefersHtml } from '../reply.ts';
 import { corsRequest } from './cors.ts';
-import type { Query } from './query.ts';
+import type { Query } from './parse.ts';
 import { forwardedEntry, noteForwarded, type RequestHead, sourceAddress } from './request-head.ts';
-import type { Client, Request, Route } from './route.ts';
-import { decodePath, matchedPath, type Router } from './router.ts';
+import {
+  type Client,
+  decodePath,
+  matchedPath,
+  type Request,
+  type Route,
+  type Router,
+} from './route.ts';
 
 /** The HTTP library may accept a longer one if it arrives at once. */
 const LONGEST_TARGET = 4096;

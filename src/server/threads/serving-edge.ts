@@ -1,9 +1,9 @@
 /** A serving edge, on the authority's thread or its own. */
 import { createHeartbeatSessions } from '../../edge/auth/session.ts';
-import { lastCopyReply } from '../../edge/documents/last-copies.ts';
+import { lastCopyReply } from '../../edge/documents/documents.ts';
 import type { DrainState, Edge } from '../../edge/edge.ts';
 import { type EdgeConfig, edgeSettings } from '../../edge/edge-config.ts';
-import { createEventReaders } from '../../edge/events/event-readers.ts';
+import { createEventReaders } from '../../edge/event-readers.ts';
 import type { Copy } from '../../edge/forward/copies.ts';
 import { createForwarder } from '../../edge/forward/forwarder.ts';
 import { listen } from '../../edge/http/server.ts';

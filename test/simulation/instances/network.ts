@@ -2,7 +2,7 @@
  * Carries requests and answers between machines: delayed, in order in each direction, and not at all while a link is
  * cut. As with TLS, the asking side proves that it has a secret that the other side accepts.
  */
-import type { Attempt } from '../../../src/edge/forward/forwarding.ts';
+import type { Attempt } from '../../../src/edge/forward/forwarder.ts';
 import type { ForwardTarget } from '../../../src/edge/forward/target.ts';
 import type { ForwardKeys } from '../../../src/server/forward/keys.ts';
 import type { Random } from '../../fuzz/random.ts';

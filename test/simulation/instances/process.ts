@@ -14,7 +14,7 @@ import {
   createForwarding,
   type Forwarded,
   type Unanswered,
-} from '../../../src/edge/forward/forwarding.ts';
+} from '../../../src/edge/forward/forwarder.ts';
 import type { ForwardTarget } from '../../../src/edge/forward/target.ts';
 import {
   type Answer,

@@ -1,5 +1,8 @@
+/** What a request carries: its query, and its body, as it arrives and as a JSON object. */
 import { parse } from 'node:querystring';
 import Type from 'typebox';
+import { parseJsonBytes } from '../../base/json/bytes.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.ts';
 import { Refusal } from '../../protocol/refusals.ts';
 import type { RouteDescription } from '../../protocol/route-description.ts';
 
@@ -45,4 +48,30 @@ export function firstValue(query: Query, name: string): string | null {
 /** The values of a parameter that may be repeated; empty ones count as absent. */
 function valuesOf(query: Query, name: string): readonly string[] {
   return query[name]?.filter((value) => value !== '') ?? [];
+}
+
+export type ReceivedBody =
+  | Uint8Array
+  /** The body exceeded the limit of its route. */
+  | 'too_large'
+  /** The body was dropped before its end. */
+  | 'dropped'
+  /** A proxy may have read a different length. */
+  | 'ambiguous';
+
+/** Parses a body as a JSON object; an empty body is `{}`. Refuses anything else with a specific 400. */
+export function parseBody(bytes: Uint8Array, maxValues?: number): JsonObject {
+  if (bytes.byteLength === 0) return {};
+  const value = parsed(bytes, maxValues);
+  if (!isJsonObject(value)) throw new Refusal('invalid_json_object');
+  return value;
+}
+
+function parsed(bytes: Uint8Array, maxValues: number | undefined): JsonValue {
+  try {
+    return parseJsonBytes(bytes, maxValues);
+  } catch (cause) {
+    if (cause instanceof SyntaxError) throw new Refusal('invalid_json');
+    throw cause;
+  }
 }
