@@ -4,7 +4,7 @@ import { after, before, suite, test } from 'node:test';
 import { jsonText } from '../src/base/json/write.ts';
 import { displayTime, formatInstant } from '../src/base/timestamp.ts';
 import { sovereignPage } from '../src/pages/trust/sovereign.ts';
-import { reference } from '../src/pages/ui/names.ts';
+import { reference } from '../src/pages/ui/values.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { assertSound, HOSTILE_NAME, sharedBrowser } from './support/browser.ts';
 import { HOUR } from './support/clock.ts';

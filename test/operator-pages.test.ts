@@ -11,8 +11,8 @@ import {
   parametersOf,
   treatiesInOrder,
   treatyQuery,
-} from '../src/pages/graph/treaty-query.ts';
-import { nameInCell, reference } from '../src/pages/ui/names.ts';
+} from '../src/pages/graph/tables.ts';
+import { nameInCell, reference } from '../src/pages/ui/values.ts';
 import { TREATY_ORDERS } from '../src/protocol/api/pages.ts';
 import type { Fleet } from '../src/protocol/rows/dashboard.ts';
 import type { Connectome } from '../src/protocol/rows/graph.ts';

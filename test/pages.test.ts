@@ -7,7 +7,7 @@ import { gunzipSync } from 'node:zlib';
 import { commandReference } from '../src/cli/command-reference.ts';
 import { buildProgram } from '../src/cli/program.ts';
 import { ROUTES } from '../src/edge/routes/table.ts';
-import { anchorOf } from '../src/pages/reference/route-groups.ts';
+import { anchorOf } from '../src/pages/reference/contents.ts';
 import { REFUSALS } from '../src/protocol/refusals.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { assertSound, HOSTILE_NAME } from './support/browser.ts';

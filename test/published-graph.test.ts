@@ -16,7 +16,7 @@ import { withoutPause } from '../src/base/work.ts';
 import { createSharedBuild } from '../src/edge/documents/shared-build.ts';
 import { dashboardPage, MOST_URGENT } from '../src/pages/dashboard/dashboard.ts';
 import { drawnHistory } from '../src/pages/dashboard/history-section.ts';
-import { readDashboard, readGraph } from '../src/pages/graph/document-reading.ts';
+import { readDashboard, readGraph } from '../src/pages/graph/model.ts';
 import {
   documentText,
   type PublishedDocument,

@@ -6,9 +6,8 @@ import { canonicalJson } from '../base/json/write.ts';
 import type { LoggedEvent } from '../client/events.ts';
 import { nodeNames } from '../client/nodes.ts';
 import { type Html, html, NO_HTML } from '../pages/ui/html.ts';
-import { nameInFull } from '../pages/ui/names.ts';
 import { table } from '../pages/ui/table.ts';
-import { exactTime } from '../pages/ui/values.ts';
+import { exactTime, nameInFull } from '../pages/ui/values.ts';
 import {
   type AuditSaid,
   byRequest,

@@ -1,8 +1,7 @@
 /** Pages that are a list of the authority, read by cursor, with a form that filters it; and what such lists share. */
 
-import { choiceField, wordChoices } from '../pages/ui/fields.ts';
 import { type Content, type Html, html, NO_HTML } from '../pages/ui/html.ts';
-import { badge, emptyState } from '../pages/ui/parts.ts';
+import { badge, choiceField, emptyState, wordChoices } from '../pages/ui/parts.ts';
 import { type Column, table } from '../pages/ui/table.ts';
 import type { Context } from './context.ts';
 import { newButton, textIn } from './forms.ts';

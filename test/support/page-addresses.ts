@@ -1,6 +1,6 @@
 /** The addresses of all pages of an authority at which there is something to see. */
 import { ROUTES } from '../../src/edge/routes/table.ts';
-import { isPage } from '../../src/pages/reference/route-groups.ts';
+import { isPage } from '../../src/pages/reference/contents.ts';
 import type { SampleSubjects } from './sample-networks.ts';
 
 export interface PageAddress {

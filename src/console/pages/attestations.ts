@@ -2,9 +2,8 @@
 import { CLOCK_TOLERANCE_MS } from '../../client/offline.ts';
 import { attestationState } from '../../pages/trust/attestation.ts';
 import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
-import { nameInCell } from '../../pages/ui/names.ts';
 import { badge } from '../../pages/ui/parts.ts';
-import { idText, timeText } from '../../pages/ui/values.ts';
+import { idText, nameInCell, timeText } from '../../pages/ui/values.ts';
 import { issueAttestation, revokeAttestation } from '../../protocol/api/attestations.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import type { AttestationRow } from '../../protocol/rows/recognition.ts';

@@ -3,9 +3,8 @@
 import { shownCount } from '../../base/counts.ts';
 import type { LoggedEvent } from '../../client/events.ts';
 import { idsOfNode } from '../../client/nodes.ts';
-import { choiceField, textField } from '../../pages/ui/fields.ts';
 import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
-import { emptyState, facts } from '../../pages/ui/parts.ts';
+import { choiceField, emptyState, facts, textField } from '../../pages/ui/parts.ts';
 import { idValue } from '../../pages/ui/values.ts';
 import { byRequest } from '../../protocol/audit-sentence.ts';
 import { AUDIT_EVENTS } from '../../protocol/rows/audit-event.ts';

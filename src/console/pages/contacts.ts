@@ -6,11 +6,9 @@
 import { shownCount } from '../../base/counts.ts';
 import { HOUR_MS } from '../../base/duration.ts';
 import { COLLATOR } from '../../base/ordered-list.ts';
-import { textField } from '../../pages/ui/fields.ts';
 import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
-import { nameInCell } from '../../pages/ui/names.ts';
-import { emptyState } from '../../pages/ui/parts.ts';
-import { timeText } from '../../pages/ui/values.ts';
+import { emptyState, textField } from '../../pages/ui/parts.ts';
+import { nameInCell, timeText } from '../../pages/ui/values.ts';
 import {
   BIN_KINDS,
   type CertificateRow,

@@ -1,10 +1,9 @@
 /** *Feeds*: the revocation feeds of other sovereigns that were imported here, and how fresh they are. */
 
 import { html, NO_HTML } from '../../pages/ui/html.ts';
-import { nameInCell } from '../../pages/ui/names.ts';
 import { badge, emptyState, section, TO_IMPORT } from '../../pages/ui/parts.ts';
 import { table } from '../../pages/ui/table.ts';
-import { timeText } from '../../pages/ui/values.ts';
+import { nameInCell, timeText } from '../../pages/ui/values.ts';
 import { importFeed } from '../../protocol/api/recognition.ts';
 import { actionForm } from '../forms.ts';
 import { definePage, isOffered } from '../page.ts';

@@ -3,9 +3,8 @@ import { Value } from 'typebox/value';
 import { counted } from '../../base/counts.ts';
 import { pagesOf } from '../../client/operations.ts';
 import { type Content, type Html, html, NO_HTML } from '../../pages/ui/html.ts';
-import { nameInCell } from '../../pages/ui/names.ts';
 import { type Column, table } from '../../pages/ui/table.ts';
-import { idText, timeText } from '../../pages/ui/values.ts';
+import { idText, nameInCell, timeText } from '../../pages/ui/values.ts';
 import { Invite, type InviteToken } from '../../protocol/answers/operators.ts';
 import { createInvites, withdrawInvite, withdrawInviteBatch } from '../../protocol/api/invites.ts';
 import {

@@ -1,6 +1,6 @@
 /** What an operator can do about a node: name it, and revoke it. */
 import { counted } from '../../base/counts.ts';
-import { nameInCell } from '../../pages/ui/names.ts';
+import { nameInCell } from '../../pages/ui/values.ts';
 import { describeNode, revokeCertificate } from '../../protocol/api/certificates.ts';
 import type { AgentDescriptor } from '../../protocol/records/agent-descriptor.ts';
 import type { RevocationReason } from '../../protocol/records/revocation-list.ts';

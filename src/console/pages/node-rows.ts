@@ -3,8 +3,8 @@ import { COLLATOR } from '../../base/ordered-list.ts';
 import { AuthorityError } from '../../client/authority-error.ts';
 import { type CertificateFilters, certificatePages } from '../../client/nodes.ts';
 import { type Html, html } from '../../pages/ui/html.ts';
-import { nameInCell } from '../../pages/ui/names.ts';
 import { badge } from '../../pages/ui/parts.ts';
+import { nameInCell } from '../../pages/ui/values.ts';
 import type { AgentDescriptor } from '../../protocol/records/agent-descriptor.ts';
 import {
   type CertificateRow,

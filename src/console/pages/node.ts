@@ -1,10 +1,9 @@
 /** One node: its certificates, its description, its agent, and what the audit log says of it. */
 import { shownCount } from '../../base/counts.ts';
 import { type Content, type Html, html, NO_HTML } from '../../pages/ui/html.ts';
-import { nameInCell, nameInFull } from '../../pages/ui/names.ts';
 import { emptyState, facts, section } from '../../pages/ui/parts.ts';
 import { table } from '../../pages/ui/table.ts';
-import { idText, idValue, timeText } from '../../pages/ui/values.ts';
+import { idText, idValue, nameInCell, nameInFull, timeText } from '../../pages/ui/values.ts';
 import type { AgentDescriptor } from '../../protocol/records/agent-descriptor.ts';
 import { type CertificateRow, isAccepted } from '../../protocol/rows/certificate.ts';
 import { labelTexts } from '../../protocol/rows/node-description.ts';

@@ -2,13 +2,16 @@
 import { counted, shownCount } from '../../base/counts.ts';
 import { isPublicKey } from '../../base/crypto/public-key.ts';
 import { type CertificateFilters, isStillMeant } from '../../client/nodes.ts';
-import { choiceField, textField, wordChoices } from '../../pages/ui/fields.ts';
 import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
-import { emptyState } from '../../pages/ui/parts.ts';
+import { choiceField, emptyState, textField, wordChoices } from '../../pages/ui/parts.ts';
 import { type Column, table } from '../../pages/ui/table.ts';
 import { idText, timeText } from '../../pages/ui/values.ts';
 import { revokeCertificate } from '../../protocol/api/certificates.ts';
-import { CERTIFICATE_STATUSES, type CertificateRow, isAccepted } from '../../protocol/rows/certificate.ts';
+import {
+  CERTIFICATE_STATUSES,
+  type CertificateRow,
+  isAccepted,
+} from '../../protocol/rows/certificate.ts';
 import { labelTexts } from '../../protocol/rows/node-description.ts';
 import type { Context } from '../context.ts';
 import { actionLink } from '../forms.ts';
@@ -19,7 +22,17 @@ import { problemLine } from '../shell.ts';
 import { CREATE_INVITES } from './invites.ts';
 import { REASON, REVOCATION_EVENTS } from './node-actions.ts';
 import { filtersFor, type NodeQuery, nodeQuery, parametersOf } from './node-filter.ts';
-import { agentOf, eachFound, eachNode, type FoundNodes, findNodes, labelChips, nodeLink, nodeTitle, worstState } from './node-rows.ts';
+import {
+  agentOf,
+  eachFound,
+  eachNode,
+  type FoundNodes,
+  findNodes,
+  labelChips,
+  nodeLink,
+  nodeTitle,
+  worstState,
+} from './node-rows.ts';
 
 function listing(query: NodeQuery, found: FoundNodes, context: Context): Html {
   const { rows, nextCursor, isUnsorted, meaning } = found;

@@ -1,12 +1,10 @@
 /** *Policy*: the versions of the network's policy, what changed between two of them, and which one is active. */
 
 import { counted } from '../../base/counts.ts';
-import { choiceField } from '../../pages/ui/fields.ts';
 import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
-import { nameInCell } from '../../pages/ui/names.ts';
-import { badge, emptyState, section } from '../../pages/ui/parts.ts';
+import { badge, choiceField, emptyState, section } from '../../pages/ui/parts.ts';
 import { table } from '../../pages/ui/table.ts';
-import { timeText } from '../../pages/ui/values.ts';
+import { nameInCell, timeText } from '../../pages/ui/values.ts';
 import type { PolicyHistory } from '../../protocol/answers/recognition.ts';
 import { publishPolicy, rollBackPolicy } from '../../protocol/api/policies.ts';
 import type { PolicyManifest } from '../../protocol/records/policy-manifest.ts';

@@ -5,10 +5,9 @@
 import { counted, shownCount } from '../../base/counts.ts';
 import { displayTime } from '../../base/timestamp.ts';
 import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
-import { nameInCell } from '../../pages/ui/names.ts';
 import { badge, commandText, emptyState, facts, section } from '../../pages/ui/parts.ts';
 import { type Column, table } from '../../pages/ui/table.ts';
-import { idText, timeText } from '../../pages/ui/values.ts';
+import { idText, nameInCell, timeText } from '../../pages/ui/values.ts';
 import {
   activateSuccession,
   cancelSuccession,

@@ -1,9 +1,8 @@
 /** *Treaties*: which sovereigns this network recognizes, until when, and what an operator can do about it. */
 import { counted } from '../../base/counts.ts';
 import { type Content, html } from '../../pages/ui/html.ts';
-import { nameInCell, nameInLink } from '../../pages/ui/names.ts';
 import { badge, stateBadge, TO_ISSUE } from '../../pages/ui/parts.ts';
-import { idText, timeText } from '../../pages/ui/values.ts';
+import { idText, nameInCell, nameInLink, timeText } from '../../pages/ui/values.ts';
 import {
   followTreaty,
   issueTreaty,

@@ -8,7 +8,7 @@ import {
   type TreatyQuery,
   treatiesInOrder,
   treatyQuery,
-} from '../../pages/graph/treaty-query.ts';
+} from '../../pages/graph/tables.ts';
 import type { HtmlPage } from '../../pages/ui/frame.ts';
 import type { InputOf } from '../../protocol/api/define.ts';
 import type { Api } from '../../protocol/api/table.ts';

@@ -1,9 +1,8 @@
 /** Content for pages from the published documents, read once per version of a document. */
 
 import { MOST_URGENT } from '../../pages/dashboard/dashboard.ts';
-import { readDashboard, readGraph } from '../../pages/graph/document-reading.ts';
 import { type DrawnGraph, drawnGraph } from '../../pages/graph/drawing.ts';
-import { graphModel } from '../../pages/graph/model.ts';
+import { graphModel, readDashboard, readGraph } from '../../pages/graph/model.ts';
 import {
   type DocumentName,
   type PublishedDocument,

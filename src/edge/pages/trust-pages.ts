@@ -4,17 +4,17 @@
  */
 import { counted } from '../../base/counts.ts';
 import type { GraphModel } from '../../pages/graph/model.ts';
-import { pageNumber } from '../../pages/graph/treaty-query.ts';
+import { pageNumber } from '../../pages/graph/tables.ts';
+import { attestationPage } from '../../pages/trust/attestation.ts';
+import { capabilityPage } from '../../pages/trust/capability.ts';
 import {
   ATTESTATIONS,
   askPage,
   type Findable,
   SOVEREIGNS,
   TREATIES,
-} from '../../pages/trust/ask-page.ts';
-import { attestationPage } from '../../pages/trust/attestation.ts';
-import { capabilityPage } from '../../pages/trust/capability.ts';
-import type { TrustPageQuestion } from '../../pages/trust/form.ts';
+  type TrustPageQuestion,
+} from '../../pages/trust/form.ts';
 import { sovereignPage } from '../../pages/trust/sovereign.ts';
 import { treatyPage } from '../../pages/trust/treaty.ts';
 import { type TrustPageAnswer, trustPage } from '../../pages/trust/trust.ts';

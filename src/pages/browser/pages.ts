@@ -1,11 +1,10 @@
 /** What scripts add to the pages of the service; each part looks for its place first. */
 import { addBlockButtons } from './copy.ts';
-import { filterReference } from './filter.ts';
 import { highlightNeighbors, narrowWhileTyping } from './graph/emphasis.ts';
 import { moveInGraph } from './graph/view.ts';
 import { showHistory } from './history.ts';
 import { keepLive } from './live.ts';
-import { findWhileTyping } from './search.ts';
+import { filterReference, findWhileTyping } from './search.ts';
 import { chooseTheme, listenForSearch } from './theme.ts';
 import { prepareValues } from './values.ts';
 

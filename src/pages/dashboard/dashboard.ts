@@ -16,7 +16,6 @@ import type {
 import { LIFECYCLE_STATES } from '../../protocol/rows/recognition.ts';
 import { type HtmlPage, renderPage } from '../ui/frame.ts';
 import { type Html, html, NO_HTML } from '../ui/html.ts';
-import { nameInCell } from '../ui/names.ts';
 import {
   badge,
   bar,
@@ -32,7 +31,14 @@ import {
   type Tone,
 } from '../ui/parts.ts';
 import { type Column, idPart, sovereignColumn, table, timeColumn } from '../ui/table.ts';
-import { attestationLink, capital, sovereignLink, timeText, treatyLink } from '../ui/values.ts';
+import {
+  attestationLink,
+  capital,
+  nameInCell,
+  sovereignLink,
+  timeText,
+  treatyLink,
+} from '../ui/values.ts';
 import { fleetSection } from './fleet-section.ts';
 import type { DrawnHistory } from './history-section.ts';
 import { weekSection } from './horizon-week.ts';

@@ -4,10 +4,9 @@ import { counted, shownCount } from '../../base/counts.ts';
 import type { Fleet, NodeCounts, RoleCounts } from '../../protocol/rows/dashboard.ts';
 import type { SeriesName } from '../../protocol/rows/history.ts';
 import { type Html, html, NO_HTML } from '../ui/html.ts';
-import { nameInCell } from '../ui/names.ts';
 import { bar, emptyState, type Stat, stats, type Tone } from '../ui/parts.ts';
 import { type Column, table } from '../ui/table.ts';
-import { capital } from '../ui/values.ts';
+import { capital, nameInCell } from '../ui/values.ts';
 import type { DrawnHistory } from './history-section.ts';
 
 export function fleetSection(

@@ -8,14 +8,20 @@ import type { TrustPath } from '../../protocol/rows/graph.ts';
 import { LIFECYCLE_STATES } from '../../protocol/rows/recognition.ts';
 import { type HtmlPage, renderPage } from '../ui/frame.ts';
 import { type Html, html, NO_HTML } from '../ui/html.ts';
-import { atlasLink, nameInCell, nameInFull, reference } from '../ui/names.ts';
 import { badge, emptyState, facts, section, stateBadge } from '../ui/parts.ts';
 import { type Column, table } from '../ui/table.ts';
-import { nameLink, sovereignAddress, trustAddress } from '../ui/values.ts';
+import {
+  atlasLink,
+  nameInCell,
+  nameInFull,
+  nameLink,
+  reference,
+  sovereignAddress,
+  trustAddress,
+} from '../ui/values.ts';
 import { type DrawnGraph, isTooLarge } from './drawing.ts';
 import type { EdgeState, GraphModel, GraphNode } from './model.ts';
-import { type Emphasis, NO_EMPHASIS } from './picture.ts';
-import { graphToExplore } from './section.ts';
+import { type Emphasis, graphToExplore, NO_EMPHASIS } from './section.ts';
 import { stateField } from './tables.ts';
 
 /** The query of the reader; empty texts are ignored. */

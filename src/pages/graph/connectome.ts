@@ -16,8 +16,17 @@ import { pager, rowPage } from '../ui/table.ts';
 import type { DrawnGraph } from './drawing.ts';
 import type { GraphModel, GraphTreaty } from './model.ts';
 import { stillGraph } from './section.ts';
-import { blastRadiusTable, edgesTable, materialTable, type Sorting, stateField } from './tables.ts';
-import { EVERY_TREATY, foundTreaties, parametersOf, type TreatyQuery } from './treaty-query.ts';
+import {
+  blastRadiusTable,
+  EVERY_TREATY,
+  edgesTable,
+  foundTreaties,
+  materialTable,
+  parametersOf,
+  type Sorting,
+  stateField,
+  type TreatyQuery,
+} from './tables.ts';
 
 const COUNTS = [
   ['sovereign_count', 'Sovereigns', 'issuers and subjects of treaties'],

@@ -2,8 +2,8 @@
 
 import { counted } from '../../base/counts.ts';
 import { LIFECYCLE_STATES } from '../../protocol/rows/recognition.ts';
-import { nameInCell, nameInDrawing } from '../ui/names.ts';
 import { stateBadge } from '../ui/parts.ts';
+import { nameInCell, nameInDrawing } from '../ui/values.ts';
 import { type Label, placeLabels } from './labels.ts';
 import {
   type GraphLayout,

@@ -3,7 +3,7 @@
  * takes one pass over the links of those drawn and no force-directed layout.
  */
 import { LIFECYCLE_STATES } from '../../protocol/rows/recognition.ts';
-import { nameInDrawing } from '../ui/names.ts';
+import { nameInDrawing } from '../ui/values.ts';
 import { drawingFrom, type PlacedNode, radiusOf, roomOf } from './drawing.ts';
 import { GAP, LABEL_SIZE, type Label } from './labels.ts';
 import type { Point } from './layout.ts';

@@ -1,14 +1,20 @@
 /** The drawing of each page of the graph. */
 import { counted, shownCount } from '../../base/counts.ts';
-import { type Html, html } from '../ui/html.ts';
-import { nameInCell } from '../ui/names.ts';
+import { LIFECYCLE_STATES } from '../../protocol/rows/recognition.ts';
+import { type Html, html, NO_HTML } from '../ui/html.ts';
 import { emptyState, TO_ISSUE } from '../ui/parts.ts';
-import { sovereignAddress } from '../ui/values.ts';
-import { type DrawnGraph, isTooLarge } from './drawing.ts';
+import { atlasLink, capital, nameInCell, sovereignAddress } from '../ui/values.ts';
+import {
+  type Drawing,
+  type DrawnGraph,
+  type DrawnLink,
+  type DrawnNode,
+  isTooLarge,
+} from './drawing.ts';
+import { LABEL_SIZE } from './labels.ts';
 import { MOST_DRAWN_NODES, MOST_DRAWN_TREATIES } from './layout.ts';
-import type { GraphModel, GraphNode } from './model.ts';
+import type { EdgeState, GraphLink, GraphModel, GraphNode } from './model.ts';
 import { neighborhoodOf } from './neighborhood.ts';
-import { type Emphasis, graphPicture, NO_EMPHASIS } from './picture.ts';
 
 /** The picture of `/connectome`, in which every sovereign leads to the atlas. */
 export function stillGraph(model: DrawnGraph): Html {
@@ -45,4 +51,113 @@ ${graphPicture(drawing, { ...NO_EMPHASIS, selected: center })}`;
 
 function sizeOf({ nodes, document }: GraphModel): string {
   return `${counted(nodes.length, 'sovereign')} and ${counted(document.recognition_edges.length, 'treaty', 'treaties')}`;
+}
+
+/**
+ * The recognition graph as a picture: sovereigns are links in the tab order, and treaties are arrows whose color and
+ * pattern show their state.
+ */
+
+/** What a page emphasizes; everything else is dimmed. */
+export interface Emphasis {
+  /** Null when nothing is emphasized. */
+  readonly nodes: ReadonlySet<GraphNode> | null;
+  readonly links: ReadonlySet<GraphLink> | null;
+  readonly selected: GraphNode | null;
+}
+
+export const NO_EMPHASIS: Emphasis = { nodes: null, links: null, selected: null };
+
+/** From this number of links on, arrows are drawn thinner, so that the nodes still stand out. */
+const DENSE = 250;
+/** Up to this number, emphasized sovereigns show their names even without free space. */
+const MOST_NAMED = 30;
+
+/** Scripts let the reader walk in it; `emphasis` is null for a still picture. */
+function graphPicture(drawing: Drawing, emphasis: Emphasis | null): Html {
+  const { about, width, height, nodes, links } = drawing;
+  const title = `${about.subject}: ${counted(nodes.length, 'sovereign')}, linked ${counted(links.length, 'time')}`;
+  const present = new Set(links.map(({ link }) => link.state));
+  const states = LIFECYCLE_STATES.filter((state) => present.has(state));
+  const isStill = emphasis === null;
+  const shown = emphasis ?? NO_EMPHASIS;
+  return html`<figure class="${classes('graph', !isStill && 'open')}">
+<a class="skip" href="#graph-legend">Skip the drawing</a>
+${isStill ? NO_HTML : TOOLS}<div class="graph-box" tabindex="0" role="group" aria-label="Drawing">
+<svg viewBox="0 0 ${width} ${height}" role="group" aria-labelledby="graph-title" class="${classes('graph-picture', links.length > DENSE && 'dense')}">
+<title id="graph-title">${title}</title>
+<defs>${states.map(arrowHead)}</defs>
+<g class="scene"><g class="links" aria-hidden="true">${links.map((drawn) => drawnLink(drawn, shown))}</g>
+<g class="nodes" font-size="${LABEL_SIZE}">${nodes.map((drawn) => drawnNode(drawn, shown))}</g></g>
+</svg>
+</div>
+${legend(drawing, states, isStill)}</figure>`;
+}
+
+/** Each button does the same as its key. */
+const TOOLS = html`<div class="graph-tools needs-js" role="group" aria-label="View of the drawing">
+<button type="button" data-key-of="-" aria-label="Zoom out" aria-keyshortcuts="-" title="Zoom out (-)">−</button>
+<span class="graph-zoom" role="status" data-zoom-shown>100%</span>
+<button type="button" data-key-of="+" aria-label="Zoom in" aria-keyshortcuts="+" title="Zoom in (+)">+</button>
+<button type="button" data-key-of="0" aria-keyshortcuts="0" title="Show the whole drawing (0)">Show all</button>
+<button type="button" data-key-of="f" aria-keyshortcuts="F" title="Full screen (F)" hidden>Full screen</button>
+</div>`;
+
+function arrowHead(state: EdgeState): Html {
+  return html`<marker id="arrow-${state}" class="arrow s-${state}" viewBox="0 0 10 10" refX="9" refY="5" markerUnits="userSpaceOnUse" markerWidth="9" markerHeight="9" orient="auto"><path d="M1 1 9 5 1 9z"/></marker>`;
+}
+
+function drawnLink({ link, path, title }: DrawnLink, { links }: Emphasis): Html {
+  const { from, to, state } = link;
+  const names = classes('link', `s-${state}`, links !== null && (links.has(link) ? 'lit' : 'dim'));
+  return html`<path id="${`link-${from.index}-${to.index}`}" class="${names}" d="${path}" marker-end="url(#arrow-${state})"><title>${title}</title></path>`;
+}
+
+function drawnNode(
+  { node, x, y, radius, label, name, title, spoken }: DrawnNode,
+  { nodes, selected }: Emphasis,
+): Html {
+  const names = classes(
+    'node',
+    node.isOwn && 'own',
+    node === selected && 'selected',
+    !label.isShown && 'crowded',
+    nodes !== null && (nodes.has(node) ? 'lit' : 'dim'),
+    nodes !== null && nodes.size <= MOST_NAMED && nodes.has(node) && 'near',
+  );
+  const ring = (kind: string, room: number) =>
+    html`<circle class="${kind}" cx="${x}" cy="${y}" r="${radius + room}"/>`;
+  return html`<a id="${`node-${node.index}`}" href="${atlasLink(node.id)}#selected" class="${names}"${spoken === title ? NO_HTML : html` aria-label="${spoken}"`}><title>${title}</title>
+${node.revocations.length > 0 ? ring('evidence', 5) : ''}${node.isOwn ? ring('own-ring', 3) : ''}${ring('dot', 0)}
+<text x="${label.x}" y="${label.y}" text-anchor="${label.anchor}">${name}</text></a>`;
+}
+
+function legend({ about, nodes }: Drawing, states: readonly EdgeState[], isStill: boolean): Html {
+  const isCrowded = nodes.some(({ label }) => !label.isShown);
+  return html`<figcaption class="legend" id="graph-legend" tabindex="-1">
+<span class="legend-title">Treaties</span>
+<ul>
+${states.map(
+  (state) =>
+    html`<li><svg viewBox="0 0 44 12" width="44" height="12" aria-hidden="true"><path class="link s-${state}" d="M1 6H34"/><path class="arrow s-${state}" d="M34 2 42 6 34 10z"/></svg>${capital(state)}</li>`,
+)}${nodes.some(({ node }) => node.isOwn) ? OWN_LEGEND : ''}${
+  nodes.some(({ node }) => node.revocations.length > 0) ? EVIDENCE_LEGEND : ''
+}</ul>
+<p>Arrows point from the recognizing to the recognized sovereign. ${about.note}${
+    isCrowded ? ' Names that do not fit appear on hover and on focus.' : ''
+  }</p>
+${isStill ? STILL : MOVES}</figcaption>`;
+}
+
+const STILL = html`<p>To zoom, and to follow one sovereign or the path between two, open the <a href="./atlas">atlas</a>.</p>
+`;
+const MOVES = html`<p class="needs-js">Zoom with Ctrl and the wheel, by pinching, or with + and −; pan by dragging or with the arrow keys; leave with Escape.</p>
+`;
+
+const OWN_LEGEND = html`<li><svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" class="node own"><circle class="own-ring" cx="8" cy="8" r="7"/><circle class="dot" cx="8" cy="8" r="4"/></svg>This authority</li>`;
+
+const EVIDENCE_LEGEND = html`<li><svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" class="node"><circle class="evidence" cx="8" cy="8" r="7"/><circle class="dot" cx="8" cy="8" r="4"/></svg>Has revoked attestations</li>`;
+
+function classes(...names: readonly (string | false)[]): string {
+  return names.filter((name) => name !== false).join(' ');
 }

@@ -1,7 +1,8 @@
 /** The sidebar of a reference: search, and links to groups and entries; and the items of its lists. */
+import { isOperatorRoute, type RouteDescription } from '../../protocol/route-description.ts';
 import { type Content, type Html, html } from '../ui/html.ts';
 
-export interface ContentsGroup {
+interface ContentsGroup {
   readonly id: string;
   readonly title: string;
   readonly links: readonly (readonly [anchor: string, label: Content])[];
@@ -28,3 +29,76 @@ export function fieldList(fields: readonly (readonly [name: string, about: Conte
 }
 
 export const nothingFits = html`<p class="empty" data-filter-none hidden>No matches.</p>`;
+
+/** Groups routes for pages, in the order of the route table. */
+
+export interface RouteGroup<Given extends RouteDescription = RouteDescription> {
+  readonly id: string;
+  readonly title: string;
+  readonly note: string;
+  readonly routes: readonly Given[];
+}
+
+const GROUPS: readonly (Omit<RouteGroup, 'routes'> & {
+  holds(route: RouteDescription): boolean;
+})[] = [
+  {
+    id: 'node',
+    title: 'Node',
+    note: 'A node proves possession of its key with every request.',
+    holds: ({ access }) => access === 'node',
+  },
+  {
+    id: 'pages',
+    title: 'Pages',
+    note: 'For people, with the style and the script of all pages.',
+    holds: (route) => isPage(route) || route.path.startsWith('/assets/'),
+  },
+  {
+    id: 'health',
+    title: 'Health',
+    note: 'For probes and monitoring. Metrics require no authentication: restrict access in your deployment.',
+    holds: ({ path, access }) => access === 'internal' || /^\/(healthz|readyz|health)$/.test(path),
+  },
+  {
+    id: 'public',
+    title: 'Public',
+    note: 'Documents and state that anyone may read.',
+    holds: ({ method, access }) => method === 'GET' && access.startsWith('public'),
+  },
+  {
+    id: 'verification',
+    title: 'Verification',
+    note: 'Public. Nothing is stored: each answer depends only on the request and on public state.',
+    holds: ({ access }) => access === 'public',
+  },
+  {
+    id: 'operator',
+    title: 'Operator',
+    note: 'Signed with an operator key; some routes take only keys of the privileged tier.',
+    holds: isOperatorRoute,
+  },
+];
+
+/** Each route belongs to the first group that matches it. */
+export function routeGroups<Given extends RouteDescription>(
+  routes: readonly Given[],
+): RouteGroup<Given>[] {
+  const groupOf = (route: Given) => GROUPS.find(({ holds }) => holds(route));
+  return GROUPS.map((group) => ({
+    id: group.id,
+    title: group.title,
+    note: group.note,
+    routes: routes.filter((route) => groupOf(route) === group),
+  })).filter(({ routes: held }) => held.length > 0);
+}
+
+export function isPage({ answer }: RouteDescription): boolean {
+  return 'contentType' in answer && String(answer.contentType).startsWith('text/html');
+}
+
+/** The anchor of a route in `/api-reference`: `POST /admin/invite` is at `post-admin-invite`. */
+export function anchorOf({ method, path }: RouteDescription): string {
+  const words = path.replace(/[^A-Za-z0-9]+/g, '-').replace(/^-|-$/g, '');
+  return `${method.toLowerCase()}-${words === '' ? 'home' : words}`;
+}

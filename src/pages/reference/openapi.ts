@@ -10,9 +10,9 @@ import {
   type RouteDescription,
   waitsForSlice,
 } from '../../protocol/route-description.ts';
+import { type RouteGroup, routeGroups } from './contents.ts';
 import { answerExample, bodyExample, pathExamples, queryExamples } from './example.ts';
 import { createSchemas, inFull, type Schemas } from './openapi-schemas.ts';
-import { type RouteGroup, routeGroups } from './route-groups.ts';
 
 const API_VERSION = 'v0.1';
 const GENERAL_STATUSES = [400, 401, 403, 404, 409, 422, 429, 500, 503] as const;

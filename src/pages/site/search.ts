@@ -7,11 +7,10 @@ import { counted, shownCount } from '../../base/counts.ts';
 import type { RouteDescription } from '../../protocol/route-description.ts';
 import type { GraphModel } from '../graph/model.ts';
 import type { CommandReference } from '../reference/cli-reference.ts';
-import { anchorOf, isPage } from '../reference/route-groups.ts';
+import { anchorOf, isPage } from '../reference/contents.ts';
 import { type HtmlPage, renderPage } from '../ui/frame.ts';
 import { type Content, type Html, html, NO_HTML } from '../ui/html.ts';
-import { nameInCell, nameInLink } from '../ui/names.ts';
-import { capabilityAddress, sovereignAddress } from '../ui/values.ts';
+import { capabilityAddress, nameInCell, nameInLink, sovereignAddress } from '../ui/values.ts';
 
 /** What the program itself offers: pages, routes and commands. */
 interface Entry {

@@ -4,12 +4,13 @@ import { instantOf } from '../../protocol/records/record.ts';
 import type { AttestationRow } from '../../protocol/rows/recognition.ts';
 import { type HtmlPage, renderPage } from '../ui/frame.ts';
 import { type Html, html } from '../ui/html.ts';
-import { nameInCell, nameInFull } from '../ui/names.ts';
 import { badge, facts, section } from '../ui/parts.ts';
 import {
   freeForm,
   idValue,
   type KeyInForce,
+  nameInCell,
+  nameInFull,
   shortList,
   signer,
   sovereignLink,

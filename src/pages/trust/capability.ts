@@ -4,10 +4,16 @@ import { counted } from '../../base/counts.ts';
 import type { AgentDescriptor } from '../../protocol/records/agent-descriptor.ts';
 import { type HtmlPage, renderPage } from '../ui/frame.ts';
 import { type Html, html, NO_HTML } from '../ui/html.ts';
-import { nameInCell, nameInLink } from '../ui/names.ts';
 import { emptyState, section } from '../ui/parts.ts';
 import { type Column, table, timeColumn } from '../ui/table.ts';
-import { capabilityAddress, capabilityLink, idText, linksInLine } from '../ui/values.ts';
+import {
+  capabilityAddress,
+  capabilityLink,
+  idText,
+  linksInLine,
+  nameInCell,
+  nameInLink,
+} from '../ui/values.ts';
 
 export interface AgentsPage {
   readonly agents: readonly AgentDescriptor[];

@@ -7,10 +7,16 @@ import type { GraphModel, GraphNode } from '../graph/model.ts';
 import { blastRadiusTable, edgesTable } from '../graph/tables.ts';
 import { type HtmlPage, renderPage } from '../ui/frame.ts';
 import { type Html, html, NO_HTML } from '../ui/html.ts';
-import { atlasLink, nameInCell, nameInFull } from '../ui/names.ts';
 import { badge, emptyState, type Fact, facts, section, stateBadge } from '../ui/parts.ts';
 import { pager, rowPage } from '../ui/table.ts';
-import { idValue, sovereignAddress, timeText } from '../ui/values.ts';
+import {
+  atlasLink,
+  idValue,
+  nameInCell,
+  nameInFull,
+  sovereignAddress,
+  timeText,
+} from '../ui/values.ts';
 
 export interface ShownSovereign {
   readonly id: string;

@@ -7,13 +7,15 @@ import type { TreatyRow } from '../../protocol/rows/recognition.ts';
 import type { GraphModel } from '../graph/model.ts';
 import { type HtmlPage, renderPage } from '../ui/frame.ts';
 import { type Html, html, NO_HTML } from '../ui/html.ts';
-import { nameInCell, nameInFull, reference } from '../ui/names.ts';
 import { badge, facts, section, stateBadge } from '../ui/parts.ts';
 import {
   freeForm,
   idText,
   idValue,
   type KeyInForce,
+  nameInCell,
+  nameInFull,
+  reference,
   shortList,
   signer,
   sovereignLink,

@@ -1,5 +1,4 @@
 /** Parts of which pages are made; a live one fetches itself when there is another version. */
-
 import { shownCount } from '../../base/counts.ts';
 import { type Content, type Html, html, NO_HTML } from './html.ts';
 import { capital } from './values.ts';
@@ -60,7 +59,7 @@ export function commandText(command: string): Html {
 }
 
 /** The part of a page that changes while it is open. */
-export interface LiveRegion {
+interface LiveRegion {
   /** The topic of the socket that names versions, or the address of a stream of events. */
   readonly source: string;
   /** Of the document that the page shows, as the messages about it name it; empty if it does not say. */
@@ -114,4 +113,44 @@ function statItem({ label, field, value, note = NO_HTML, tone = 'neutral', spark
 /** A bar of parts, each with its classes and its place in percent. */
 export function bar(parts: readonly (readonly [names: string, x: number, width: number])[]): Html {
   return html`<svg class="bar" viewBox="0 0 100 3" preserveAspectRatio="none" aria-hidden="true">${parts.map(([names, x, width]) => html`<rect class="${names}" x="${x}" width="${width}" height="3"/>`)}</svg>`;
+}
+
+/** Fields of forms that ask for something by a URL. */
+
+type Choice = readonly [value: string, text: string];
+
+export function choiceField(
+  name: string,
+  label: string,
+  choices: readonly Choice[],
+  chosen: string,
+): Html {
+  return html`<p class="field"><label for="${name}">${label}</label><select id="${name}" name="${name}">${options(choices, chosen)}</select></p>`;
+}
+
+export function options(choices: readonly Choice[], chosen: string): Html[] {
+  return choices.map(
+    ([value, text]) =>
+      html`<option value="${value}"${value === chosen ? html` selected` : NO_HTML}>${text}</option>`,
+  );
+}
+
+/** The words of a document as choices of a filter, after the one that does not filter. */
+export function wordChoices(words: readonly string[], any = ''): Choice[] {
+  return [[any, 'Any'], ...words.map((word) => [word, capital(word)] as const)];
+}
+
+/** A field that takes any text, and proposes some. */
+export function textField(
+  name: string,
+  label: string,
+  value: string,
+  proposed: readonly string[] = [],
+): Html {
+  const list = proposed.length === 0 ? NO_HTML : html` list="${name}-choices"`;
+  return html`<p class="field"><label for="${name}">${label}</label><input type="text" id="${name}" name="${name}" value="${value}" autocomplete="off" spellcheck="false"${list}>${
+    proposed.length === 0
+      ? NO_HTML
+      : html`<datalist id="${name}-choices">${proposed.map((choice) => html`<option value="${choice}"></option>`)}</datalist>`
+  }</p>`;
 }

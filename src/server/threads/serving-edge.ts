@@ -11,7 +11,7 @@ import type { RequestQueue } from '../../edge/limits/request-queue.ts';
 import { createUnprovenBodies } from '../../edge/limits/unproven-bodies.ts';
 import { createEdgeMetrics, type MetricsReport } from '../../edge/metrics.ts';
 import { ROUTES } from '../../edge/routes/table.ts';
-import { notFoundPages } from '../../pages/site/not-found.ts';
+import { notFoundPages } from '../../pages/site/home.ts';
 import { type Call, isQuestion } from '../../protocol/contract/calls.ts';
 import {
   type InstanceStatusMemory,
