@@ -20,7 +20,13 @@ import { createPublicClient } from '../src/client/public-client.ts';
 import { WEBHOOK_PROOF_HEADER, webhookProof } from '../src/protocol/records/webhook-proof.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { startBrowser } from './support/browser.ts';
-import { CLIENT_NAME, consumer, copyTypes, installClient, runtimes } from './support/client-package.ts';
+import {
+  CLIENT_NAME,
+  consumer,
+  copyTypes,
+  installClient,
+  runtimes,
+} from './support/client-package.ts';
 import { REAL_TIME } from './support/clock.ts';
 import { PROJECT_PATH } from './support/project.ts';
 

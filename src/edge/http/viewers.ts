@@ -10,12 +10,13 @@ import type {
   WebSocket,
 } from 'uWebSockets.js';
 import Type from 'typebox';
-import { type Dispatcher, WebSocket as UpstreamSocket } from 'undici';
+import type { Dispatcher, WebSocket as UpstreamSocket } from 'undici';
 import { LIVE_TOPICS, type LiveTopic, watchPage } from '../../protocol/api/pages.ts';
 import { versionOf } from '../../protocol/contract/documents.ts';
 import { Refusal } from '../../protocol/refusals.ts';
 import type { Edge } from '../edge.ts';
 import { BASE_URL, FORWARDED_FOR } from '../forward/target.ts';
+import { loadUndici } from '../forward/upstream.ts';
 import { noteOutcome, refuse } from '../request/answer.ts';
 import { firstValue, queryOf } from '../request/parse.ts';
 import { isAnsweredElsewhere, type Request } from '../request/route.ts';
@@ -280,7 +281,8 @@ function connectLive(
   url.searchParams.set('topic', topic);
   const headers: Record<string, string> = { [FORWARDED_FOR]: remoteAddr, [BASE_URL]: baseUrl };
   if (origin !== '') headers.origin = origin;
-  const socket = new UpstreamSocket(url, { dispatcher, headers });
+  const { WebSocket } = loadUndici();
+  const socket = new WebSocket(url, { dispatcher, headers });
   socket.binaryType = 'arraybuffer';
   return socket;
 }
