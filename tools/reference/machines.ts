@@ -6,7 +6,7 @@ import { code, page, table } from './markdown.ts';
 const INTRODUCTION = `What a trust subject is, each machine says in [\`machines/\`](../machines): which events it accepts in which state, and why
 it refuses others. An event that a state does not name is a bug, and never reaches a machine. Conditions are tried from top to bottom, so
 that the first one that holds decides. A state from which an arrow leads to the end is final. Refusals are the names of
-[errors.md](errors.md) or of its reasons; those in brackets are for the audit log, and the answer may say less. Subjects of more than two
+[errors.md](errors.md) or of its reasons; those in brackets are for the audit log, and the answer may say less. Subjects of more than three
 states are drawn, too, and those that refuse nothing share the last table.`;
 
 /** What a state does on an event if no condition before holds. */
@@ -24,7 +24,7 @@ export function machinesPage(): string {
   const simple = machines.filter(([, machine]) => isSimple(machine));
   const sections = machines.filter((each) => !simple.includes(each)).map(section);
   const others = simple.flatMap(([kind, machine]) =>
-    rowsOf(machine, statesOf(machine)).map((row) => [code(kind), ...row]),
+    rowsOf(machine, statesOf(machine)).map((row) => [code(kind), ...cellsOf(row)]),
   );
   return page(
     'State machines',
@@ -37,8 +37,9 @@ export function machinesPage(): string {
 
 function section([kind, machine]: [string, AnyStateMachine]): string {
   const states = statesOf(machine);
-  const drawn = states.length > 2 ? [`\`\`\`mermaid\n${drawing(machine, states)}\n\`\`\``] : [];
-  return [`## ${kind}`, ...drawn, table(COLUMNS, rowsOf(machine, states))].join('\n\n');
+  const drawn = states.length > 3 ? [`\`\`\`mermaid\n${drawing(machine, states)}\n\`\`\``] : [];
+  const rows = rowsOf(machine, states).map(cellsOf);
+  return [`## ${kind}`, ...drawn, table(COLUMNS, rows)].join('\n\n');
 }
 
 function statesOf(machine: AnyStateMachine): string[] {
@@ -71,19 +72,44 @@ function drawing(machine: AnyStateMachine, states: readonly string[]): string {
   ].join('\n');
 }
 
-/** States that answer alike share their rows. */
-function rowsOf(machine: AnyStateMachine, states: readonly string[]): string[][] {
-  const rows = new Map<string, string[]>();
+interface Row {
+  readonly states: string[];
+  readonly events: string[];
+  readonly guard: string;
+  readonly becomes: string;
+  readonly says: string;
+}
+
+function cellsOf({ states, events, guard, becomes, says }: Row): string[] {
+  return [states.map(code).join(', '), events.map(code).join(', '), guard, becomes, says];
+}
+
+/** States that answer alike share their rows, and so do events that are answered alike. */
+function rowsOf(machine: AnyStateMachine, states: readonly string[]): Row[] {
+  const rows = new Map<string, Row>();
   for (const state of states) {
     for (const { event, guard, target, effects } of branchesOf(machine, state)) {
       const becomes = target === null || target === state ? '' : code(target);
-      const answer = [code(event), guard, becomes, effects.join(', ')];
-      const alike = rows.get(answer.join());
-      if (alike === undefined) rows.set(answer.join(), [code(state), ...answer]);
-      else alike[0] += `, ${code(state)}`;
+      const says = effects.join(', ');
+      const answer = [event, guard, becomes, says].join();
+      const alike = rows.get(answer);
+      if (alike !== undefined) alike.states.push(state);
+      else rows.set(answer, { states: [state], events: [event], guard, becomes, says });
     }
   }
-  return [...rows.values()];
+  return [...rows.values()].reduce(withRow, []);
+}
+
+/** Adds the row, or its event to a row before that says the same, unless that would try its condition too early. */
+function withRow(rows: Row[], row: Row): Row[] {
+  const isSame = (other: Row) =>
+    [...other.states, other.guard, other.becomes, other.says].join() ===
+    [...row.states, row.guard, row.becomes, row.says].join();
+  const at = rows.findIndex(isSame);
+  const isTried = rows.slice(at).some(({ events }) => row.events.some((on) => events.includes(on)));
+  if (at < 0 || isTried) rows.push(row);
+  else rows[at]?.events.push(...row.events);
+  return rows;
 }
 
 /** What the state answers, and what the machine answers in every state that does not answer by itself. */
