@@ -44,10 +44,7 @@ take the data folder from \`--data-dir\` or \`MESH_DATA_DIR\`, not from \`data_d
 const RATE_LIMITS = `A limit is \`count/seconds\`, or \`off\`. Windows slide, refused requests are not counted, and limits are forgotten at a
 restart. An address is an IPv4 address or the /64 of an IPv6 address.`;
 
-const LARGE_BODIES = `Bodies above 256 KiB (feed imports, large policies) have to be read before their signature can be checked. Whatever the
-limits, each thread reads at most six forged ones a minute, two of them from one address; further ones are answered
-\`429 admin_auth_throttled\` unread. This does not hold up an operator: for ten minutes after a request that verified
-under the same key on the same thread, such as \`mesh-na policy list\`, the address has an allowance of its own.`;
+const LARGE_BODIES = `Whatever the limits, forged bodies above 256 KiB are [answered unread](wire/core.md#core-2-3) from the third of an address in a minute on.`;
 
 const { 'Rate limits': LIMITS, ...OTHERS } = GROUPS;
 
