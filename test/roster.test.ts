@@ -16,7 +16,7 @@ import { get, heartbeat, joinedNode, operate, operatorRequest } from './support/
 import { openStoreOf } from './support/test-stores.ts';
 
 /** Their roster is longer than what a connection buffers for a client that does not read. */
-const NODES = 6000;
+const NODES = 2600;
 const PORTION = 1000;
 /** Reaches that length with as few values as possible, because only the sending matters. */
 const MANY_ROLES = Array.from({ length: 8 }, (_, index) => `role:${index}-${'anchor'.repeat(130)}`);
