@@ -12,20 +12,25 @@ import {
 import { Agent, createServer, request, type Server, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
-import { test } from 'node:test';
+import { after, before, suite, test } from 'node:test';
 import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
 import { parseJson } from '../src/base/json/parse.ts';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { canonicalJson } from '../src/base/json/write.ts';
 import { readKeyFile } from '../src/base/keys/key-file.ts';
 import { challengeText, KEY_HEADER } from '../src/base/signer/protocol.ts';
-import { kindOf, startSignerService } from '../src/base/signer/service.ts';
+import {
+  kindOf,
+  type SignerServiceOptions,
+  startSignerService,
+} from '../src/base/signer/service.ts';
 import { nextKeyFile } from '../src/server/config/identity.ts';
 import { loadConfig } from '../src/server/config/load.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { startTestAuthority, type TestAuthority, type TestOptions } from './support/authority.ts';
 import { NO_LIMITS, startChildServer } from './support/child-server.ts';
 import { HOUR } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
+import { metricOf } from './support/metrics.ts';
 import { PROJECT } from './support/project.ts';
 import {
   get,
@@ -40,7 +45,13 @@ import {
   signedByNode,
   type TestNode,
 } from './support/requests.ts';
-import { refusedSigner, type SignedNetwork, signedNetwork, startSigner } from './support/signer.ts';
+import {
+  type RunningSigner,
+  refusedSigner,
+  type SignedNetwork,
+  signedNetwork,
+  startSigner,
+} from './support/signer.ts';
 import { attest, parsed, recognize, revokeAttestation, verifies } from './support/trust.ts';
 import { until } from './support/until.ts';
 
@@ -80,37 +91,45 @@ interface Vectors {
 
 function start(
   { dataDir, address }: SignedNetwork,
-  listThreadFrom?: number,
+  { flags, ...given }: TestOptions = {},
 ): Promise<TestAuthority> {
-  return startTestAuthority({
-    dataDir,
-    flags: { signer: address },
-    ...(listThreadFrom !== undefined && { listThreadFrom }),
-  });
+  return startTestAuthority({ dataDir, flags: { signer: address, ...flags }, ...given });
 }
 
 async function enrollment(na: TestAuthority): Promise<string> {
   return (await get(na, '/readyz')).body.enrollment;
 }
 
-const metric = async (na: TestAuthority, name: string) =>
-  new RegExp(`^${name} (\\S+)$`, 'm').exec((await get(na, '/metrics')).text)?.[1];
+async function bulletinFor(na: TestAuthority, { key, certId }: TestNode) {
+  const beat = { cert_id: certId, status: 'healthy', bulletin: true };
+  return (await nodeRequest(na, '/heartbeat', key, beat)).body.bulletin;
+}
 
-test('everything is signed by the other process, lists on their own thread or on that for long lists', async () => {
+const ending = ({ certId }: TestNode) => ({ cert_id: certId, reason: 'superseded' });
+
+/** The outcomes of the checks of `doctor` that are about the key. */
+async function keyChecks({ dataDir, address }: SignedNetwork): Promise<string[]> {
+  const { stdout } = await runCommand([
+    ...['doctor', '--data-dir', dataDir, '--signer', address, '--json'],
+  ]);
+  const { checks } = JSON.parse(stdout) as { checks: { check: string; outcome: string }[] };
+  const found = checks.filter(({ check }) => check === 'signer' || check === 'authority_key');
+  return found.map((finding) => `${finding.check} ${finding.outcome}`);
+}
+
+test('everything is signed by the other process, lists on their own thread or on that for long lists, and doctor reports whether it signs', async () => {
   const network = signedNetwork();
+  assert.deepEqual(await keyChecks(network), ['authority_key ok', 'signer wrong']);
   const signer = await startSigner(network);
-  for (const listThreadFrom of [undefined, 1]) {
-    const na = await start(network, listThreadFrom);
+  assert.deepEqual(await keyChecks(network), ['authority_key ok', 'signer ok']);
+  for (const listThreadFrom of [null, 1]) {
+    const na = await start(network, listThreadFrom === null ? {} : { listThreadFrom });
     try {
       const [node, other] = [await joinedNode(na), await joinedNode(na)];
       const renewed = await nodeRequest(na, '/renew', node.key, { cert_id: node.certId });
       assert.equal(outcome(renewed), '200');
       assert.ok(verifies(parsed(renewed), na.audience));
-      const revoked = await operate(na, '/admin/revoke', {
-        cert_id: other.certId,
-        reason: 'superseded',
-      });
-      assert.equal(outcome(revoked), '200');
+      assert.equal(outcome(await operate(na, '/admin/revoke', ending(other))), '200');
       const crl = parsed(await get(na, '/crl'));
       assert.ok(verifies(crl, na.audience));
       assert.match(canonicalJson(crl), new RegExp(other.certId));
@@ -120,11 +139,9 @@ test('everything is signed by the other process, lists on their own thread or on
       assert.ok(verifies(parsed(await get(na, '/sovereign-revocation-feed')), na.audience));
       assert.ok(verifies(parsed(await recognize(na)), na.audience));
       assert.ok(verifies(parsed(await get(na, '/policy')), na.audience));
-      const beat = { cert_id: node.certId, status: 'healthy', bulletin: true };
-      const beaten = await nodeRequest(na, '/heartbeat', node.key, beat);
-      assert.equal(beaten.body.bulletin.crl_sequence, crl.sequence);
+      assert.equal((await bulletinFor(na, node)).crl_sequence, crl.sequence);
       assert.equal(await enrollment(na), 'open');
-      assert.equal(await metric(na, 'mesh_na_signer_available'), '1');
+      assert.equal(await metricOf(na, 'mesh_na_signer_available'), 1);
     } finally {
       await na.stop();
     }
@@ -140,66 +157,41 @@ test('everything is signed by the other process, lists on their own thread or on
   assert.ok(!existsSync(network.path), 'the socket is gone');
 });
 
-test('without a signer nothing is issued, renewed or revoked, and everything else continues until it is back', async () => {
+suite('an authority whose signer', { concurrency: false }, () => {
   const network = signedNetwork();
-  let signer = await startSigner(network);
-  const na = await start(network);
-  try {
-    const [node, other] = [await joinedNode(na), await joinedNode(na)];
-    const token = await invite(na);
-    const beat = { cert_id: node.certId, status: 'healthy', bulletin: true };
-    const bulletin = (await nodeRequest(na, '/heartbeat', node.key, beat)).body.bulletin;
+  const apart = dirname(network.keyFile);
+  const [head, backup] = [join(apart, 'head'), join(apart, 'made.backup')];
+  let na: TestAuthority;
+  let signer: RunningSigner;
+  let node: TestNode;
+  let other: TestNode;
 
-    await signer.end('SIGKILL');
-    await until(async () => (await enrollment(na)) === 'signer_unavailable');
-    const newcomer = signedByNode(na, '/join', newKey(), { invite_token: token });
-    assert.equal(outcome(await sendSigned(na, newcomer)), UNSIGNED);
-    const renewal = signedByNode(na, '/renew', node.key, { cert_id: node.certId });
-    assert.equal(outcome(await sendSigned(na, renewal)), UNSIGNED);
-    const doomed = { cert_id: other.certId, reason: 'superseded' };
-    assert.equal(outcome(await operate(na, '/admin/revoke', doomed)), UNSIGNED);
-    assert.equal(outcome(await attest(na)), UNSIGNED);
-    assert.equal(outcome(await recognize(na)), UNSIGNED);
-    const key = { key_id: 'ops-new', public_key: newKey().publicKey, tier: 'standard' };
-    assert.equal(outcome(await operate(na, '/admin/operator-keys', key)), UNSIGNED);
-
-    assert.equal(outcome(await heartbeat(na, other)), '200', 'it is not revoked');
-    const beaten = await nodeRequest(na, '/heartbeat', node.key, beat);
-    assert.deepEqual(beaten.body.bulletin, bulletin, 'the last one that was signed');
-    assert.equal(outcome(await operate(na, '/admin/invite')), '200');
-    const before = parsed(await get(na, '/crl'));
-    na.clock.advance(13 * HOUR);
-    assert.deepEqual(parsed(await get(na, '/crl')), before, 'a newer one cannot be signed');
-    await na.renewLists();
-    assert.equal((await get(na, '/readyz')).status, 200);
-    assert.match((await get(na, '/metrics')).text, /^mesh_na_posture_finding\{rule="signer"\} 2$/m);
-    assert.match(na.logLines.join(''), /ERROR mesh\.signer The signer at unix:\S+ does not sign: /);
-    assert.doesNotMatch(na.logLines.join(''), /CRITICAL/);
-
+  before(async () => {
+    const starting = start(network, { flags: { headFile: [head], newHead: true } });
     signer = await startSigner(network);
-    await until(async () => (await enrollment(na)) === 'open');
-    const [late] = [signedByNode(na, '/join', newKey(), { invite_token: token })];
-    assert.equal(outcome(await sendSigned(na, late)), '200', 'the token is usable still');
-    assert.equal(outcome(await operate(na, '/admin/revoke', doomed)), '200');
-    const after = parsed(await get(na, '/crl'));
-    assert.equal(
-      Number(after.sequence),
-      Number(before.sequence) + 1,
-      'one, and not one for each refusal',
-    );
-    assert.ok(verifies(after, na.audience));
-  } finally {
+    na = await starting;
+  });
+  after(async () => {
+    signer.process.kill('SIGCONT');
     await na.stop();
     await signer.end('SIGTERM');
-  }
-});
+  });
 
-test('a signer that hangs stops the authority for a second, once', async () => {
-  const network = signedNetwork();
-  const signer = await startSigner(network);
-  const na = await start(network);
-  try {
-    const node = await joinedNode(na);
+  test('is started at the same time waits for it', async () => {
+    assert.equal(await enrollment(na), 'open');
+    [node, other] = [await joinedNode(na), await joinedNode(na)];
+  });
+
+  test('is there uses it for head files and backups too', async () => {
+    assert.equal(outcome(await operate(na, '/admin/revoke', ending(await joinedNode(na)))), '200');
+    const flags = ['--data-dir', network.dataDir, '--signer', network.address];
+    const made = await runCommand(['backup', 'create', ...flags, '--to', backup]);
+    assert.equal(made.code, 0, made.stderr);
+    assert.equal((await runCommand(['backup', 'verify', backup])).code, 0);
+    assert.match(readFileSync(head, 'utf8'), /"crl_sequence":1/);
+  });
+
+  test('hangs stops for a second, once', async () => {
     signer.process.kill('SIGSTOP');
     const renewal = () => nodeRequest(na, '/renew', node.key, { cert_id: node.certId });
     const waits: number[] = [];
@@ -212,63 +204,74 @@ test('a signer that hangs stops the authority for a second, once', async () => {
     assert.equal(outcome(await heartbeat(na, node)), '200');
     signer.process.kill('SIGCONT');
     await until(async () => outcome(await renewal()) === '200');
-    assert.equal((await metric(na, 'mesh_na_signer_failures_total')) === '0', false);
-  } finally {
-    signer.process.kill('SIGCONT');
+    assert.notEqual(await metricOf(na, 'mesh_na_signer_failures_total'), 0);
+  });
+
+  test('is gone issues, renews and revokes nothing, and continues with everything else until it is back', async () => {
+    const token = await invite(na);
+    const bulletin = await bulletinFor(na, node);
+
+    await signer.end('SIGKILL');
+    await until(async () => (await enrollment(na)) === 'signer_unavailable');
+    const newcomer = signedByNode(na, '/join', newKey(), { invite_token: token });
+    assert.equal(outcome(await sendSigned(na, newcomer)), UNSIGNED);
+    const renewal = signedByNode(na, '/renew', node.key, { cert_id: node.certId });
+    assert.equal(outcome(await sendSigned(na, renewal)), UNSIGNED);
+    assert.equal(outcome(await operate(na, '/admin/revoke', ending(other))), UNSIGNED);
+    assert.equal(outcome(await attest(na)), UNSIGNED);
+    assert.equal(outcome(await recognize(na)), UNSIGNED);
+    const key = { key_id: 'ops-new', public_key: newKey().publicKey, tier: 'standard' };
+    assert.equal(outcome(await operate(na, '/admin/operator-keys', key)), UNSIGNED);
+
+    assert.equal(outcome(await heartbeat(na, other)), '200', 'it is not revoked');
+    assert.deepEqual(await bulletinFor(na, node), bulletin, 'the last one that was signed');
+    assert.equal(outcome(await operate(na, '/admin/invite')), '200');
+    const before = parsed(await get(na, '/crl'));
+    na.clock.advance(13 * HOUR);
+    assert.deepEqual(parsed(await get(na, '/crl')), before, 'a newer one cannot be signed');
+    await na.renewLists();
+    assert.equal((await get(na, '/readyz')).status, 200);
+    assert.equal(await metricOf(na, 'mesh_na_posture_finding{rule="signer"}'), 2);
+    assert.match(na.logLines.join(''), /ERROR mesh\.signer The signer at unix:\S+ does not sign: /);
+    assert.doesNotMatch(na.logLines.join(''), /CRITICAL/);
+
+    signer = await startSigner(network);
+    await until(async () => (await enrollment(na)) === 'open');
+    const late = signedByNode(na, '/join', newKey(), { invite_token: token });
+    assert.equal(outcome(await sendSigned(na, late)), '200', 'the token is usable still');
+    assert.equal(outcome(await operate(na, '/admin/revoke', ending(other))), '200');
+    const after = parsed(await get(na, '/crl'));
+    const sequence = Number(before.sequence) + 1;
+    assert.equal(after.sequence, sequence, 'one, and not one for each refusal');
+    assert.ok(verifies(after, na.audience));
+  });
+
+  test('is gone loses nothing when it stops', async () => {
+    const written = readFileSync(head, 'utf8');
+    await signer.end('SIGKILL');
+    await until(async () => (await enrollment(na)) === 'signer_unavailable');
+    assert.equal(outcome(await operate(na, '/admin/invite')), '200');
+    await na.stop();
+    assert.equal(
+      readFileSync(head, 'utf8'),
+      written,
+      'as after a crash, it is older than the state',
+    );
+
+    signer = await startSigner(network);
+    na = await start(network, { clock: na.clock, flags: { headFile: [head] } });
+    assert.notEqual(readFileSync(head, 'utf8'), written);
     await na.stop();
     await signer.end('SIGTERM');
-  }
-});
-
-test('head files, backups and stops use the signer, and a stop without it loses nothing', async () => {
-  const network = signedNetwork();
-  const signer = await startSigner(network);
-  const apart = dirname(network.keyFile);
-  const [head, backup] = [join(apart, 'head'), join(apart, 'made.backup')];
-  const options = {
-    dataDir: network.dataDir,
-    flags: { signer: network.address, headFile: [head] },
-  };
-  let na = await startTestAuthority({ ...options, flags: { ...options.flags, newHead: true } });
-  const node = await joinedNode(na);
-  const doomed = { cert_id: node.certId, reason: 'superseded' };
-  assert.equal(outcome(await operate(na, '/admin/revoke', doomed)), '200');
-  const flags = ['--data-dir', network.dataDir, '--signer', network.address];
-  const made = await runCommand(['backup', 'create', ...flags, '--to', backup]);
-  assert.equal(made.code, 0, made.stderr);
-  assert.equal((await runCommand(['backup', 'verify', backup])).code, 0);
-  const written = readFileSync(head, 'utf8');
-  assert.match(written, /"crl_sequence":1/);
-
-  await signer.end('SIGKILL');
-  await until(async () => (await enrollment(na)) === 'signer_unavailable');
-  assert.equal(outcome(await operate(na, '/admin/invite')), '200');
-  await na.stop();
-  assert.equal(readFileSync(head, 'utf8'), written, 'as after a crash, it is older than the state');
-
-  const again = await startSigner(network);
-  na = await startTestAuthority(options);
-  assert.notEqual(readFileSync(head, 'utf8'), written);
-  await na.stop();
-  await again.end('SIGTERM');
-  assert.match(again.output(), /Signed state_head: /);
-});
-
-test('a start waits for a signer that is started at the same time', async () => {
-  const network = signedNetwork();
-  const starting = start(network);
-  const signer = await startSigner(network);
-  const na = await starting;
-  assert.equal(await enrollment(na), 'open');
-  await na.stop();
-  await signer.end('SIGTERM');
+    assert.match(signer.output(), /Signed state_head: /);
+  });
 });
 
 /** Signs correctly unless a fault is set. */
 interface Pretender {
   readonly server: Server;
   /** How it answers requests to sign, after it has proved its key. */
-  answer: (response: ServerResponse, right: string) => void;
+  answer: (response: ServerResponse, right: string) => unknown;
 }
 
 function closed(server: Server): Promise<void> {
@@ -283,9 +286,7 @@ async function pretend(
   held = readKeyFile(keyFile),
 ): Promise<Pretender> {
   const key = signerFromSeed(held);
-  const rightly = (response: ServerResponse, signature: string) => {
-    response.end(signature);
-  };
+  const rightly = (response: ServerResponse, signature: string) => response.end(signature);
   const server = createServer({ keepAliveTimeout: 0 }, async (asked, response) => {
     if (asked.url === '/keys') {
       response.end(key.publicKey);
@@ -303,55 +304,49 @@ async function pretend(
   return pretender;
 }
 
-const WRONG_ANSWERS = [
+const NOT_VERIFIED = /does not sign: it answered with a signature that does not verify/;
+
+const WRONG_ANSWERS: readonly (readonly [how: string, Pretender['answer'], said: RegExp])[] = [
   [
     'with another signature',
-    (response: ServerResponse, right: string) => {
+    (response, right) => {
       const other = Buffer.from(right, 'base64');
       other[0] = (other[0] ?? 0) ^ 1;
       response.end(other.toString('base64'));
     },
-    /does not sign: it answered with a signature that does not verify/,
+    NOT_VERIFIED,
   ],
   [
     'with a shorter one',
-    (response: ServerResponse, right: string) => {
+    (response, right) => {
       const shorter = Buffer.from(right, 'base64').subarray(1).toString('base64');
       response.end(shorter);
     },
-    /does not sign: it answered with a signature that does not verify/,
+    NOT_VERIFIED,
   ],
-  [
-    'by what it was not asked',
-    (response: ServerResponse) => response.end('<html>'),
-    /does not sign: it answered with a signature that does not verify/,
-  ],
+  ['by what it was not asked', (response) => response.end('<html>'), NOT_VERIFIED],
   [
     'by a failure',
-    (response: ServerResponse) => response.writeHead(500).end('failed'),
+    (response) => response.writeHead(500).end('failed'),
     /does not sign: it answered with the status 500/,
   ],
   [
     'with more than fits',
-    (response: ServerResponse) => response.end(' '.repeat(4097)),
+    (response) => response.end(' '.repeat(4097)),
     /does not sign: its answer is too long/,
   ],
-  [
-    'by a refusal',
-    (response: ServerResponse) => response.writeHead(403).end('not\ntoday'),
-    /refuses: not\?today/,
-  ],
+  ['by a refusal', (response) => response.writeHead(403).end('not\ntoday'), /refuses: not\?today/],
   [
     'by what is not HTTP',
-    (response: ServerResponse) => response.socket?.end('not HTTP'),
+    (response) => response.socket?.end('not HTTP'),
     /does not sign: Parse Error: Expected HTTP\//,
   ],
   [
     'by hanging up',
-    (response: ServerResponse) => response.socket?.destroy(),
+    (response) => response.socket?.destroy(),
     /does not sign: it has closed the connection/,
   ],
-] as const;
+];
 
 test('a wrong answer is not used, the log says what is wrong, and the next right answer is used', async () => {
   const network = signedNetwork();
@@ -401,41 +396,35 @@ test('a start is refused in one sentence if it cannot be the right signer', asyn
   await closed(open.server);
 });
 
-test('doctor reports whether the signer signs', async () => {
-  const network = signedNetwork();
-  const ask = async () => {
-    const args = ['doctor', '--data-dir', network.dataDir, '--signer', network.address, '--json'];
-    const { stdout } = await runCommand(args);
-    const { checks } = JSON.parse(stdout) as { checks: { check: string; outcome: string }[] };
-    const found = checks.filter(({ check }) => check === 'signer' || check === 'authority_key');
-    return found.map((finding) => `${finding.check} ${finding.outcome}`);
-  };
-  assert.deepEqual(await ask(), ['authority_key ok', 'signer wrong']);
-  const signer = await startSigner(network);
-  assert.deepEqual(await ask(), ['authority_key ok', 'signer ok']);
-  await signer.end('SIGTERM');
-});
+/** A signer in this process. */
+function serve(path: string, given: Partial<SignerServiceOptions> = {}) {
+  return startSignerService({
+    path,
+    isForGroup: false,
+    signer: newKey(),
+    second: null,
+    signed: () => undefined,
+    misused: () => undefined,
+    ...given,
+  });
+}
 
 test('the socket is for its owner, or also for its group, and an abandoned one is replaced', async () => {
   const { path } = signedNetwork();
   const mode = () => statSync(path).mode & 0o777;
-  const serve = (isForGroup: boolean) => {
-    const callbacks = { signed: () => undefined, misused: () => undefined };
-    return startSignerService({ path, isForGroup, signer: newKey(), second: null, ...callbacks });
-  };
-  const first = await serve(false);
+  const first = await serve(path);
   assert.equal(mode(), 0o600);
-  await assert.rejects(serve(false), /^Error: Another process is listening at \S+$/);
+  await assert.rejects(serve(path), /^Error: Another process is listening at \S+$/);
   // What a killed signer leaves behind.
   renameSync(path, `${path}-kept`);
   await first.close();
   renameSync(`${path}-kept`, path);
-  const second = await serve(true);
+  const second = await serve(path, { isForGroup: true });
   assert.equal(mode(), 0o660);
   await second.close();
   assert.ok(!existsSync(path));
   writeFileSync(path, 'kept');
-  await assert.rejects(serve(false), /is not a socket, so it is not replaced$/);
+  await assert.rejects(serve(path), /is not a socket, so it is not replaced$/);
   assert.equal(readFileSync(path, 'utf8'), 'kept');
 });
 
@@ -452,9 +441,9 @@ test('the vectors match a signer’s answers, byte for byte, and too long a text
   const network = signedNetwork();
   const { key, second, keys, both_keys, challenge, signatures, refusals, too_long } = vectors;
   writeFileSync(network.keyFile, `${key.seed_base64}\n`);
-  const alone = await startSigner(network);
+  const alone = await serve(network.path, { signer: signerFromSeed(readKeyFile(network.keyFile)) });
   await exchange(network.path, [keys]);
-  await alone.end('SIGTERM');
+  await alone.close();
   const nextFile = nextKeyFile(network.keyFile);
   writeFileSync(nextFile, `${second.seed_base64}\n`, { mode: 0o600 });
   const signer = await startSigner(network, ['--next-key', nextFile]);

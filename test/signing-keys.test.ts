@@ -11,7 +11,7 @@ import {
 } from '../src/authority/lists/list-document.ts';
 import { createListRendering, createListThreads } from '../src/authority/lists/list-rendering.ts';
 import { signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
-import type { RecordSigner } from '../src/base/crypto/primitives.ts';
+import type { RecordSigner, Signer } from '../src/base/crypto/primitives.ts';
 import { parseJsonBytes } from '../src/base/json/bytes.ts';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { canonicalJson } from '../src/base/json/write.ts';
@@ -305,36 +305,15 @@ suite('a signer with two keys', () => {
     keyId: publicKey,
   });
 
-  test('signs with each of them, and names the one it used', async () => {
-    const { path, nextFile, old, next, ...network } = twoKeys();
-    const signer = await startSigner(network, ['--next-key', nextFile]);
-    const orders = [
-      [old, null],
-      [next, old],
-      [old, next],
-      [next, null],
-    ] as const;
-    for (const [current, previous] of orders) {
-      const keys = { current: named(current), previous: previous && named(previous) };
-      const opened = await openSigner({ kind: 'signer', path }, keys);
-      const expected = { ...soleSigner(current), previous: previous && soleSigner(previous) };
-      const record = { feed_id: 'x' };
-      assert.deepEqual(signRecord(record, opened.signer), signRecord(record, expected));
-      await opened.close();
-    }
-    await signer.end('SIGTERM');
-    for (const { publicKey } of [old, next]) {
-      assert.ok(signer.output().includes(`Signed revocation_feed with ${publicKey}: `));
-    }
-    const [, started] = /(Signing at .*)/.exec(signer.output()) ?? [];
-    const keys = `the key ${old.publicKey} and the key ${next.publicKey}`;
-    assert.equal(started, `Signing at unix:${path} with ${keys}`);
-  });
-
-  test('is restarted with more or fewer keys, and the running authority follows', async (t) => {
+  test('is restarted with more or fewer keys, the running authority follows, and each key signs', async (t) => {
     const { path, keyFile, nextFile, old, next, ...network } = twoKeys();
     const problems: string[] = [];
     let signer = await startSigner({ keyFile, ...network });
+    const lacking = new RegExp(
+      `does not sign: it holds ${quoted(old.publicKey)}, but not the authority’s key ${quoted(next.publicKey)}: start it with that key, or `,
+    );
+    const both = { current: named(next), previous: named(old) };
+    await assert.rejects(openSigner({ kind: 'signer', path }, both), lacking);
     const holder = await startSignerThread(
       { path, publicKeys: [old.publicKey] },
       {
@@ -355,6 +334,8 @@ suite('a signer with two keys', () => {
     };
     assert.ok(!authority.holds(next.publicKey));
     await restart(keyFile, ['--next-key', nextFile]);
+    const keys = `the key ${old.publicKey} and the key ${next.publicKey}`;
+    assert.match(signer.output(), new RegExp(`Signing at unix:${path} with ${quoted(keys)}\n`));
     await until(() => authority.isAvailable() && authority.holds(next.publicKey));
     const terms: SigningTerm[] = [
       { from: 0, current: old.publicKey, previous: null },
@@ -364,6 +345,12 @@ suite('a signer with two keys', () => {
     authority.use(terms.slice(0, 2));
     authority.assertAvailable();
     assert.deepEqual(keyIds(signRecord({ a: 1 }, authority)), [next.publicKey, old.publicKey]);
+    await assertSignsWithEach(path, old, next);
+    await until(() =>
+      [old, next].every(({ publicKey }) =>
+        signer.output().includes(`Signed revocation_feed with ${publicKey}: `),
+      ),
+    );
     // Both keys sign now, so one of them is not enough.
     await restart(nextFile);
     await until(() =>
@@ -376,16 +363,21 @@ suite('a signer with two keys', () => {
     await signer.end('SIGTERM');
   });
 
-  test('is refused if it lacks a key that signs', async () => {
-    const { path, old, next, ...network } = twoKeys();
-    const signer = await startSigner(network);
-    const keys = { current: named(next), previous: named(old) };
-    const lacking = new RegExp(
-      `does not sign: it holds ${quoted(old.publicKey)}, but not the authority’s key ${quoted(next.publicKey)}: start it with that key, or `,
-    );
-    await assert.rejects(openSigner({ kind: 'signer', path }, keys), lacking);
-    await signer.end('SIGTERM');
-  });
+  async function assertSignsWithEach(path: string, old: Signer, next: Signer): Promise<void> {
+    for (const [current, previous] of [
+      [old, null],
+      [next, old],
+      [old, next],
+      [next, null],
+    ] as const) {
+      const keys = { current: named(current), previous: previous && named(previous) };
+      const opened = await openSigner({ kind: 'signer', path }, keys);
+      const expected = { ...soleSigner(current), previous: previous && soleSigner(previous) };
+      const record = { feed_id: 'x' };
+      assert.deepEqual(signRecord(record, opened.signer), signRecord(record, expected));
+      await opened.close();
+    }
+  }
 
   const REFUSED: readonly (readonly [string, (at: TwoKeys) => string, RegExp])[] = [
     [

@@ -3,51 +3,67 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fingerprintOf, inviteId } from '../src/authority/invites.ts';
 import type { Flags } from '../src/server/config/options.ts';
-import { startTestAuthority } from './support/authority.ts';
+import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { NO_LIMITS } from './support/child-server.ts';
 import { REAL_TIME } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
 import { placeOf, type TestInstances, testInstances } from './support/instances.ts';
+import { metricOf } from './support/metrics.ts';
 import { get, newKey, operate, outcome, send } from './support/requests.ts';
 import { sharedCluster } from './support/shared-cluster.ts';
 import { until } from './support/until.ts';
 
 const cluster = await sharedCluster();
 
+/** An instance in this process. */
+function startHere(
+  { folder, url }: TestInstances,
+  environment: Readonly<Record<string, string>> = {},
+  flags: Flags = {},
+): Promise<TestAuthority> {
+  return startTestAuthority({
+    dataDir: folder,
+    clock: REAL_TIME,
+    environment: { ...NO_LIMITS, MESH_STORE: url, MESH_LEASE_MS: '', ...environment },
+    flags,
+  });
+}
+
+const lagOf = async (na: TestAuthority) =>
+  (await get(na, '/readyz')).body.error.details.lag_revisions;
+
 test('a waiting instance is alive, does nothing, says so, and takes over when the active instance stops', async () => {
   await using instances = await testInstances(cluster);
-  const first = await instances.start();
-  const [second, third] = await Promise.all([
-    instances.start(),
-    instances.start({ MESH_THREADS: '1' }),
-  ]);
-  const otherwise = { MESH_CLOCK_TOLERANCE_SECONDS: '100', MESH_RATE_LIMIT_VERIFY: '5/60' };
+  await using first = await startHere(instances);
+  await using second = await startHere(instances, {}, { threads: '2' });
+  const third = await instances.start({ MESH_THREADS: '1' });
   await assert.rejects(
-    startAlso(instances, otherwise),
+    startHere(instances, {
+      MESH_CLOCK_TOLERANCE_SECONDS: '100',
+      MESH_RATE_LIMIT_VERIFY: '5/60',
+    }),
     /^Error: The instance that writes \(pid \d+ on \S+\) has other settings than this one: rate limits, MESH_CLOCK_TOLERANCE_SECONDS; all instances/,
   );
-  assert.deepEqual(await placeOf(first), { role: 'active', term: 1, ready: true });
-  assert.deepEqual(await placeOf(second), { role: 'standby', term: 0, ready: false });
-  assert.equal(outcome(await get(second.na, '/healthz')), '200');
-  assert.equal(outcome(await get(second.na, '/health')), '503 service_not_ready');
+  assert.deepEqual(await placeOf({ na: first }), { role: 'active', term: 1, ready: true });
+  assert.deepEqual(await placeOf({ na: second }), { role: 'standby', term: 0, ready: false });
+  assert.equal(outcome(await get(second, '/healthz')), '200');
+  assert.equal(outcome(await get(second, '/health')), '503 service_not_ready');
   for (const asked of [
-    await operate(second.na, '/admin/invite'),
-    await get(second.na, '/crl'),
-    await get(second.na, '/policy'),
-    await get(second.na, '/genesis'),
-    await get(second.na, '/sovereign.json'),
-    await send(second.na, 'GET', '/agents'),
+    await operate(second, '/admin/invite'),
+    await get(second, '/crl'),
+    await get(second, '/policy'),
+    await get(second, '/genesis'),
+    await get(second, '/sovereign.json'),
+    await send(second, 'GET', '/agents'),
   ]) {
     assert.equal(outcome(asked), '503 authority_unavailable');
     assert.equal(asked.headers.get('retry-after'), '1');
   }
-  const { text } = await get(second.na, '/metrics');
-  assert.match(text, /^mesh_na_instance_role\{role="standby"\} 1$/m);
-  assert.match(text, /^mesh_na_restore_pending 0$/m);
-  await until(async () => (await get(second.na, '/readyz')).body.error.details.lag_revisions === 0);
-  const ready = await get(second.na, '/metrics');
-  assert.match(ready.text, /^mesh_na_replica_lag_revisions 0$/m);
-  await until(async () => (await get(third.na, '/readyz')).body.error.details.lag_revisions === 0);
+  assert.equal(await metricOf(second, 'mesh_na_instance_role{role="standby"}'), 1);
+  assert.equal(await metricOf(second, 'mesh_na_restore_pending'), 0);
+  await until(async () => (await lagOf(second)) === 0);
+  assert.equal(await metricOf(second, 'mesh_na_replica_lag_revisions'), 0);
+  await until(async () => (await lagOf(third.na)) === 0);
   const command = ['store', 'status', '--store', instances.url];
   let status = '';
   // A standby writes what it has read into the database a moment after it is ready.
@@ -66,54 +82,39 @@ test('a waiting instance is alive, does nothing, says so, and takes over when th
   assert.ok(standbys.every((one: { silent_seconds: number }) => one.silent_seconds >= 0));
   assert.equal((await third.end('SIGTERM')).code, 0, 'a waiting instance stops at once');
 
-  assert.equal(outcome(await operate(first.na, '/admin/invite')), '200');
-  assert.equal((await first.end('SIGTERM')).code, 0);
-  await until(async () => (await placeOf(second)).ready);
-  assert.deepEqual(await placeOf(second), { role: 'active', term: 2, ready: true });
-  assert.equal(outcome(await operate(second.na, '/admin/invite')), '200');
-  const metrics = await get(second.na, '/metrics');
-  assert.match(metrics.text, /^mesh_na_instance_role\{role="active"\} 1$/m);
-  assert.match(metrics.text, /^mesh_na_lease_remaining_seconds (?:1|0\.\d+)/m);
-  const { stdout, stderr, code } = await second.end('SIGTERM');
-  assert.equal(code, 0);
-  assert.match(stdout + stderr, /pid \d+ on \S+ is active; this instance is a standby/);
-  assert.match(stdout + stderr, /This instance is active, in term 2/);
-  assert.match(stdout + stderr, /The standby state is ready, from revision \d+ on/);
-  assert.doesNotMatch(stdout + stderr, /WARNING(?! mesh\.config A rollback)/);
+  assert.equal(outcome(await operate(first, '/admin/invite')), '200');
+  await first.stop();
+  await until(async () => (await placeOf({ na: second })).ready);
+  assert.deepEqual(await placeOf({ na: second }), { role: 'active', term: 2, ready: true });
+  assert.equal(outcome(await operate(second, '/admin/invite')), '200');
+  assert.equal(await metricOf(second, 'mesh_na_instance_role{role="active"}'), 1);
+  const remaining = await metricOf(second, 'mesh_na_lease_remaining_seconds');
+  assert.ok(remaining > 0 && remaining < 2, `${remaining}`);
+  await second.stop();
+  const log = second.logLines.join('');
+  assert.match(log, /pid \d+ on \S+ is active; this instance is a standby/);
+  assert.match(log, /This instance is active, in term 2/);
+  assert.match(log, /The standby state is ready, from revision \d+ on/);
+  assert.doesNotMatch(log, /WARNING(?! mesh\.config A rollback)/);
 });
 
 test('operator keys other than the active instance’s, and a link address that is in use, are refused', async () => {
   await using instances = await testInstances(cluster);
-  const first = await instances.start(LINKED);
+  const linked = { MESH_LINK: '127.0.0.1:0' };
+  await using first = await startHere(instances, linked);
   const taken = await instances.linkOfActive();
   const operatorPublicKey = [`ops-late=${newKey().publicKey}`];
   const flags = { operatorPublicKey, operatorKeyTier: ['ops-late=standard'] };
   await assert.rejects(
-    startAlso(instances, LINKED, flags),
+    startHere(instances, linked, flags),
     /has other settings than this one: operator keys and tiers; /,
   );
   await assert.rejects(
-    startAlso(instances, { MESH_LINK: taken }),
+    startHere(instances, { MESH_LINK: taken }),
     new RegExp(`The link cannot listen on ${taken} \\(EADDRINUSE\\)`),
   );
-  assert.deepEqual(await placeOf(first), { role: 'active', term: 1, ready: true });
+  assert.deepEqual(await placeOf({ na: first }), { role: 'active', term: 1, ready: true });
 });
-
-/** Another instance, in this process. */
-function startAlso(
-  { folder, url }: TestInstances,
-  environment: Readonly<Record<string, string>>,
-  flags: Flags = {},
-) {
-  return startTestAuthority({
-    dataDir: folder,
-    clock: REAL_TIME,
-    environment: { ...NO_LIMITS, MESH_STORE: url, MESH_LEASE_MS: '', ...environment },
-    flags,
-  });
-}
-
-const LINKED = { MESH_LINK: '127.0.0.1:0' };
 
 test('another takes over from an active instance that is killed or suspended, with everything it has acknowledged', async () => {
   await using instances = await testInstances(cluster);

@@ -153,7 +153,7 @@ export async function cuttableProxy(target: string): Promise<CuttableProxy> {
 }
 
 /** The role and readiness that an instance reports. */
-export async function placeOf({ na }: ChildServer): Promise<Place> {
+export async function placeOf({ na }: Pick<ChildServer, 'na'>): Promise<Place> {
   const { status, body } = await get(na, '/readyz');
   const { role, term } = status === 200 ? body : body.error.details;
   return { role, term, ready: status === 200 };
