@@ -1,12 +1,16 @@
 /**
  * Acknowledged means durable [service-states-and-transitions]: a server under load is killed repeatedly at random
- * moments on one data folder, and after each restart everything that it acknowledged must be there.
+ * moments on one data folder, and after each restart everything that it acknowledged must be there. No sequence of its
+ * revocation list or feed may ever have two contents.
  */
 import assert from 'node:assert/strict';
 import { createHash, randomInt } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { test } from 'node:test';
 import { verifyAuditChain } from '../src/authority/audit/audit.ts';
+import { verifySignature } from '../src/base/crypto/ed25519.ts';
+import { readRevocationFeed } from '../src/protocol/records/revocation-feed.ts';
+import { isSignedByAny } from '../src/protocol/records/signed-record.ts';
 import { readAuditEntries } from '../src/store/lmdb/source.ts';
 import { type AuditEntry, GENESIS_HASH } from '../src/store/store.ts';
 import type { TestAuthority, TestOperator } from './support/authority.ts';
@@ -29,13 +33,13 @@ import {
 } from './support/requests.ts';
 
 /** `npm run test:longer -- kills` runs more. */
-const ROUNDS = Number(process.env.MESH_TEST_KILLS ?? 6);
+const ROUNDS = Number(process.env.MESH_TEST_KILLS ?? 5);
 /**
  * How many operations are acknowledged before a server is killed while others are in flight. They are counted rather
  * than timed, so a slow machine does the same work, only more slowly. Every other round is short.
  */
-const SHORT_LOAD = { least: 1, most: 20 };
-const LONG_LOAD = { least: 20, most: 60 };
+const SHORT_LOAD = { least: 1, most: 20, ofFeed: 0 };
+const LONG_LOAD = { least: 20, most: 60, ofFeed: 4 };
 /** The minimum for all rounds together. */
 const ENOUGH = Math.floor(ROUNDS / 2) * (SHORT_LOAD.least + LONG_LOAD.least);
 /** Rounds in which the server is killed during startup. */
@@ -46,6 +50,14 @@ type CertificateState = 'valid' | 'being revoked' | 'revoked';
 
 interface KnownCertificate extends TestNode {
   state: CertificateState;
+}
+
+interface SeenList {
+  readonly path: '/crl' | '/sovereign-revocation-feed';
+  /** Everything that was read, as bytes by sequence. */
+  readonly texts: Map<number, string>;
+  /** The highest sequence read or acknowledged. */
+  highest: number;
 }
 
 /** What the test knows for certain: only what was acknowledged or could be read. */
@@ -60,20 +72,23 @@ interface Ledger {
   readonly revocations: Map<string, number>;
   /** Keys whose compromise was reported in this round: their certificates end at some point during it. */
   readonly compromised: Set<string>;
-  /** Every CRL that was read, as bytes by sequence. */
-  readonly lists: Map<number, string>;
-  /** The highest sequence read or acknowledged. */
-  highest: number;
+  /** Attestations that nobody has asked to revoke. */
+  readonly attested: string[];
+  /** Attestations whose revocation was acknowledged. */
+  readonly unattested: Set<string>;
+  readonly crl: SeenList;
+  readonly feed: SeenList;
   readonly revokedKeys: Set<string>;
   /** Acknowledged requests, which must never be accepted again. */
   readonly sent: SignedRequest[];
+  readonly sentBeats: SignedRequest[];
   readonly surprises: string[];
   acknowledged: number;
   checked: number;
 }
 
 test(`everything acknowledged survives ${ROUNDS} kills under load`, async (t) => {
-  const { folder } = makeNetworkFolder();
+  const { folder, made } = makeNetworkFolder();
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const spareKeys = Array.from({ length: ROUNDS }, (_, i) => ({
     keyId: `spare-${i}`,
@@ -91,10 +106,13 @@ test(`everything acknowledged survives ${ROUNDS} kills under load`, async (t) =>
     certificates: new Map(),
     revocations: new Map(),
     compromised: new Set(),
-    lists: new Map(),
-    highest: 0,
+    attested: [],
+    unattested: new Set(),
+    crl: { path: '/crl', texts: new Map(), highest: 0 },
+    feed: { path: '/sovereign-revocation-feed', texts: new Map(), highest: 0 },
     revokedKeys: new Set(),
     sent: [],
+    sentBeats: [],
     surprises: [],
     acknowledged: 0,
     checked: 0,
@@ -103,15 +121,14 @@ test(`everything acknowledged survives ${ROUNDS} kills under load`, async (t) =>
   for (const [round, spareKey] of spareKeys.entries()) {
     if (KILLED_AT_START.has(round)) await killWhileStarting(folder, environment);
     await using server = await startChildServer(folder, { environment });
-    await checkLists(server.na, ledger);
+    await checkLists(server.na, ledger, made.na_public_key);
     await checkRound(server.na, ledger, spareKeys);
-    const { least, most } = round % 2 === 0 ? SHORT_LOAD : LONG_LOAD;
-    await loadUntilKilled(server, ledger, spareKey, randomInt(least, most + 1));
+    await loadUntilKilled(server, ledger, spareKey, round % 2 === 0 ? SHORT_LOAD : LONG_LOAD);
     assert.deepEqual(ledger.surprises, [], `round ${round}`);
   }
 
   await using server = await startChildServer(folder, { environment });
-  await checkLists(server.na, ledger);
+  await checkLists(server.na, ledger, made.na_public_key);
   await checkRound(server.na, ledger, spareKeys);
   await checkEverything(server.na, ledger);
   await stopCleanly(server);
@@ -119,13 +136,18 @@ test(`everything acknowledged survives ${ROUNDS} kills under load`, async (t) =>
   const entries = [...readAuditEntries(folder)];
   assert.equal((await verifyAuditChain(entries, GENESIS_HASH)).valid, true);
   checkAudit(entries, ledger);
-  const { acknowledged, checked, lists, spent, certificates, revocations } = ledger;
+  const { acknowledged, checked, crl, feed, spent, certificates, revocations } = ledger;
   t.diagnostic(
     `${acknowledged} operations acknowledged in ${ROUNDS} rounds: ${spent.size} joins, ` +
       `${certificates.size - spent.size} renewals, ${revocations.size} revocations, ` +
-      `${ledger.revokedKeys.size} operator keys; ${lists.size} lists read; ${checked} checks`,
+      `${ledger.revokedKeys.size} operator keys, ${ledger.unattested.size} attestations; ` +
+      `${crl.texts.size} lists and ${feed.texts.size} feeds read; ${checked} checks`,
   );
   assert.ok(acknowledged >= ENOUGH, 'the rounds did enough to mean something');
+  assert.ok(
+    ledger.unattested.size >= Math.floor(ROUNDS / 2) * LONG_LOAD.ofFeed,
+    'also of the feed',
+  );
 });
 
 /** Runs clients of every kind in parallel; kills the server when enough of their requests are acknowledged. */
@@ -133,16 +155,18 @@ async function loadUntilKilled(
   server: ChildServer,
   ledger: Ledger,
   spare: TestOperator,
-  enough: number,
+  { least, most, ofFeed }: typeof LONG_LOAD,
 ): Promise<void> {
   const { na } = server;
-  const goal = ledger.acknowledged + enough;
+  const goal = ledger.acknowledged + randomInt(least, most + 1);
+  const goalOfFeed = ledger.unattested.size + ofFeed;
+  const isEnough = () => ledger.acknowledged >= goal && ledger.unattested.size >= goalOfFeed;
   let killed: Promise<unknown> | null = null;
   const untilKilled = async (act: () => Promise<void>) => {
     while (killed === null) {
       const isGone = await gone(act);
       if (isGone && killed === null) ledger.surprises.push('a request was not answered');
-      if (isGone || ledger.acknowledged >= goal) killed ??= server.end('SIGKILL');
+      if (isGone || isEnough()) killed ??= server.end('SIGKILL');
       await new Promise((resolve) => setImmediate(resolve));
     }
   };
@@ -152,7 +176,10 @@ async function loadUntilKilled(
     ...[renew, renew, renew],
     ...[revoke, revoke, revoke],
     ...[beat, beat],
-    ...[readList, readList],
+    ...[readCrl, readCrl],
+    attest,
+    ...[unattest, unattest],
+    readFeed,
   ].map((act) => untilKilled(() => act(na, ledger)));
   const revokeSpare = gone(() => revokeOperatorKey(na, ledger, spare.keyId));
   await Promise.all([...lanes, revokeSpare]);
@@ -231,7 +258,7 @@ async function revoke(na: TestAuthority, ledger: Ledger): Promise<void> {
     const known = ledger.certificates.get(certId);
     if (known !== undefined) known.state = 'revoked';
   }
-  ledger.highest = Math.max(ledger.highest, sequence);
+  ledger.crl.highest = Math.max(ledger.crl.highest, sequence);
   acknowledge(ledger, request);
 }
 
@@ -263,33 +290,61 @@ async function revokeOperatorKey(na: TestAuthority, ledger: Ledger, keyId: strin
 async function beat(na: TestAuthority, ledger: Ledger): Promise<void> {
   const certificate = anyValid(ledger);
   if (certificate === undefined) return;
-  const answer = await heartbeat(na, certificate);
+  const { key, certId } = certificate;
+  const request = signedByNode(na, '/heartbeat', key, { cert_id: certId, status: 'healthy' });
+  const answer = await sendSigned(na, request);
   expect(ledger, 'heartbeat', answer, ['200', ...refusalsOf(ledger, certificate)]);
+  if (answer.status === 200) ledger.sentBeats.push(request);
 }
 
-async function readList(na: TestAuthority, ledger: Ledger): Promise<void> {
-  const before = ledger.highest;
-  const answer = await get(na, '/crl');
-  expect(ledger, 'crl', answer, ['200']);
-  const { sequence } = answer.body;
-  if (sequence < before) ledger.surprises.push(`sequence went back: ${before} to ${sequence}`);
-  const known = ledger.lists.get(sequence);
-  if (known !== undefined && known !== answer.text) {
-    ledger.surprises.push(`sequence ${sequence} names two contents`);
-  }
-  ledger.lists.set(sequence, answer.text);
-  ledger.highest = Math.max(ledger.highest, sequence);
+async function attest(na: TestAuthority, ledger: Ledger): Promise<void> {
+  if (ledger.attested.length > 50) return;
+  const body = { subject_id: 'agent', roles: ['role:client'] };
+  const answer = await operate(na, '/admin/attestations', body);
+  expect(ledger, 'attestation', answer, ['200']);
+  ledger.attested.push(answer.body.attestation_id);
+}
+
+async function unattest(na: TestAuthority, ledger: Ledger): Promise<void> {
+  const id = ledger.attested.shift();
+  if (id === undefined) return;
+  const path = `/admin/attestations/${id}/revoke`;
+  const request = operatorRequest(na, path, { reason: 'left' });
+  expect(ledger, 'end of an attestation', await sendSigned(na, request), ['200']);
+  ledger.unattested.add(id);
+  acknowledge(ledger, request);
+}
+
+function readCrl(na: TestAuthority, ledger: Ledger): Promise<void> {
+  return readList(na, ledger, ledger.crl);
+}
+
+function readFeed(na: TestAuthority, ledger: Ledger): Promise<void> {
+  return readList(na, ledger, ledger.feed);
+}
+
+async function readList(na: TestAuthority, ledger: Ledger, list: SeenList): Promise<void> {
+  const { path, texts, highest: before } = list;
+  const answer = await get(na, path);
+  expect(ledger, path, answer, ['200']);
+  const sequence = Number(answer.body.sequence);
+  const changed = (what: string) => ledger.surprises.push(`${path}, sequence ${sequence}: ${what}`);
+  if (sequence < before) changed(`went back from ${before}`);
+  if ((texts.get(sequence) ?? answer.text) !== answer.text) changed('names two contents');
+  texts.set(sequence, answer.text);
+  list.highest = Math.max(list.highest, sequence);
 }
 
 /**
  * After a restart, the list contains all that any earlier list contained, in the same order, and resolves what was in
- * doubt.
+ * doubt; the feed contains everything that was acknowledged or ever read.
  */
-async function checkLists(na: TestAuthority, ledger: Ledger): Promise<void> {
-  await readList(na, ledger);
+async function checkLists(na: TestAuthority, ledger: Ledger, publicKey: string): Promise<void> {
+  const { crl, feed } = ledger;
+  for (const list of [crl, feed]) await readList(na, ledger, list);
   assert.deepEqual(ledger.surprises, []);
-  const now = entriesOn(ledger.lists.get(ledger.highest));
-  for (const [sequence, text] of ledger.lists) {
+  const now = entriesOn(crl.texts.get(crl.highest));
+  for (const [sequence, text] of crl.texts) {
     const then = entriesOn(text);
     assert.deepEqual(then, now.slice(0, then.length), `list ${sequence} is a part of the last one`);
     ledger.checked += 1;
@@ -303,6 +358,15 @@ async function checkLists(na: TestAuthority, ledger: Ledger): Promise<void> {
     certificate.state = now.includes(certificate.certId) ? 'revoked' : 'valid';
   }
   ledger.compromised.clear();
+
+  const record = readRevocationFeed(JSON.parse(feed.texts.get(feed.highest) ?? '{}'));
+  assert.ok(record !== null && isSignedByAny(record, [publicKey], verifySignature));
+  const listed = new Set(record.revoked_attestation_ids);
+  assert.equal(listed.size, Number(record.sequence), 'one sequence for each revocation');
+  for (const id of ledger.unattested) assert.ok(listed.has(id), `the revocation of ${id}`);
+  for (const text of feed.texts.values()) {
+    for (const id of JSON.parse(text).revoked_attestation_ids) assert.ok(listed.has(id));
+  }
 }
 
 /** Checks made after each restart: replays, operator keys, the newest effects of each kind. */
@@ -311,7 +375,7 @@ async function checkRound(
   ledger: Ledger,
   spareKeys: readonly TestOperator[],
 ): Promise<void> {
-  const replays = ledger.sent.splice(0).slice(-15);
+  const replays = [ledger.sent, ledger.sentBeats].flatMap((sent) => sent.splice(0).slice(-15));
   await inParallel(ledger, replays, async (request) => {
     assert.match(outcome(await sendSigned(na, request)), /^40[13] /, `replay on ${request.path}`);
   });

@@ -28,14 +28,9 @@ test('a start on a full disk is refused in one sentence, and the next one serves
   if (disk === null) return t.skip('this user may not mount a disk in a namespace of their own');
   const dataDir = networkOn(disk);
   disk.fill();
-  const { code, signal, stderr } = await runProgram([
-    'serve',
-    '--data-dir',
-    dataDir,
-    '--port',
-    '0',
-  ]);
-  assert.deepEqual({ code, signal }, { code: 3, signal: null }, stderr);
+  const serve = ['serve', '--data-dir', dataDir, '--port', '0'];
+  const { code, signal, stdout, stderr } = await runProgram(serve);
+  assert.deepEqual({ code, signal, stdout }, { code: 3, signal: null, stdout: '' }, stderr);
   assert.match(
     stderr,
     /^mesh-na: .*cannot be written \(ENOSPC\)\n {2}The disk is full: free up space\.\n$/,

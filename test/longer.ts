@@ -21,7 +21,7 @@ const FORMS: Readonly<Record<string, { readonly settings: object; readonly files
   flips: { settings: { MESH_TEST_FLIPS: '300' }, files: ['store/flips.deep.test.ts'] },
   kills: {
     settings: { MESH_TEST_KILLS: '50' },
-    files: ['crash.test.ts', 'crash-feeds.deep.test.ts', 'crash-successions.deep.test.ts'],
+    files: ['crash.test.ts', 'crash-successions.deep.test.ts'],
   },
   lapses: { settings: { MESH_TEST_LAPSE_DAYS: '1826' }, files: ['lapses.test.ts'] },
   'move-kills': { settings: { MESH_TEST_MOVE_KILLS: '15' }, files: ['store-move-kills.ts'] },

@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { hostname } from 'node:os';
 import { suite, test } from 'node:test';
 import { startTestAuthority } from './support/authority.ts';
-import { type Ended, runProgram, startChildServer } from './support/child-server.ts';
+import { type Ended, runProgram } from './support/child-server.ts';
 import { REAL_TIME } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
 import { genesisWith, KEY, remove, setupOf } from './support/refused-starts.ts';
@@ -68,18 +68,17 @@ suite('the program ends with 3 and says why', () => {
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
     const address = taken.address();
     const port = typeof address === 'object' ? String(address?.port) : '';
-    const refused = await runProgram(['serve', '--data-dir', setup.folder, '--port', port]);
-    taken.close();
+    const start = { dataDir: setup.folder, clock: REAL_TIME };
     const holder = existsSync('/proc/net/tcp')
       ? `process ${process.pid} \\(.+\\)`
       : 'another process';
-    assertRefused(
-      refused,
-      new RegExp(
-        `Cannot listen on 127\\.0\\.0\\.1:${port}: ${holder} is using it; stop that process, or choose another port with --port`,
+    await assert.rejects(startTestAuthority({ ...start, flags: { port } }), {
+      message: new RegExp(
+        `^Cannot listen on 127\\.0\\.0\\.1:${port}: ${holder} is using it; stop that process, or choose another port with --port$`,
       ),
-    );
-    await using na = await startTestAuthority({ dataDir: setup.folder, clock: REAL_TIME });
+    });
+    taken.close();
+    await using na = await startTestAuthority(start);
     assert.equal((await get(na, '/readyz')).status, 200);
   });
 
@@ -114,26 +113,35 @@ suite('the program ends with 3 and says why', () => {
   });
 });
 
-test('the program starts with merged sources, an unsigned genesis allowed and a flag above a variable', async (t) => {
+test('a start merges the sources, allows an unsigned genesis, and puts a flag above a variable', async (t) => {
   const setup = setupOf(t);
   genesisWith(
     () => ({}),
     () => [],
   )(setup);
   const third = newKey();
-  const server = await startChildServer(setup.folder, {
-    args: [
-      '--allow-unsigned-genesis',
-      ...['--operator-public-key', `ops-3=${third.publicKey}`],
-      ...['--operator-key-tier', 'ops-3=standard'],
-    ],
-    environment: {
-      PORT: 'not read',
-      OPERATOR_PUBLIC_KEYS_JSON: JSON.stringify({ 'ops-2': KEY }),
-      OPERATOR_KEY_TIERS_JSON: JSON.stringify({ 'ops-2': 'standard' }),
+  const environment = {
+    PORT: 'not read',
+    OPERATOR_PUBLIC_KEYS_JSON: JSON.stringify({ 'ops-2': KEY }),
+    OPERATOR_KEY_TIERS_JSON: JSON.stringify({ 'ops-2': 'standard' }),
+  };
+  const key = [`ops-3=${third.publicKey}`, 'ops-3=standard'] as const;
+  const args = ['--port', '0', '--allow-unsigned-genesis', '--operator-public-key', key[0]];
+  const checked = await runCommand(
+    ['serve', '--check', '--data-dir', setup.folder, ...args, '--operator-key-tier', key[1]],
+    environment,
+  );
+  assert.equal(checked.code, 0, checked.stdout);
+  await using na = await startTestAuthority({
+    dataDir: setup.folder,
+    clock: REAL_TIME,
+    flags: {
+      allowUnsignedGenesis: true,
+      operatorPublicKey: [key[0]],
+      operatorKeyTier: [key[1]],
     },
+    environment,
   });
-  await using na = server.na;
   const byThird = { operator: { keyId: 'ops-3', key: third } };
   const answers = [
     await operate(na, '/admin/invite', {}, byThird),

@@ -1,19 +1,16 @@
 /** Replays when time is irregular: a busy authority, a changed clock, a killed process. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { cpSync, rmSync } from 'node:fs';
+import { cpSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { createNonceLedger } from '../src/authority/replay/nonce-ledger.ts';
 import { createNonceWindows } from '../src/authority/replay/nonce-window.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
-import { startChildServer } from './support/child-server.ts';
+import { startTestAuthority, type TestAuthority, type TestOptions } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND, setClock, tick } from './support/clock.ts';
-import { makeNetworkFolder } from './support/folders.ts';
 import { metricOf } from './support/metrics.ts';
-import { PROGRAM } from './support/project.ts';
 import {
   freshNonce,
   get,
@@ -45,8 +42,10 @@ function statusOf({ status }: Received): number {
   return status;
 }
 
-function signedBeat(na: TestAuthority, { key, certId }: TestNode): SignedRequest {
-  return signedByNode(na, '/heartbeat', key, { cert_id: certId, status: 'healthy' });
+function signedBeat(na: TestAuthority, { key, certId }: TestNode, aheadMs = 0): SignedRequest {
+  const timestamp = formatInstant(na.clock.now() + aheadMs);
+  const body = { cert_id: certId, status: 'healthy' };
+  return signedByNode(na, '/heartbeat', key, body, { timestamp });
 }
 
 test('what a window dropped for its age stays refused, whatever the clock says later', () => {
@@ -218,25 +217,28 @@ for (const [was, becomes] of [
   });
 }
 
+/** Starts another authority on what a kill would have left on the disk at this moment, with the same clock. */
+async function afterKill(
+  { dataDir, clock }: TestAuthority,
+  options: TestOptions = {},
+): Promise<TestAuthority> {
+  const copy = scratchFolder('mesh-na-killed-');
+  after(copy.remove);
+  const left = join(copy.path, 'data');
+  cpSync(dataDir, left, { recursive: true });
+  return startTestAuthority({ ...options, dataDir: left, clock });
+}
+
 test(
   'a heartbeat signed ahead is not accepted twice if the tolerance is raised after a crash',
   LMDB_ONLY,
-  async (t) => {
+  async () => {
     await using na = await startTestAuthority({ environment: tolerance('300') });
-    const { key, certId } = await joinedNode(na);
+    const node = await joinedNode(na);
     await na.flush();
-    const timestamp = formatInstant(na.clock.now() + 4 * MINUTE);
-    const body = { cert_id: certId, status: 'healthy' };
-    const beat = signedByNode(na, '/heartbeat', key, body, { timestamp });
+    const beat = signedBeat(na, node, 4 * MINUTE);
     assert.equal(outcome(await sendSigned(na, beat)), '200');
-    const crashed = scratchFolder('mesh-na-crashed-');
-    t.after(crashed.remove);
-    const dataDir = join(crashed.path, 'data');
-    cpSync(na.dataDir, dataDir, { recursive: true });
-    await using again = await startTestAuthority({
-      ...{ dataDir, clock: na.clock },
-      environment: tolerance('3600'),
-    });
+    await using again = await afterKill(na, { environment: tolerance('3600') });
     na.clock.advance(3 * SECOND);
     assert.equal(outcome(await sendSigned(again, beat)), '401 node_auth_failed');
   },
@@ -328,81 +330,68 @@ test('no one waits longer than a window after the clock was set back', async () 
   assert.equal(outcome(await operate(na, '/admin/invite')), '200');
 });
 
-test('heartbeats lost in a kill are not accepted again after the next start, nor after a clean stop', async () => {
-  const { folder } = makeNetworkFolder();
-  const server = await startChildServer(folder);
-  const { clock } = server.na;
-  const [node, ahead] = [await joinedNode(server.na), await joinedNode(server.na)];
-  const session = await openSession(server.na, await joinedNode(server.na));
-  const ofAhead = await openSession(server.na, await joinedNode(server.na));
-  // Each is later than the signed heartbeat that began the session.
-  const now = clock.now();
-  const inSessions = [
-    ...[1, 2, 3].map((ms) => [session, { instant: formatInstant(now + ms) }] as const),
-    [ofAhead, { instant: formatInstant(now + 4 * MINUTE) }] as const,
-  ];
-  for (const [one, call] of inSessions) {
-    assert.equal(outcome(await beat(server.na, one, call)), '200');
-  }
-  const body = { cert_id: ahead.certId, status: 'healthy' };
-  const beats = [
-    signedBeat(server.na, node),
-    ...[0, 1, 30, 200].map((seconds) => {
-      const timestamp = formatInstant(clock.now() + seconds * SECOND);
-      return signedByNode(server.na, '/heartbeat', ahead.key, body, { timestamp });
-    }),
-  ];
-  for (const beat of beats) assert.equal(outcome(await sendSigned(server.na, beat)), '200');
-  await server.end('SIGKILL');
-
-  const second = await startChildServer(folder);
-  for (const beat of beats) {
-    assert.equal(outcome(await sendSigned(second.na, beat)), '401 node_auth_failed');
-  }
-  for (const [one, call] of inSessions) {
-    assert.equal(outcome(await beat(second.na, one, call)), '401 session_ended');
-  }
-  assert.equal(outcome(await beat(second.na, session)), '200', 'a session goes on');
-  assert.equal(outcome(await heartbeat(second.na, ahead)), '200');
-  await second.end('SIGTERM');
-
-  const third = await startChildServer(folder);
-  try {
-    for (const beat of beats) {
-      assert.equal(outcome(await sendSigned(third.na, beat)), '401 node_auth_failed');
+test(
+  'heartbeats lost in a kill are not accepted again after the next start, nor after a clean stop',
+  LMDB_ONLY,
+  async () => {
+    await using na = await startTestAuthority();
+    const [node, ahead] = [await joinedNode(na), await joinedNode(na)];
+    const session = await openSession(na, await joinedNode(na));
+    const ofAhead = await openSession(na, await joinedNode(na));
+    // Each is later than the signed heartbeat that began the session.
+    const now = na.clock.now();
+    const inSessions = [
+      ...[1, 2, 3].map((ms) => [session, { instant: formatInstant(now + ms) }] as const),
+      [ofAhead, { instant: formatInstant(now + 4 * MINUTE) }] as const,
+    ];
+    for (const [one, call] of inSessions) {
+      assert.equal(outcome(await beat(na, one, call)), '200');
     }
-    assert.equal(outcome(await heartbeat(third.na, node)), '200');
-  } finally {
-    await third.end('SIGKILL');
-    rmSync(folder, { recursive: true, force: true });
-  }
-});
+    const beats = [
+      signedBeat(na, node),
+      ...[0, 1, 30, 200].map((seconds) => signedBeat(na, ahead, seconds * SECOND)),
+    ];
+    for (const beat of beats) assert.equal(outcome(await sendSigned(na, beat)), '200');
 
-// LMDB only, because a clock so different from that of the database is refused at the start.
+    await using second = await afterKill(na);
+    na.clock.advance(3 * SECOND);
+    for (const beat of beats) {
+      assert.equal(outcome(await sendSigned(second, beat)), '401 node_auth_failed');
+    }
+    for (const [one, call] of inSessions) {
+      assert.equal(outcome(await beat(second, one, call)), '401 session_ended');
+    }
+    assert.equal(outcome(await beat(second, session)), '200', 'a session goes on');
+    assert.equal(outcome(await heartbeat(second, ahead)), '200');
+
+    await using third = await second.restart();
+    na.clock.advance(3 * SECOND);
+    for (const beat of beats) {
+      assert.equal(outcome(await sendSigned(third, beat)), '401 node_auth_failed');
+    }
+    assert.equal(outcome(await heartbeat(third, node)), '200');
+  },
+);
+
 test(
   'heartbeats are not accepted again after a kill under a clock that was set back meanwhile',
   LMDB_ONLY,
   async () => {
-    const { folder } = makeNetworkFolder();
-    const aMinuteBehind = 'const { now } = Date; Date.now = () => now() - 60_000;';
-    const program = ['--import', `data:text/javascript,${aMinuteBehind}`, ...PROGRAM];
-    const first = await startChildServer(folder, { program });
-    const node = await joinedNode(first.na);
-    await first.end('SIGTERM');
-    const second = await startChildServer(folder);
-    const beats = Array.from({ length: 3 }, () => signedBeat(second.na, node));
-    for (const beat of beats) assert.equal(outcome(await sendSigned(second.na, beat)), '200');
-    await second.end('SIGKILL');
-    await using third = await startChildServer(folder, { program });
+    await using first = await startTestAuthority();
+    const node = await joinedNode(first);
+    await first.stop();
+    first.clock.step(MINUTE);
+    await using second = await first.restart();
+    const beats = Array.from({ length: 3 }, () => signedBeat(second, node));
+    for (const beat of beats) assert.equal(outcome(await sendSigned(second, beat)), '200');
+    first.clock.step(-MINUTE);
+    await using third = await afterKill(second);
     for (const beat of beats) {
-      assert.equal(outcome(await sendSigned(third.na, beat)), '401 node_auth_failed');
+      assert.equal(outcome(await sendSigned(third, beat)), '401 node_auth_failed');
     }
     // Only the last moments before the kill are uncertain: the clocks of nodes have advanced.
-    const timestamp = formatInstant(Date.now() + 3 * SECOND);
-    const body = { cert_id: node.certId, status: 'healthy' };
-    const later = signedByNode(third.na, '/heartbeat', node.key, body, { timestamp });
-    assert.equal(outcome(await sendSigned(third.na, later)), '200');
-    rmSync(folder, { recursive: true, force: true });
+    const later = signedBeat(third, node, MINUTE + 3 * SECOND);
+    assert.equal(outcome(await sendSigned(third, later)), '200');
   },
 );
 
@@ -430,9 +419,7 @@ test('no range is stored for a heartbeat that was signed ahead of the clock', as
   await using na = await startTestAuthority({ environment: { MESH_LIVENESS_FLUSH_MS: '60000' } });
   const node = await joinedNode(na);
   const ranges = await storedTimes(na, 'liveness_flush');
-  const body = { cert_id: node.certId, status: 'healthy' };
-  const timestamp = formatInstant(na.clock.now() + 4 * MINUTE);
-  const ahead = signedByNode(na, '/heartbeat', node.key, body, { timestamp });
+  const ahead = signedBeat(na, node, 4 * MINUTE);
   assert.equal(outcome(await sendSigned(na, ahead)), '200');
   assert.equal(outcome(await operate(na, '/admin/invite')), '200');
   assert.equal(await storedTimes(na, 'liveness_flush'), ranges);

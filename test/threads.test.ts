@@ -1,6 +1,5 @@
 /** HTTP on several threads: what one thread has acknowledged or counted applies to all of them. */
 import assert from 'node:assert/strict';
-import { rmSync } from 'node:fs';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import fc from 'fast-check';
@@ -16,9 +15,7 @@ import {
 } from '../src/server/threads/crossing.ts';
 import { edgeThreadOn } from '../src/server/threads/edge-threads.ts';
 import { startTestAuthority, type TestAuthority, type TestOptions } from './support/authority.ts';
-import { NO_LIMITS, startChildServer } from './support/child-server.ts';
 import { MINUTE } from './support/clock.ts';
-import { makeNetworkFolder } from './support/folders.ts';
 import {
   heartbeat,
   joinedNode,
@@ -176,21 +173,6 @@ test('a port in use prevents the start of several threads too', async () => {
   await using na = await startThreaded();
   const { port } = new URL(na.url);
   await assert.rejects(startTestAuthority({ flags: { threads: '3', port } }), /Cannot listen on/);
-});
-
-test('a process with threads ends with 0 when it is asked to, and keeps everything it acknowledged', async (t) => {
-  const { folder } = makeNetworkFolder();
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const server = await startChildServer(folder, { args: ['--threads', '3'] });
-  const node = await joinedNode(server.na);
-  const { code } = await server.end('SIGTERM');
-  assert.equal(code, 0);
-  const again = await startChildServer(folder, {
-    environment: NO_LIMITS,
-    args: ['--threads', '2'],
-  });
-  assert.equal(outcome(await heartbeat(again.na, node)), '200');
-  assert.equal((await again.end('SIGINT')).code, 0);
 });
 
 test('the number of threads is validated', async () => {

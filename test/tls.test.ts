@@ -8,7 +8,8 @@ import { after, before, suite, test } from 'node:test';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import { readTlsPair } from '../src/base/tls/pair.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
-import { runProgram, startChildServer } from './support/child-server.ts';
+import { startChildServer } from './support/child-server.ts';
+import { runCommand } from './support/commands.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { type MadePair, makeTlsPair, putInPlace } from './support/tls-files.ts';
 
@@ -178,7 +179,7 @@ test('a command trusts only the authority that --ca names', async () => {
   const flags = { tlsCert: second.certFile, tlsKey: second.keyFile };
   await using na = await startTestAuthority({ flags });
   const ask = (...more: string[]) =>
-    runProgram(['policy', 'show', '--url', na.url, '--json', ...more]);
+    runCommand(['policy', 'show', '--url', na.url, '--json', ...more]);
   assert.match(na.url, /^https:/);
   const [strange, known] = await Promise.all([ask(), ask('--ca', second.certFile)]);
   assert.match(strange.stderr, /DEPTH_ZERO_SELF_SIGNED_CERT/);

@@ -14,7 +14,7 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { hostname, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { canonicalJson } from '../../src/base/json/write.ts';
@@ -25,7 +25,6 @@ import { openLmdbStore } from '../../src/store/lmdb/store.ts';
 import { checkStructure } from '../../src/store/lmdb/structure.ts';
 import { GENESIS_HASH, type SealedEntry } from '../../src/store/store.ts';
 import { startTestAuthority } from '../support/authority.ts';
-import { runProgram } from '../support/child-server.ts';
 import { testClock } from '../support/clock.ts';
 import { runCommand } from '../support/commands.ts';
 import { makeNetworkFolder, networkFolder } from '../support/folders.ts';
@@ -152,14 +151,6 @@ suite('the start is refused, in one sentence,', { concurrency: false }, () => {
       await assert.rejects(startTestAuthority({ dataDir: fresh.path, clock }), message);
     });
   }
-
-  test('and with exit code 3 by the program, with a truncated database', async () => {
-    await using copy = copyOf(alpha);
-    cutTo(0.5)(copy.folder);
-    const ended = await runProgram(['serve', '--data-dir', copy.folder, '--port', '0']);
-    assert.deepEqual([ended.code, ended.signal, ended.stdout], [3, null, '']);
-    assert.match(ended.stderr, /^mesh-na: The stored state is damaged: [^\n]*\n$/);
-  });
 });
 
 suite('the audit log is read from a database that LMDB can open safely:', () => {
@@ -339,18 +330,6 @@ function damagePage(path: string): number {
   writeFileSync(path, bytes);
   return page;
 }
-
-test('a folder in use is refused by the program, which names the holder', async () => {
-  await using copy = copyOf(alpha);
-  await using na = await startTestAuthority({ dataDir: copy.folder, clock });
-  const ended = await runProgram(['serve', '--data-dir', copy.folder, '--port', '0']);
-  assert.equal(ended.code, 3);
-  const holder = `pid ${process.pid} on ${hostname()}`;
-  const cure = `stop that one, or name another folder than ${copy.folder} by --data-dir`;
-  const sentence = `The data directory is in use by another process (${holder}); ${cure}`;
-  assert.equal(ended.stderr, `mesh-na: ${sentence}\n`);
-  assert.equal((await get(na, '/readyz')).status, 200);
-});
 
 test('a state from before its use was recorded gets a record at the next start', async () => {
   await using copy = copyOf(alpha);
