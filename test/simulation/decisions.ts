@@ -1,7 +1,9 @@
 /** What the authority has decided, what it has answered, and the requests in between. */
-import type { Reply } from './authority-calls.ts';
+import type { JsonObject } from '../../src/base/json/value.ts';
+import type { OpenAuthority, Reply } from './authority-calls.ts';
 import { backgroundChange } from './background.ts';
 import type { InFlight, MemoryStore } from './memory-store.ts';
+import type { Proof } from './model/access.ts';
 import type { AuthorityKeys } from './model/authority-keys.ts';
 import {
   type Change,
@@ -12,9 +14,26 @@ import {
   type State,
 } from './model/state.ts';
 import { fits, newIds, titleOf } from './outcomes.ts';
-import type { Sent } from './sent.ts';
 import type { SignatureChecks } from './signatures.ts';
 import { insist } from './violation.ts';
+
+/** A request that can be sent again, byte for byte, and what the model predicts for it. */
+export interface Sent {
+  readonly label: string;
+  /** Whether replaying it is useful, which requires a signature. */
+  readonly isSigned: boolean;
+  /** For requests of nodes. */
+  readonly proof?: Proof;
+  /** What the edge forwards; null if it refuses the request. */
+  judge(edgeNow: number): ((authority: OpenAuthority) => Reply | Promise<Reply>) | null;
+  /** All the ways in which the request may end. */
+  predict(moment: Moment): readonly Outcome[];
+  /** Called when the request may succeed, before its answer is checked. */
+  begun?(): void;
+  /** What the client, or a reader, learns from a successful answer. */
+  learn?(value: unknown, made: Made, decidedAt: number): void;
+  refused?(details: JsonObject): void;
+}
 
 export interface Pending {
   readonly sent: Sent;

@@ -6,12 +6,8 @@
  */
 import { parseArgs } from 'node:util';
 import { walked as walkedByInstances } from './instances/play.ts';
-import {
-  describe as describeInstances,
-  simulate as simulateInstances,
-} from './instances/simulate.ts';
 import { walked } from './play.ts';
-import { describe, simulate } from './simulate.ts';
+import { ofAuthority, ofInstances, simulate } from './simulate.ts';
 
 const { values } = parseArgs({
   options: {
@@ -24,38 +20,14 @@ const { values } = parseArgs({
     instances: { type: 'boolean', default: false },
   },
 });
+const { path, 'take-overs': takesOver } = values;
 const histories = Number(values.histories);
 const seed = values.seed === undefined ? Date.now() % 2 ** 31 : Number(values.seed);
-const { path } = values;
 const clocks = values.clocks === 'wrong' ? 'wrong' : 'right';
+const successions = Number(values.successions);
+const kind = values.instances ? ofInstances() : ofAuthority({ clocks, successions, takesOver });
 process.stdout.write(`seed ${seed}\n`);
-const draw = { histories, seed, shrinks: true, ...(path === undefined ? {} : { path }) };
-const problem = values.instances ? await ofInstances() : await ofOneAuthority();
-process.stdout.write(`${problem ?? `${histories} histories hold`}\n`);
-if (values.instances) {
-  const { changes, changesOfKeys, beats } = walkedByInstances;
-  const ofKeys = `${changesOfKeys} of them of the keys that sign`;
-  process.stdout.write(`${changes} changes, ${ofKeys}; ${beats} heartbeats in sessions\n`);
-} else {
-  const { steps, successions, changesOfKeys } = walked;
-  process.stdout.write(
-    `${steps} steps, ${successions} successions, ${changesOfKeys} changes of the keys that sign\n`,
-  );
-}
-if (problem !== null) process.exitCode = 1;
-
-async function ofOneAuthority(): Promise<string | null> {
-  const successions = Number(values.successions);
-  const finding = await simulate({
-    ...draw,
-    clocks,
-    successions,
-    takesOver: values['take-overs'],
-  });
-  return finding && describe(finding);
-}
-
-async function ofInstances(): Promise<string | null> {
-  const finding = await simulateInstances(draw);
-  return finding && describeInstances(finding);
-}
+const failure = await simulate(kind, { histories, seed, ...(path === undefined ? {} : { path }) });
+process.stdout.write(`${failure?.report ?? `${histories} histories hold`}\n`);
+process.stdout.write(`${JSON.stringify(values.instances ? walkedByInstances : walked)}\n`);
+if (failure !== null) process.exitCode = 1;

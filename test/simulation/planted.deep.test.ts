@@ -1,48 +1,23 @@
-/**
- * Tests the simulation itself: defects are planted around the authority, one at a time, and the simulation must detect
- * each of them. Like all histories, these are played in another process; see `assert-holds.ts`.
- */
+/** Tests the simulation itself: it must find each defect that is planted around the authority, one at a time. */
 import assert from 'node:assert/strict';
-import { type ChildProcess, fork } from 'node:child_process';
-import { on } from 'node:events';
-import { after, before, suite, test } from 'node:test';
+import { test } from 'node:test';
 import { createVerifier } from '../../src/client/offline.ts';
-import { modulePath } from '../support/project.ts';
 import { forgedBy } from './forgeries.ts';
-import type { Found } from './planted/planted.ts';
-import { PLANTED } from './planted/tables.ts';
 import { AUTHORITY, GENESIS, NETWORK } from './requests.ts';
-import { describe, simulate } from './simulate.ts';
+import { ofAuthority, simulate } from './simulate.ts';
+import { testSuite } from './suite-tests.ts';
 
-for (const [where, planted] of PLANTED) {
-  suite(where, () => {
-    let child: ChildProcess;
-    let findings: AsyncIterator<[Found]>;
-    before(() => {
-      child = fork(modulePath('test/simulation/planted/main.ts'), [where]);
-      findings = on(child, 'message', { close: ['disconnect'] }) as AsyncIterator<[Found]>;
-    });
-    after(() => child.kill());
-
-    for (const { name, finding } of planted) {
-      test(finding === null ? `${name} is harmless` : `${name} is found`, async (t) => {
-        const next = await findings.next();
-        assert.ok(next.done !== true, 'The process has ended early');
-        const [found] = next.value;
-        if (finding === null) return assert.equal(found, null);
-        assert.ok(found !== null, 'All histories hold with it');
-        assert.match(found.problem, finding);
-        t.diagnostic(`After ${found.after} histories that hold: ${found.problem.split('\n', 1)}`);
-      });
-    }
-  });
-}
+testSuite('defects in what is stored and judged');
+testSuite('defects in the keys of the authority');
+testSuite('defects in heartbeat sessions');
+testSuite('defects in instances');
+testSuite('defects in the heartbeat sessions of instances');
 
 test('a finding says how to reproduce it, with the clocks under which it was found', async () => {
-  const draw = { histories: 10, seed: 1, clocks: 'wrong', shrinks: false } as const;
-  const finding = await simulate(draw, { store: () => assert.fail('planted') });
-  assert.ok(finding !== null);
-  assert.match(describe(finding), new RegExp(`--clocks wrong --seed 1 --path ${finding.path}$`));
+  const kind = ofAuthority({ clocks: 'wrong' }, { store: () => assert.fail('planted') });
+  const failure = await simulate(kind, { histories: 10, seed: 1, shrinks: false });
+  assert.ok(failure !== null);
+  assert.match(failure.report, /--clocks wrong --seed 1 --path [\d:]+$/);
 });
 
 test('everything a thief signs counts for those who trust the stolen key', () => {

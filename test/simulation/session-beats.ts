@@ -11,6 +11,7 @@ import { formatInstant } from '../../src/base/timestamp.ts';
 import type { HeartbeatSessions } from '../../src/edge/auth/session.ts';
 import type { SessionOffer } from '../../src/protocol/answers/enrollment.ts';
 import type { NodeClaim } from '../../src/protocol/contract/claims.ts';
+import type { CallOf } from './authority-calls.ts';
 import { TOLERANCE } from './model/access.ts';
 import { insist } from './violation.ts';
 
@@ -85,6 +86,16 @@ export function makeBeat(
   const isMade = certId === session.certId && nodeKey === session.nodeKey && flaw !== 'end';
   const isGenuine = isMade && !['instant', 'body', 'key'].includes(flaw);
   return { session, certId, nodeKey, instant, body, text, header, isGenuine };
+}
+
+export function heartbeatOf(node: NodeClaim, certId: string): CallOf<'heartbeat'> {
+  return {
+    node,
+    cert_id: certId,
+    status: 'healthy',
+    bulletin: false,
+    authority_keys_digest: null,
+  };
 }
 
 /** Judges as an edge does. */

@@ -1,6 +1,7 @@
 /** Successions as the holder of the root key signs them, valid or flawed. */
 import { SHA256 } from '../../src/base/crypto/digest.ts';
 import type { Signer } from '../../src/base/crypto/primitives.ts';
+import type { JsonObject } from '../../src/base/json/value.ts';
 import { formatInstant } from '../../src/base/timestamp.ts';
 import type { AuthorityKeys } from '../../src/protocol/records/authority-chain.ts';
 import {
@@ -28,8 +29,8 @@ export interface Draft {
 
 /** What is published when the succession is prepared. */
 export interface Ground {
-  readonly genesis: GenesisBlock;
-  readonly document: AuthorityKeys;
+  readonly genesis: GenesisBlock | JsonObject | null;
+  readonly document: AuthorityKeys | JsonObject | null;
   readonly now: number;
   uuid(): string;
 }
@@ -48,9 +49,11 @@ export function keyOfAuthority(publicKey: string): Signer {
 }
 
 export function madeSuccession(
-  { genesis, document, now, uuid }: Ground,
+  { now, uuid, ...published }: Ground,
   { kind, to, activatesIn, overlap, flaw: drawn }: Draft,
 ): MadeSuccession {
+  const genesis = published.genesis as GenesisBlock;
+  const document = published.document as unknown as AuthorityKeys;
   // A stolen key signs nothing.
   const flaw = kind === 'compromise' && drawn === 'from' ? 'none' : drawn;
   const isStaged = document.keys.some(({ state }) => state === 'next');

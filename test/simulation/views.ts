@@ -153,7 +153,7 @@ async function compareImports(world: World): Promise<void> {
 }
 
 /** Every answered success left its entry, and nothing else did. */
-function compareAudit({ shown, disk }: World): void {
+function compareAudit({ shown, process: { disk } }: World): void {
   const counted = new Map<string, number>();
   for (const { event_type } of disk.audit) {
     counted.set(event_type, (counted.get(event_type) ?? 0) + 1);

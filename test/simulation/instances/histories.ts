@@ -37,6 +37,24 @@ export interface DrawnRequest {
   readonly beat: DrawnBeat;
 }
 
+/** A request that does not use what it does not name. */
+export function requestOf(
+  at: number,
+  what: DrawnRequest['what'],
+  instance: number,
+  drawn: Partial<DrawnRequest> = {},
+): DrawnRequest {
+  return {
+    at,
+    what,
+    instance,
+    invite: 0,
+    succession: { kind: 'planned', activatesIn: 0, overlap: 0, holders: [] },
+    beat: { node: BEATING.length - 1, instant: 'now', flaw: 'none', again: 0 },
+    ...drawn,
+  };
+}
+
 export interface DrawnSuccession {
   readonly kind: 'planned' | 'compromise';
   /** In milliseconds. */

@@ -8,7 +8,7 @@ import { Clockwork, Machine, withTimersOfMachines } from './clockwork.ts';
 import { Database } from './database.ts';
 import type { ProcessDefect } from './defect.ts';
 import { FAULTS } from './faults.ts';
-import { type History, INSTANCES, LONGEST_FAULT_MS, TROUBLE_MS } from './histories.ts';
+import { type History, INSTANCES, LONGEST_FAULT_MS, requestOf, TROUBLE_MS } from './histories.ts';
 import { Instance } from './instance.ts';
 import { Network } from './network.ts';
 import type { Asked } from './process.ts';
@@ -90,14 +90,14 @@ async function playOn(history: History, defect: Defect): Promise<void> {
   // A holder notices that the database has lost its last changes when it stores something.
   for (const instance of instances) {
     clockwork.at(WELL_MS - RECOVERY_MS, () => {
-      clients.send(instance, LAST_KEYS);
-      clients.send(instance, LAST_CHANGE);
+      clients.send(instance, requestOf(0, 'bringKeys', 0));
+      clients.send(instance, requestOf(0, 'revoke', 0));
     });
   }
   await clockwork.runUntil(WELL_MS);
 
   for (const instance of instances) {
-    clockwork.at(WELL_MS, () => clients.send(instance, LAST_CHANGE));
+    clockwork.at(WELL_MS, () => clients.send(instance, requestOf(0, 'revoke', 0)));
     clockwork.at(WELL_MS + PATIENCE_MS / 2, () => clients.readLast(instance));
   }
   for (const index of instances.keys()) clockwork.at(WELL_MS, () => clients.beatLast(index));
@@ -108,13 +108,3 @@ async function playOn(history: History, defect: Defect): Promise<void> {
   walked.beats += clients.beatsCounted();
   clients.assertHolds(INSTANCES);
 }
-
-const NO_SUCCESSION = { kind: 'planned', activatesIn: 0, overlap: 0, holders: [] } as const;
-const NO_BEAT = { node: 0, instant: 'now', flaw: 'none', again: 0 } as const;
-const LAST_CHANGE = {
-  what: 'revoke',
-  invite: 0,
-  succession: NO_SUCCESSION,
-  beat: NO_BEAT,
-} as const;
-const LAST_KEYS = { ...LAST_CHANGE, what: 'bringKeys' } as const;

@@ -27,14 +27,14 @@ export const RETENTION = 2 * HOUR;
 
 export interface InviteTerms {
   readonly roles: readonly string[];
-  readonly maxValidityHours: number;
-  readonly tokenExpiryHours: number;
+  /** The longest validity of a certificate, and that of the token. */
+  readonly hours: number;
   readonly recipient: string | null;
 }
 
-export function createInvite({ now }: Moment, terms: InviteTerms): Outcome {
-  const { roles, maxValidityHours, tokenExpiryHours, recipient } = terms;
-  const expiresAt = now + tokenExpiryHours * HOUR;
+export function createInvite({ now }: Moment, { roles, hours, recipient }: InviteTerms): Outcome {
+  const maxValidityHours = hours;
+  const expiresAt = now + hours * HOUR;
   const invite = { roles, maxValidityHours, expiresAt, recipient, isUsed: false };
   return stored('invite_created', ({ invites }, made) => {
     for (const id of made('invite')) invites.set(id, invite);
