@@ -4,7 +4,7 @@ import { SHA256 } from '../../src/base/crypto/digest.ts';
 import type { Signer } from '../../src/base/crypto/primitives.ts';
 import { formatInstant } from '../../src/base/timestamp.ts';
 import { proveMembership } from '../../src/protocol/records/capability-disclosure.ts';
-import { readRecognitionPolicy } from '../../src/protocol/records/recognition-policy.ts';
+import { readRecognitionPolicy } from '../../src/protocol/records/recognition.ts';
 import { readRevocationFeed } from '../../src/protocol/records/revocation-feed.ts';
 import { signRecord, soleSigner } from '../../src/protocol/records/signed-record.ts';
 import { anyOf, HOUR, MINUTE, operator, pick, reading, small, weighted } from './kinds.ts';
