@@ -7,8 +7,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Runtime } from '../base/runtime.ts';
 import { asset } from '../pages/assets.ts';
 import type { Connection } from './context.ts';
-import { formIn, page, plain, type Reply, seeOther } from './requests.ts';
-import { createRooms } from './routes.ts';
+import { createRooms, formIn, page, plain, type Reply, seeOther } from './routes.ts';
 import { loginPage } from './shell.ts';
 
 export interface ConsoleSettings {
