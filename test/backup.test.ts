@@ -11,7 +11,7 @@ import { createBackup } from '../src/maintenance/backup/create.ts';
 import { readBackup } from '../src/maintenance/backup/file.ts';
 import { loadConfig } from '../src/server/config/load.ts';
 import { backUpInChildProcess } from '../src/server/threads/backup-child.ts';
-import { openSigner } from '../src/server/threads/open-signer.ts';
+import { openSigner } from '../src/server/threads/signer-thread.ts';
 import { openLmdbTarget } from '../src/store/lmdb/receiver.ts';
 import { openLmdbSource } from '../src/store/lmdb/source.ts';
 import { parseStoreAddress } from '../src/store/postgresql/address.ts';

@@ -26,7 +26,7 @@ import type { Fetch } from '../src/client/options.ts';
 import { createBackup } from '../src/maintenance/backup/create.ts';
 import type { GenesisBlock } from '../src/protocol/records/genesis.ts';
 import { loadConfig } from '../src/server/config/load.ts';
-import { openSigner } from '../src/server/threads/open-signer.ts';
+import { openSigner } from '../src/server/threads/signer-thread.ts';
 import { openLmdbSource } from '../src/store/lmdb/source.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { runProgram, runProgramBehind } from './support/child-server.ts';

@@ -1,7 +1,7 @@
 /** What a reader of events accepts and refuses [events-4], and the bytes in which they are sent [events-3]. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { eventText } from '../src/authority/audit/audit-tail.ts';
+import { eventText } from '../src/authority/events.ts';
 import { AuthorityError } from '../src/client/authority-error.ts';
 import {
   BEFORE_FIRST,

@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
-import { openHeadFile } from '../src/server/head/head-file.ts';
+import { openHeadFile } from '../src/server/head/open.ts';
 import { startTestAuthority, type TestAuthority, type TestOptions } from './support/authority.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { get, joinedNode, operate } from './support/requests.ts';

@@ -13,7 +13,7 @@ import { createHeartbeatSessions as createNodeSessions } from '../src/client/hea
 import { createNodeClient } from '../src/client/node-client.ts';
 import { createHeartbeatSessions, sessionBoxKeys } from '../src/edge/auth/session.ts';
 import { SESSION_LABEL, sessionBoxText, sessionText } from '../src/protocol/heartbeat-session.ts';
-import { derivedSecret, networkDigest } from '../src/server/derived-secret.ts';
+import { derivedSecret, networkDigest } from '../src/server/forward/keys.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE } from './support/clock.ts';
 import { respelled } from './support/hostile.ts';

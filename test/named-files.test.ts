@@ -8,7 +8,7 @@ import { after, test } from 'node:test';
 import { MOST_BYTES } from '../src/base/byte-bounds.ts';
 import { EXIT } from '../src/cli/kernel/errors.ts';
 import { loadConfig } from '../src/server/config/load.ts';
-import { openHeadFile } from '../src/server/head/head-file.ts';
+import { openHeadFile } from '../src/server/head/open.ts';
 import { parseStoreAddress } from '../src/store/postgresql/address.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { runProgramBehind } from './support/child-server.ts';

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import pg from 'pg';
-import { openHeadFile } from '../src/server/head/head-file.ts';
+import { openHeadFile } from '../src/server/head/open.ts';
 import { parseStoreAddress } from '../src/store/postgresql/address.ts';
 import { openPostgresqlSource } from '../src/store/postgresql/source.ts';
 import { summarize } from '../src/store/stream/write.ts';

@@ -12,7 +12,7 @@ import { readBackup } from '../src/maintenance/backup/file.ts';
 import { applyRestore } from '../src/maintenance/restore/apply.ts';
 import { planRestore } from '../src/maintenance/restore/plan.ts';
 import { loadConfig } from '../src/server/config/load.ts';
-import { openSigner } from '../src/server/threads/open-signer.ts';
+import { openSigner } from '../src/server/threads/signer-thread.ts';
 import { openLmdbTarget } from '../src/store/lmdb/receiver.ts';
 import { HISTORY, playAndRestore } from './restoring/histories.ts';
 import { WITHIN_FOLDERS } from './restoring/places.ts';

@@ -17,7 +17,7 @@ import { planRestore } from '../src/maintenance/restore/plan.ts';
 import type { GenesisBlock } from '../src/protocol/records/genesis.ts';
 import { signRecord, soleSigner } from '../src/protocol/records/signed-record.ts';
 import { loadConfig } from '../src/server/config/load.ts';
-import { openSigner } from '../src/server/threads/open-signer.ts';
+import { openSigner } from '../src/server/threads/signer-thread.ts';
 import { openLmdbTarget } from '../src/store/lmdb/receiver.ts';
 import { openLmdbSource } from '../src/store/lmdb/source.ts';
 import type { StateSource } from '../src/store/stream/ports.ts';

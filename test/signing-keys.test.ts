@@ -36,8 +36,7 @@ import {
 } from '../src/protocol/records/signed-record.ts';
 import { loadConfig } from '../src/server/config/load.ts';
 import { startListThread } from '../src/server/threads/list-thread.ts';
-import { openSigner } from '../src/server/threads/open-signer.ts';
-import { startSignerThread } from '../src/server/threads/signer-thread.ts';
+import { openSigner, startSignerThread } from '../src/server/threads/signer-thread.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { newKey } from './support/requests.ts';
 import { refusedSigner, type SignedNetwork, signedNetwork, startSigner } from './support/signer.ts';

@@ -33,7 +33,7 @@ import { createHeadKeeper, type HeadKeeper } from './head/keeper.ts';
 import { type OpenedHeads, openHeads } from './head/open.ts';
 import { settleIdentityFiles } from './identity-files.ts';
 import type { Background } from './lifecycle/background.ts';
-import type { Fatal } from './lifecycle/fatal.ts';
+import type { Fatal } from './lifecycle/lifecycle.ts';
 import type { AuthorityMetrics } from './metrics/authority.ts';
 import { type Role, STARTING } from './role.ts';
 import { backUpInChildProcess } from './threads/backup-child.ts';

@@ -11,8 +11,7 @@ import {
 } from '../protocol/contract/documents.ts';
 import type { Config } from './config/load.ts';
 import { createBackground } from './lifecycle/background.ts';
-import { createFatal } from './lifecycle/fatal.ts';
-import { createLifecycle } from './lifecycle/lifecycle.ts';
+import { createFatal, createLifecycle } from './lifecycle/lifecycle.ts';
 import { createAuthorityMetrics } from './metrics/authority.ts';
 import { type Role, STARTING } from './role.ts';
 import type { StartWatchdog } from './threads/beats.ts';

@@ -1,14 +1,24 @@
-/** The composition root: an instance is prepared, serves, and stops, and each step returns what the next one needs. */
-
-import { setTimeout as delay } from 'node:timers/promises';
+/**
+ * The composition root: an instance is prepared, serves, and stops, and each step returns what the next one needs.
+ * While it serves, periodic work runs that every instance does.
+ */
 import { problemText } from '../base/error-message.ts';
+import type { Instance } from '../edge/edge-config.ts';
+import type { MetricsReport } from '../edge/metrics.ts';
+import { type Call, UNAVAILABLE } from '../protocol/contract/calls.ts';
+import type { RefusalName } from '../protocol/refusals.ts';
+import { databaseOf } from '../store/open.ts';
 import { type BootOptions, createBase } from './base.ts';
 import type { Config } from './config/load.ts';
-import type { Front } from './front.ts';
+import { type Front, openFront } from './front.ts';
 import type { StopPatience, StopSteps } from './lifecycle/lifecycle.ts';
+import type { AuthorityMetrics } from './metrics/authority.ts';
+import type { AuthorityCounts } from './metrics/state.ts';
 import { type Prepared, prepare } from './prepare.ts';
-import { type Serving, serve } from './serve.ts';
-import { createTerms } from './standby.ts';
+import { type Terms, createTerms } from './standby.ts';
+import type { EdgeHost } from './threads/edge-threads.ts';
+import { beginUpkeep } from './upkeep.ts';
+import { setTimeout as delay } from 'node:timers/promises';
 
 export type RunningAuthority = Awaited<ReturnType<typeof startAuthority>>;
 
@@ -112,3 +122,82 @@ const OVERRUN =
   'Data that is only in memory could not be stored in time; this process exits so that another instance can take over';
 
 const AT_ONCE: StopPatience = { announceMs: 0, hurry: new AbortController().signal };
+
+type Serving = Awaited<ReturnType<typeof serve>>;
+
+/** `opened` is called once there are edges. */
+async function serve(prepared: Prepared, terms: Terms, opened: (front: Front) => void) {
+  const { config, options, runtime, logger, instances, silencers, lifecycle, pulse } = prepared;
+  const host = hostOf(prepared, terms, (copy) => void edges.keepCopy(copy));
+  // If the thread started later, it might find no free file descriptor to load its modules.
+  await prepared.watchdog.ready;
+  const instance = {
+    id: prepared.instanceId,
+    database: databaseOf(config.database),
+    signingKeyId: config.keyId,
+    haMode: haModeOf(config),
+  };
+  const { commands } = options;
+  const { threads } = prepared;
+  const edges = await openFront({ config, instance, commands, runtime, logger, host, threads });
+  silencers.push(edges.abandon);
+  opened(edges);
+  instances.follow(edges.forwardTo);
+  pulse.begin();
+  lifecycle.enter('serving');
+  return { edges, history: beginUpkeep(prepared, host, edges) };
+}
+
+function haModeOf({ database, link }: Config): Instance['haMode'] {
+  if (database === null) return 'single';
+  return link === null ? 'standby' : 'linked';
+}
+
+/** What edges need of the rest of the process. */
+function hostOf(prepared: Prepared, terms: Terms, keepCopy: Front['keepCopy']): EdgeHost {
+  const { queue, publisher, limits, clock, beats, instances, options, metrics, place } = prepared;
+  const { instanceStatus } = instances;
+  return {
+    call: instances.call,
+    queue,
+    publisher,
+    limits,
+    shared: {
+      documentVersions: publisher.versions,
+      revisionEnds: publisher.revisionEnds,
+      viewers: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
+      clock: clock.anchor,
+      manualTime: options.manualTime,
+      beats,
+      instanceStatus: instanceStatus?.memory ?? null,
+    },
+    socketFolder: instances.socketFolder,
+    copied(copy) {
+      if (copy.path === '/crl') terms.passedOn(copy.document);
+      keepCopy(copy);
+    },
+    log: (lines) => options.destination.write(lines),
+    exposition(reports) {
+      if (instanceStatus !== null) {
+        const remaining = instances.leaseRemaining();
+        metrics.instances().instanceStatus(instanceStatus, instances.standbys(), remaining);
+      }
+      // Only the active instance reports the counts, so that they appear once.
+      return exposition(place.role.call ?? (() => UNAVAILABLE), metrics, reports);
+    },
+  };
+}
+
+async function exposition(
+  call: Call,
+  metrics: AuthorityMetrics,
+  reports: readonly MetricsReport[],
+): Promise<string> {
+  const answer = await call('readCounts', null);
+  if (answer.ok) return metrics.exposition(JSON.parse(answer.json) as AuthorityCounts, reports);
+  if (UNCOUNTED.has(answer.refusal)) return metrics.exposition(answer.refusal, reports);
+  throw new Error(`The counts cannot be read: ${answer.refusal}`);
+}
+
+/** The state was rolled back, or another instance is active. */
+const UNCOUNTED: ReadonlySet<RefusalName> = new Set(['restore_pending', 'authority_unavailable']);

@@ -10,7 +10,7 @@ import type { DocumentPublisher } from '../protocol/contract/documents.ts';
 import { SESSION_LABEL, sessionBoxText } from '../protocol/heartbeat-session.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
 import { isSignerUnavailable } from '../protocol/refusals.ts';
-import { derivedSecret, keysIn, networkDigest } from './derived-secret.ts';
+import { derivedSecret, keysIn, networkDigest } from './forward/keys.ts';
 import type { Front } from './front.ts';
 import { createHistoryRecorder } from './history-recorder.ts';
 import { freeSpace } from './lifecycle/system-limits.ts';

@@ -3,7 +3,6 @@
  * of snapshots have a few dozen shapes, each of which is stored once. All snapshots of a shape are built the same way,
  * so they need little memory and can be read fast.
  */
-import type { Share } from './sharing.ts';
 import type { Snapshot } from './store.ts';
 
 /** The names of the members, in order. */
@@ -29,7 +28,7 @@ export function createShapes(known: readonly Shape[], maxShapes = MAX_SHAPES) {
 
   function numberOf(shape: Shape): number | null {
     const likely = lastOfLength[shape.length];
-    if (likely !== undefined && isSame(table[likely], shape)) return likely;
+    if (likely !== undefined && isSame(table[likely] ?? [], shape)) return likely;
     const number = lookUp(shape);
     if (number !== null) lastOfLength[shape.length] = number;
     return number;
@@ -69,13 +68,65 @@ export function createShapes(known: readonly Shape[], maxShapes = MAX_SHAPES) {
   };
 }
 
-function isSame(known: Shape | undefined, shape: Shape): boolean {
-  return shape.every((name, index) => known?.[index] === name);
-}
-
 type Template = { [member: string]: unknown };
 
 /** Copies of one object share its hidden class, and parsing JSON allocates all members inside the object. */
 function templateOf(shape: Shape): Template {
   return JSON.parse(`{${shape.map((name) => `${JSON.stringify(name)}:null`).join()}}`) as Template;
+}
+
+/** Long enough for roles and addresses, too short for keys and hashes, which rarely recur. */
+const LONGEST = 40;
+/** Unique texts must not use up the memory that sharing is meant to save. */
+const AT_MOST = 10_000;
+
+/**
+ * Returns an equal value seen before, or the value itself. `place` is the number of the member that the
+ * value comes from: its previous value is compared first, since most rows are alike.
+ */
+type Share = <T>(value: T, place: number) => T;
+
+/** Interns short texts, and lists of them, that recur in most loaded rows. */
+export function createSharing(atMost = AT_MOST): Share {
+  const texts = new Map<string, string>();
+  const lists = new Map<string, readonly unknown[]>();
+  const last: unknown[] = [];
+
+  function share(value: unknown, place: number): unknown {
+    if (typeof value === 'string') {
+      if (value.length > LONGEST) return value;
+      const before = last[place];
+      if (value === before) return before;
+      const text = remember(texts, value, value, atMost);
+      last[place] = text;
+      return text;
+    }
+    return Array.isArray(value) ? shareList(value, place) : value;
+  }
+
+  function shareList(list: readonly unknown[], place: number): readonly unknown[] {
+    const before = last[place];
+    if (Array.isArray(before) && isSame(before, list)) return before;
+    if (!list.every((item) => typeof item === 'string')) return list;
+    const key = list.length === 1 ? String(list[0]) : list.join('\n');
+    if (key.length > LONGEST) return list;
+    const known = remember(lists, key, list, atMost);
+    // Two lists may have the same key, because an item may contain the separator.
+    if (!isSame(known, list)) return list;
+    last[place] = known;
+    return known;
+  }
+
+  return share as Share;
+}
+
+function remember<T>(known: Map<string, T>, key: string, value: T, atMost: number): T {
+  const first = known.get(key);
+  if (first !== undefined) return first;
+  if (known.size < atMost) known.set(key, value);
+  return value;
+}
+
+function isSame(a: readonly unknown[], b: readonly unknown[]): boolean {
+  return a.length === b.length && a.every((item, index) => item === b[index]);
 }

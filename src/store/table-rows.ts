@@ -1,7 +1,6 @@
 /** Encodes and decodes the rows of all tables except `meta` and the audit log, for any database. */
 import { decodeRow, encodeRow } from './rows.ts';
-import type { Shapes, StoredSnapshot } from './shapes.ts';
-import { createSharing } from './sharing.ts';
+import { createSharing, type Shapes, type StoredSnapshot } from './shapes.ts';
 import type {
   KeptAnswer,
   SpentNonce,

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { createShapes, MAX_SHAPES } from '../../src/store/shapes.ts';
-import { createSharing } from '../../src/store/sharing.ts';
+import { createShapes, createSharing, MAX_SHAPES } from '../../src/store/shapes.ts';
 
 function same<T>(value: T): T {
   return value;

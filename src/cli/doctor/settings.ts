@@ -12,6 +12,7 @@ import { readTlsPair } from '../../base/tls/pair.ts';
 import { firstPolicyHash } from '../../protocol/records/first-policy.ts';
 import { type GenesisBlock, isSignedByRoot } from '../../protocol/records/genesis.ts';
 import { instantOf } from '../../protocol/records/record.ts';
+import { unknownVariables } from '../../server/config/config-file.ts';
 import { FILES } from '../../server/config/data-folder.ts';
 import {
   loadGenesis,
@@ -22,7 +23,6 @@ import {
 import { type Config, checkConfig, exposureWarnings } from '../../server/config/load.ts';
 import type { Environment, Flags, Setting } from '../../server/config/options.ts';
 import { readSettings } from '../../server/config/settings.ts';
-import { unknownVariables } from '../../server/config/unknown-variables.ts';
 import { ending, type Finding, fine, unknown, warning, wrong } from './finding.ts';
 
 export interface SettingsOptions {

@@ -1,5 +1,7 @@
 /** Runs the authority in this process, from reading the settings to the last log line. */
 
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import type { Command } from 'commander';
 import { messageOf, problemText } from '../../base/error-message.ts';
 import { type LogOutput, openLogFile, standardOutput } from '../../base/log/log-output.ts';
@@ -10,8 +12,7 @@ import { type RunningAuthority, startAuthority } from '../../server/boot.ts';
 import { bringsIdentity, type Config, checkConfig, loadConfig } from '../../server/config/load.ts';
 import type { Environment, Flags } from '../../server/config/options.ts';
 import { readSettings } from '../../server/config/settings.ts';
-import { createFatal } from '../../server/lifecycle/fatal.ts';
-import { notifyManager } from '../../server/lifecycle/service-manager.ts';
+import { createFatal } from '../../server/lifecycle/lifecycle.ts';
 import { startWatchdog } from '../../server/threads/beats.ts';
 import { startEdgeThread } from '../../server/threads/edge-threads.ts';
 import { commandReference, variablesOf } from '../command-reference.ts';
@@ -249,4 +250,35 @@ function announce(
     created,
   };
   printResult(options, served, []);
+}
+
+const run = promisify(execFile);
+
+/** Ample for a program that sends one message. */
+const TIMEOUT_MS = 10_000;
+
+const MESSAGES = { ready: 'READY=1', stopping: 'STOPPING=1' };
+
+type ServiceState = keyof typeof MESSAGES;
+
+/**
+ * Notifies systemd of the state of the service through `systemd-notify`, if systemd expects notifications. Does nothing
+ * without `NOTIFY_SOCKET`: no service manager expects a notification.
+ */
+async function notifyManager(
+  state: ServiceState,
+  environment: NodeJS.ProcessEnv,
+  logger: Logger,
+): Promise<void> {
+  if (!environment.NOTIFY_SOCKET) return;
+  try {
+    await run('systemd-notify', [MESSAGES[state]], { timeout: TIMEOUT_MS });
+  } catch (cause) {
+    const problem = cause instanceof Error ? cause.message : String(cause);
+    logger.write(
+      'WARNING',
+      'server',
+      `systemd could not be notified that this is ${state}: ${problem}`,
+    );
+  }
 }

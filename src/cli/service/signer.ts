@@ -1,10 +1,10 @@
 /** `mesh-na signer`: holds the keys of an authority, and signs for it over a socket. */
 
-import type { Command } from 'commander';
 import { systemRuntime } from '../../base/runtime.ts';
-import { define, type OptionsIn, option } from '../kernel/command.ts';
+import { type OptionsIn, define, option } from '../kernel/command.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from '../kernel/errors.ts';
 import { awaitStop } from './stop-request.ts';
+import type { Command } from 'commander';
 
 const SIGNER = [
   option('--key <file>', 'key file of the authority, which no other process needs to read', {
@@ -47,7 +47,7 @@ async function serveSigner({
 }: OptionsIn<typeof SIGNER>): Promise<void> {
   const { signerFromSeed } = await import('../../base/crypto/ed25519.ts');
   const { readPrivateKey } = await import('../../base/keys/read-key.ts');
-  const { createFatal } = await import('../../server/lifecycle/fatal.ts');
+  const { createFatal } = await import('../../server/lifecycle/lifecycle.ts');
   const { createLogger } = await import('../../base/log/logger.ts');
   const { standardOutput } = await import('../../base/log/log-output.ts');
   const { socketPath } = await import('../../base/signer/protocol.ts');

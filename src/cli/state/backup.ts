@@ -72,7 +72,7 @@ async function runCreate(options: OptionsIn<typeof CREATE> & OutputOptions): Pro
   const { verifySignature: verify } = await import('../../base/crypto/ed25519.ts');
   const { createBackup } = await import('../../maintenance/backup/create.ts');
   const { signingKeysIn } = await import('../../base/signer/authority-signer.ts');
-  const { openSigner } = await import('../../server/threads/open-signer.ts');
+  const { openSigner } = await import('../../server/threads/signer-thread.ts');
   const { manifest, bytes } = await onState(async () => {
     const flags = { dataDir, store, signer: options.signer };
     const { database, genesis, keySource, publicKey, keyId } = await settingsOf(flags);

@@ -24,8 +24,8 @@ import { parseStoreAddress } from '../../store/postgresql/address.ts';
 import type { FederationSettings } from '../federation/federation.ts';
 import type { HeadSettings } from '../head/open.ts';
 import { type WebhookSettings, webhookUrls } from '../webhooks/settings.ts';
-import { shown } from './config-file.ts';
-import { FILES } from './data-folder.ts';
+import { shown, unknownVariables } from './config-file.ts';
+import { demandFile, demandFolder, FILES } from './data-folder.ts';
 import {
   type IdentityFiles,
   loadGenesis,
@@ -38,9 +38,7 @@ import {
 import { durationOf } from './kinds.ts';
 import { loadOperators, type OperatorEntry } from './operators.ts';
 import type { Environment, Flags, Setting } from './options.ts';
-import { demandFile, demandFolder } from './places.ts';
 import { readSettings, type Settings } from './settings.ts';
-import { unknownVariables } from './unknown-variables.ts';
 
 const DAY = 86_400_000;
 /** The default limit: not all cores may be available, and each thread costs time and memory. */

@@ -16,9 +16,8 @@ import {
 import type { AuthorityKey } from '../../protocol/records/authority-chain.ts';
 import type { OwnRow } from '../../store/postgresql/instances.ts';
 import type { SeenTerm } from '../../store/postgresql/lease.ts';
-import { keysIn } from '../derived-secret.ts';
 import type { Gate } from './gate.ts';
-import type { ForwardKeys } from './keys.ts';
+import { type ForwardKeys, keysIn } from './keys.ts';
 
 /** The state that a standby keeps ready. */
 export interface StandbyState {

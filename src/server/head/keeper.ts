@@ -9,7 +9,7 @@ import { formatInstant } from '../../base/timestamp.ts';
 import { signRecord } from '../../protocol/records/signed-record.ts';
 import { isSignerUnavailable } from '../../protocol/refusals.ts';
 import type { StatePosition, Store, StoredSubject, Unit } from '../../store/store.ts';
-import type { HeadFile } from './head-file.ts';
+import type { HeadFile } from './open.ts';
 
 export type HeadKeeper = ReturnType<typeof createHeadKeeper>;
 

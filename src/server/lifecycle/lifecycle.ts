@@ -1,5 +1,11 @@
-/** The states of the process, and the order in which a stop goes through them. */
+/**
+ * The states of the process, the order in which a stop goes through them, and the end of a process that cannot
+ * continue.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from '../../base/log/logger.ts';
+import { problemText } from '../../base/log/problem.ts';
+import { nameFullDisk } from './system-limits.ts';
 
 /** A start ends in `serving` or with a refusal; `failed` ends the process from any state. */
 export type LifecycleState = 'starting' | 'serving' | 'draining' | 'flushed' | 'closed' | 'failed';
@@ -82,4 +88,48 @@ async function atMost(milliseconds: number, work: Promise<void>, hurry: AbortSig
 async function pause(milliseconds: number, hurry: AbortSignal): Promise<void> {
   if (milliseconds > 0)
     await delay(milliseconds, undefined, { signal: hurry }).catch(() => undefined);
+}
+
+/** Ends the process. `where` names what failed, `cause` is the error. */
+export type Fatal = (where: string, cause: unknown) => void;
+
+export interface FatalSteps {
+  readonly logger: Logger;
+  /** The folder with the state; null if there is none. */
+  readonly folder: string | null;
+  /** Prevents further answers; resolves when none can be sent any more. */
+  silence(): Promise<void>;
+  /** Flushes the log and ends the process. */
+  end(cause: unknown): void;
+}
+
+/** How long to wait for LMDB to report the cause of a failed commit, which arrives after the failure. */
+const TRUE_CAUSE_MS = 1000;
+
+/** Only the first failure is reported: later ones are its consequences. */
+export function createFatal({ logger, folder, silence, end }: FatalSteps): Fatal {
+  let failed = false;
+
+  async function fail(where: string, cause: unknown): Promise<void> {
+    const silenced = silence();
+    const reported = await trueCause(cause);
+    const found = folder === null ? reported : nameFullDisk(reported, folder);
+    logger.write('CRITICAL', 'process', `Ending after a failure: ${where}: ${problemText(found)}`);
+    await silenced;
+    end(found);
+  }
+
+  return (where, cause) => {
+    if (failed) return;
+    failed = true;
+    void fail(where, cause);
+  };
+}
+
+/** A failed commit of LMDB carries a promise that rejects with the reason, such as a full disk. */
+async function trueCause(cause: unknown): Promise<unknown> {
+  if (!(cause instanceof Error) || !('commitError' in cause)) return cause;
+  const reason = Promise.resolve(cause.commitError).catch((found: unknown) => found);
+  const patience = new Promise((resolve) => setTimeout(resolve, TRUE_CAUSE_MS));
+  return (await Promise.race([reason, patience])) ?? cause;
 }

@@ -8,8 +8,8 @@ import { parseStoreAddress } from '../../store/postgresql/address.ts';
 import { openPostgresqlSource } from '../../store/postgresql/source.ts';
 import type { StateSource } from '../../store/stream/ports.ts';
 import type { BackupProcedures, BackupTask, MadeFile } from './backup-child.ts';
-import { openSigner } from './open-signer.ts';
 import { createPeer, type Message } from './rpc.ts';
+import { openSigner } from './signer-thread.ts';
 
 const PRIORITY = 10;
 

@@ -12,8 +12,14 @@ import { createRequestQueue } from '../../edge/limits/request-queue.ts';
 import type { Answer, Call, CallName, CallOf } from '../../protocol/contract/calls.ts';
 import { createDocumentCache, type DocumentCache } from '../../protocol/contract/documents.ts';
 import { createPulse, isAuthoritySilent, type Pulse } from './beats.ts';
-import { arrivedAnswer, heartbeatRow, toCloneable } from './crossing.ts';
-import type { AuthorityProcedures, EdgeProcedures, Service } from './messages.ts';
+import {
+  type AuthorityProcedures,
+  arrivedAnswer,
+  type EdgeProcedures,
+  heartbeatRow,
+  type Service,
+  toCloneable,
+} from './crossing.ts';
 import { createPeer, type Peer } from './rpc.ts';
 import { type ServingEdge, serveEdge } from './serving-edge.ts';
 

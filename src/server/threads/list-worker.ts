@@ -8,8 +8,8 @@ import {
 import { longTextSignerFromSeed } from '../../base/crypto/ed25519.ts';
 import { withHeadroom } from '../../protocol/contract/documents.ts';
 import type { ListProcedures, ListThreadIdentity } from './list-thread.ts';
-import { type OpenSigner, openSigner } from './open-signer.ts';
 import { createPeer } from './rpc.ts';
+import { type OpenSigner, openSigner } from './signer-thread.ts';
 
 const port = parentPort;
 if (port === null) throw new Error('The renderer of signed lists runs as a worker thread');

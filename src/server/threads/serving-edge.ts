@@ -18,7 +18,7 @@ import {
   instanceStatusIn,
   noteAnswer,
 } from '../../protocol/contract/instance-status.ts';
-import type { EdgeProcedures } from './messages.ts';
+import type { EdgeProcedures } from './crossing.ts';
 
 export interface ServingEdge extends Omit<EdgeProcedures, 'serve' | 'publish' | 'exit'> {
   readonly port: number;

@@ -3,9 +3,18 @@
  * signer, and the calling thread blocks until it has the signature, for a bounded time. After a failure, no thread
  * blocks again until the signer has shown that it works [signer-3].
  */
-import type { Signer } from '../../base/crypto/primitives.ts';
+
+import { signerFromSeed } from '../../base/crypto/ed25519.ts';
+import type { RecordSigner, Signer } from '../../base/crypto/primitives.ts';
 import { messageOf } from '../../base/error-message.ts';
-import type { KeyHolder } from '../../base/signer/authority-signer.ts';
+import { systemRuntime } from '../../base/runtime.ts';
+import {
+  heldHere,
+  type KeyHolder,
+  type KeySource,
+  type SigningKeys,
+  signerWith,
+} from '../../base/signer/authority-signer.ts';
 import { patienceFor, type SignerAddress } from '../../base/signer/connection.ts';
 import { PROBE } from '../../base/signer/protocol.ts';
 import { Refusal } from '../../protocol/refusals.ts';
@@ -178,3 +187,43 @@ function signatureOf(
   }
   return null;
 }
+
+export interface OpenSigner {
+  readonly signer: RecordSigner;
+  close(): Promise<void>;
+}
+
+/**
+ * The authority keys for a thread or process: from seeds that it receives, or through a signer process. Resolves when
+ * the signer is available; rejects with a one-sentence error.
+ */
+export async function openSigner(
+  source: KeySource,
+  keys: SigningKeys,
+  fromSeed: (seed: Buffer) => Signer = signerFromSeed,
+): Promise<OpenSigner> {
+  const holder =
+    source.kind === 'seeds'
+      ? heldHere(() => source.seeds.map((seed) => fromSeed(Buffer.from(seed))))
+      : await openSignerProcess(source.path, keys);
+  return { signer: signerWith(holder, keys), close: holder.close };
+}
+
+function openSignerProcess(path: string, { current, previous }: SigningKeys): Promise<KeyHolder> {
+  const publicKeys = [current, ...(previous === null ? [] : [previous])].map(
+    ({ publicKey }) => publicKey,
+  );
+  return startSignerThread({ path, publicKeys }, NO_NOTES);
+}
+
+/** The caller reports missing signatures, and a failed signer thread ends the thread that uses it. */
+const NO_NOTES: SignerNotes = {
+  available: () => undefined,
+  unavailable: () => undefined,
+  refused: () => undefined,
+  asked: () => undefined,
+  failed(cause) {
+    throw cause;
+  },
+  elapsed: systemRuntime.elapsed,
+};

@@ -5,8 +5,7 @@
 import type { Call, CallName, CallOf } from '../../protocol/contract/calls.ts';
 import type { VisitThread } from '../federation/federation.ts';
 import type { VisitOptions } from '../federation/visit.ts';
-import { crossing, fromCloneable } from './crossing.ts';
-import type { AuthorityProcedures } from './messages.ts';
+import { type AuthorityProcedures, crossing, fromCloneable } from './crossing.ts';
 import { createPeer, endOf, startWorker } from './rpc.ts';
 
 export type VisitProcedures = {

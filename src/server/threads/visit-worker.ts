@@ -2,8 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Call } from '../../protocol/contract/calls.ts';
 import { createVisitor, type Visited, type VisitOptions } from '../federation/visit.ts';
-import { arrivedAnswer, toCloneable } from './crossing.ts';
-import type { AuthorityProcedures } from './messages.ts';
+import { type AuthorityProcedures, arrivedAnswer, toCloneable } from './crossing.ts';
 import { createPeer } from './rpc.ts';
 import type { VisitProcedures } from './visit-thread.ts';
 

@@ -36,9 +36,8 @@ import {
   noteActive,
 } from '../../../src/protocol/contract/instance-status.ts';
 import { Refusal } from '../../../src/protocol/refusals.ts';
-import { keysIn } from '../../../src/server/derived-secret.ts';
 import { createVacancy } from '../../../src/server/forward/active-watch.ts';
-import { createForwardKeys } from '../../../src/server/forward/keys.ts';
+import { createForwardKeys, keysIn } from '../../../src/server/forward/keys.ts';
 import { seenList } from '../../../src/server/standby.ts';
 import { followSessionSecret } from '../../../src/server/upkeep.ts';
 import { acquireLease, type Lease } from '../../../src/store/postgresql/lease.ts';
