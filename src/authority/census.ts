@@ -66,8 +66,6 @@ export interface CountedNode {
   readonly isLapsing: boolean;
 }
 
-export type Census = ReturnType<typeof createCensus>;
-
 interface CensusOptions {
   readonly subjects: Subjects;
   readonly certificates: CertificateIndex;

@@ -29,9 +29,6 @@ export function createCounts(subjects: Subjects) {
   };
 }
 
-/** Counts the failed authentications of the last hour in one-minute buckets, so its size does not depend on their number. */
-export type FailureWindow = ReturnType<typeof createFailureWindow>;
-
 const MINUTE = 60_000;
 const MINUTES = 60;
 
@@ -41,6 +38,10 @@ interface Minute {
   node: number;
 }
 
+/**
+ * Counts the failed authentications of the last hour in one-minute buckets, so its size does not depend on their
+ * number.
+ */
 export function createFailureWindow(elapsed: Runtime['elapsed']) {
   const minutes: Minute[] = Array.from({ length: MINUTES }, () => noneIn(Number.NEGATIVE_INFINITY));
 

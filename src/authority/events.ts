@@ -20,11 +20,9 @@ import { AsyncResult } from './engine/execute.ts';
 const MOST_HELD = 1024;
 
 /**
- * In the form in which entries are sent to event readers [events-2]. Each is serialized once for all readers. While nobody
- * is reading, nothing is kept.
+ * In the form in which entries are sent to event readers [events-2]. Each is serialized once for all readers. While
+ * nobody is reading, nothing is kept.
  */
-export type EventTail = ReturnType<typeof createEventTail>;
-
 export function createEventTail(logged: number) {
   let length = logged;
   let held: string[] = [];

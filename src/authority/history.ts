@@ -236,8 +236,6 @@ export function quantile(
   return bounds.at(-1) ?? null;
 }
 
-export type KeptHistory = ReturnType<typeof keepHistory>;
-
 /** Answers stay the same until something is added, so that many readers cost as much as one. */
 const MOST_ANSWERS = 64;
 

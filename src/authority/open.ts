@@ -4,36 +4,26 @@ import { formatInstant } from '../base/timestamp.ts';
 import { oneSliceATurn } from '../base/work.ts';
 import type { Answer, Call, CallName } from '../protocol/contract/calls.ts';
 import { GRAPH_DOCUMENTS } from '../protocol/contract/documents.ts';
-import { instantOf } from '../protocol/records/record.ts';
-import type { StatePosition, Store, StoreContents } from '../store/store.ts';
+import type { StatePosition, Store } from '../store/store.ts';
 import { evictAgents } from './agents.ts';
-import { createAuditChain } from './audit/audit.ts';
-import type { Authority } from './authority.ts';
-import { createCensus } from './census.ts';
-import { createHeartbeatInterval } from './certificates/beat-advice.ts';
-import { createContactWriter } from './certificates/contact-writer.ts';
-import { createKnownChains } from './certificates/known-chains.ts';
-import { createRosters } from './certificates/roster.ts';
+import {
+  type Authority,
+  authorityOn,
+  type OpeningFacts,
+  type ServiceOptions,
+} from './authority.ts';
 import { HANDLERS } from './commands.ts';
-import { createFailureWindow } from './counts.ts';
-import { createDashboardPace, refreshDashboard } from './dashboard/dashboard.ts';
-import { createDashboardTreaties } from './dashboard/dashboard-treaties.ts';
-import { NOTHING_COUNTED } from './dashboard/posture.ts';
+import { refreshDashboard } from './dashboard/dashboard.ts';
 import { admitCalls } from './engine/admission.ts';
 import { execute, type Run } from './engine/execute.ts';
-import { createRefusalAudit, summarizeRefusals } from './engine/refusal-audit.ts';
-import { createEventTail } from './events.ts';
-import { keepHistory } from './history.ts';
-import { type HostStatus, NOTHING_KNOWN } from './host-status.ts';
+import { summarizeRefusals } from './engine/refusal-audit.ts';
 import { CRL_ID, refreshCrl } from './lists/crl.ts';
 import { refreshFeeds } from './lists/feed.ts';
 import type { SignedList } from './lists/signed-list.ts';
-import { publishOperatorKeys } from './operator-keys.ts';
-import { createGraphCaches, refreshGraph } from './recognition/graph.ts';
+import { refreshGraph } from './recognition/graph.ts';
 import { endOverlaps } from './recognition/treaty-following.ts';
 import { createRetention, type RetentionPeriods } from './retention.ts';
-import { type AuthorityState, createAuthorityState, type StateOptions } from './state.ts';
-import { createSliceQueue } from './subjects/sliced.ts';
+import { type AuthorityState, createAuthorityState } from './state.ts';
 import { keepKeys, useKeys } from './succession/changes.ts';
 
 /** What a waiting instance has learned about the state from other instances. */
@@ -54,26 +44,11 @@ export interface SeenList {
 /** Thrown if the state is older than what this process has already seen. */
 export class OlderState extends Error {}
 
-export interface AuthorityOptions extends StateOptions {
+export interface AuthorityOptions extends ServiceOptions {
   readonly retention: RetentionPeriods;
-  readonly store: Store;
-  /** When the head files were written last, in milliseconds since the epoch; 0 or absent if there are none. */
-  readonly headWrittenAt?: number;
   /** Null if the process has not waited for another one. */
   readonly seen: SeenState | null;
-  readonly log: Authority['log'];
-  readonly countRefusal: Authority['countRefusal'];
-  readonly fatal: Authority['fatal'];
-  readonly keysSettled?: Authority['keysSettled'];
-  /** Facts that the authority cannot derive from its own state. */
-  readonly hostStatus?: () => HostStatus;
 }
-
-/** Facts about the store that are needed when this process starts writing to it. */
-export type OpeningFacts = Pick<
-  StoreContents,
-  'previousOwner' | 'unstoredTimes' | 'auditLength' | 'auditHead'
->;
 
 /** A state that was kept up to date while another process was writing, and the facts as of its last revision. */
 export interface ReadyState {
@@ -360,76 +335,4 @@ async function restoreLists(na: Authority): Promise<void> {
 
 function listsOf({ revocations, feeds }: Authority): readonly SignedList[] {
   return [revocations.list, ...feeds.all()];
-}
-
-/** Creates the authority from a complete state; from now on, this process owns the store. */
-function authorityOn(
-  options: AuthorityOptions,
-  { held }: AuthorityState,
-  facts: OpeningFacts,
-): Authority {
-  const { runtime, settings, publisher } = options;
-  const { subjects, liveness, operatorRegistry, certificates, recognition, bulletin, replay } =
-    held;
-  const startedAt = runtime.now();
-  bulletin.logged(facts.auditLength);
-  liveness.putInOrder();
-  // Counting drops contacts that have been silent for too long.
-  liveness.activeCount(startedAt);
-  const latestContact = liveness.latest();
-  replay.begin(startedAt, latestContact);
-  liveness.begin(startedAt);
-  operatorRegistry.addConfigured(subjects);
-  publishOperatorKeys(subjects, publisher);
-  const knownChains = createKnownChains();
-  const failures = createFailureWindow(runtime.elapsed);
-  return {
-    ...options,
-    ...held,
-    keysSettled: options.keysSettled ?? (() => Promise.resolve()),
-    hostStatus: options.hostStatus ?? (() => NOTHING_KNOWN),
-    failures,
-    countRefusal(event, reason) {
-      failures.note(event);
-      options.countRefusal(event, reason);
-    },
-    recordedUntil: Math.max(
-      instantOf(settings.genesis.network_authority.valid_from),
-      held.recentAudit.newestAt(),
-      latestContact,
-      options.headWrittenAt ?? 0,
-    ),
-    counted: { facts: NOTHING_COUNTED },
-    foundAt: new Map(),
-    knownChains,
-    census: createCensus({
-      subjects,
-      certificates,
-      liveness,
-      knownChains,
-      activeWindow: settings.activeWindow,
-      now: runtime.now,
-      elapsed: runtime.elapsed,
-    }),
-    lastCommit: Promise.resolve(),
-    exclusive: null,
-    eventTail: createEventTail(facts.auditLength),
-    history: keepHistory(options.store),
-    graph: createGraphCaches(recognition),
-    sliceQueue: createSliceQueue(),
-    license: { policy: undefined },
-    dashboardPace: createDashboardPace(runtime.elapsed),
-    dashboardTreaties: createDashboardTreaties(),
-    contactWriter: createContactWriter({
-      liveness,
-      store: options.store,
-      replay,
-      now: runtime.now,
-      failed: (cause) => options.fatal('liveness flush', cause),
-    }),
-    refusals: createRefusalAudit(settings.singleRefusals, runtime.elapsed),
-    audit: createAuditChain(facts.auditHead, runtime),
-    rosters: createRosters(),
-    heartbeatInterval: createHeartbeatInterval(settings.activeWindow, runtime.elapsed),
-  };
 }

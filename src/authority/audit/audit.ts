@@ -17,8 +17,6 @@ export interface AuditDraft {
   readonly actorKeyId: string | null;
 }
 
-export type AuditChain = ReturnType<typeof createAuditChain>;
-
 export function createAuditChain(head: string, runtime: Runtime) {
   let last = head;
   return {

@@ -20,8 +20,6 @@ const LEAST_BEATS_PER_WINDOW = 3;
 /** The fraction by which an interval may deviate from the average. */
 const SPREAD = 0.1;
 
-export type HeartbeatInterval = ReturnType<typeof createHeartbeatInterval>;
-
 /** All durations are in milliseconds; `elapsed` is a monotonic clock. */
 export function createHeartbeatInterval(activeWindow: number, elapsed: () => number) {
   const startedAt = elapsed();

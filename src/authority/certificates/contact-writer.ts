@@ -7,8 +7,6 @@ import type { Store } from '../../store/store.ts';
 import type { Replay } from '../replay/replay.ts';
 import type { Liveness } from './last-contact.ts';
 
-export type ContactWriter = ReturnType<typeof createContactWriter>;
-
 export interface ContactWriterOptions {
   readonly liveness: Liveness;
   readonly store: Pick<Store, 'touchMany'>;

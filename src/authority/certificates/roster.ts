@@ -78,8 +78,6 @@ export function createRosterWalk(list: ContactList, count: number, forget: () =>
 const MOST_OPEN = 8;
 
 /** The rosters that are being read. */
-export type Rosters = ReturnType<typeof createRosters>;
-
 export function createRosters() {
   /** In order of last use, the most recent last. */
   const walks = new Map<number, RosterWalk>();

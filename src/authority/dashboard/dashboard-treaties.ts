@@ -11,8 +11,6 @@ import { expiresSoonFrom, nextLifecycleChange } from '../recognition/lifecycle.t
 import { edgeRow } from '../recognition/recognition-graph.ts';
 import type { Edge } from '../recognition/recognition-index.ts';
 
-export type DashboardTreaties = ReturnType<typeof createDashboardTreaties>;
-
 export interface ListedTreaties {
   readonly treaties: JsonText;
   readonly summary: TreatySummary;

@@ -193,8 +193,6 @@ const LONGEST_PAUSE = 500;
 const PAUSE_PER_BUILD = 20;
 
 /** Spaces out builds of the dashboard, no matter how often it changes or is requested. */
-export type DashboardPace = ReturnType<typeof createDashboardPace>;
-
 export function createDashboardPace(elapsed: Runtime['elapsed']) {
   const builds = createSharedWork();
   const pauses = createPauses(elapsed, { perWork: PAUSE_PER_BUILD, longestMs: LONGEST_PAUSE });

@@ -37,8 +37,6 @@ export interface RefusalSummary {
   readonly count: number;
 }
 
-export type RefusalAudit = ReturnType<typeof createRefusalAudit>;
-
 /** The most sources counted separately in one window; refusals of all others are summarized together. */
 const MAX_SOURCES = 100;
 const OTHER_SOURCES = 'other';

@@ -125,8 +125,6 @@ function areCurrent(publisher: DocumentPublisher, now: number): boolean {
 export const trustPath: Handler<'trustPath'> = (na, { from, to }, at) =>
   findTrustPath(na.recognition, from, to, at);
 
-export type GraphCaches = ReturnType<typeof createGraphCaches>;
-
 /** Results computed from the recognition graph, cached until a treaty change or the passage of time invalidates them. */
 export function createGraphCaches(index: RecognitionIndex) {
   return {
