@@ -3,7 +3,7 @@
  * nullify, prove [trust-5-6], [trust-5-7], [trust-6-4].
  */
 import Type from 'typebox';
-import { areTexts, isList, type JsonObject, type JsonValue } from '../../base/json/value.ts';
+import { isList, type JsonObject, type JsonValue } from '../../base/json/value.ts';
 import {
   AgreementRecord,
   CapabilityCounter,
@@ -24,13 +24,15 @@ import { demand, type RefusalName, refuse } from '../refusals.ts';
 import { operatorCommand, publicComputation } from './define.ts';
 import { Filled, readBy } from './members.ts';
 import {
-  areCapabilities,
   Capabilities,
+  capabilityListOf,
   demandPresent,
   freeFormOf,
-  isCapabilityList,
+  memberOf,
   omittable,
   RequestTimestamp,
+  textOf,
+  textsOf,
   timestampOf,
   windowOf,
 } from './trust-members.ts';
@@ -50,14 +52,12 @@ export const offerCapabilities = operatorCommand('POST /admin/agreements/offer',
     ['missing_offer_fields', 'invalid_timestamps', 'offer_rejected'],
     (body) => {
       demandPresent(body, ['responder_sovereign_id'], 'missing_offer_fields');
-      const capabilities = capabilityList(body, 'missing_offer_fields');
+      memberOf(body, 'capabilities', capabilityListOf, 'missing_offer_fields');
       const window = windowOf(body, 'invalid_timestamps');
-      const { text: expires_at } = timestampOf(body, 'expires_at', 'invalid_timestamps');
-      const { responder_sovereign_id } = body;
-      const isText = typeof responder_sovereign_id === 'string';
-      demand(isText, 'offer_rejected', 'invalid_responder_sovereign_id');
-      const terms = { ...readTerms(body, capabilities, 'offer_rejected'), ...window };
-      return { responder_sovereign_id, ...terms, expires_at };
+      const { text: expires_at } = memberOf(body, 'expires_at', timestampOf, 'invalid_timestamps');
+      const responder = memberOf(body, 'responder_sovereign_id', textOf, 'offer_rejected');
+      const terms = { ...readTerms(body, 'offer_rejected'), ...window };
+      return { responder_sovereign_id: responder, ...terms, expires_at };
     },
   ),
   answer: CapabilityOffer,
@@ -71,11 +71,10 @@ export const counterOffer = operatorCommand('POST /admin/agreements/counter', {
     ['missing_counter_fields', 'invalid_offer', 'counter_rejected'],
     (body, fresh) => {
       demandPresent(body, ['offer'], 'missing_counter_fields');
-      const capabilities = capabilityList(body, 'missing_counter_fields');
-      const offer =
-        readCapabilityOffer(body.offer, fresh) ?? refuse('invalid_offer', 'invalid_offer');
+      memberOf(body, 'capabilities', capabilityListOf, 'missing_counter_fields');
+      const offer = memberOf(body, 'offer', readCapabilityOffer, 'invalid_offer', fresh);
       const window = windowOf(body, 'missing_counter_fields');
-      return { offer, ...readTerms(body, capabilities, 'counter_rejected'), ...window };
+      return { offer, ...readTerms(body, 'counter_rejected'), ...window };
     },
   ),
   exampleNeeds: { what: 'an offer that its maker signed', otherwise: 'counter_rejected' },
@@ -94,13 +93,11 @@ export const acceptAgreement = operatorCommand('POST /admin/agreements/accept', 
     }),
     ['missing_accept_fields', 'accept_rejected'],
     // Which members are present determines what is accepted, regardless of their values.
-    ({ offer, counter, original_offer: original }, fresh) => {
-      if (counter !== undefined && original !== undefined) {
-        return {
-          counter:
-            readCapabilityCounter(counter, fresh) ?? refuse('accept_rejected', 'invalid_counter'),
-          offer: acceptable(original, fresh),
-        };
+    (body, fresh) => {
+      const { offer, original_offer: original } = body;
+      if (body.counter !== undefined && original !== undefined) {
+        const counter = memberOf(body, 'counter', readCapabilityCounter, 'accept_rejected', fresh);
+        return { counter, offer: acceptable(original, fresh) };
       }
       demand(offer !== undefined, 'missing_accept_fields', 'missing_offer');
       return { counter: null, offer: acceptable(offer, fresh) };
@@ -114,14 +111,10 @@ function acceptable(offer: JsonValue, fresh: Fresh): CapabilityOffer {
   return readCapabilityOffer(offer, fresh) ?? refuse('accept_rejected', 'invalid_offer');
 }
 
-function capabilityList({ capabilities }: JsonObject, refusal: RefusalName) {
-  demand(isCapabilityList(capabilities), refusal, 'invalid_capabilities');
-  return capabilities;
-}
-
-function readTerms(body: JsonObject, capabilities: readonly JsonValue[], refusal: RefusalName) {
-  demand(areCapabilities(capabilities), refusal, 'invalid_capabilities');
-  return { capabilities, scope: freeFormOf(body.scope) ?? refuse(refusal, 'invalid_scope') };
+function readTerms(body: JsonObject, refusal: RefusalName) {
+  const capabilities = memberOf(body, 'capabilities', textsOf, refusal);
+  demand(!capabilities.includes(''), refusal, 'invalid_capabilities');
+  return { capabilities, scope: memberOf(body, 'scope', freeFormOf, refusal) };
 }
 
 export const commitCapabilities = operatorCommand('POST /admin/disclosure/commit', {
@@ -131,15 +124,11 @@ export const commitCapabilities = operatorCommand('POST /admin/disclosure/commit
     Type.Object({ capabilities: Capabilities, agreement: AgreementRecord }),
     ['missing_commit_fields', 'commit_failed'],
     (body, fresh) => {
-      const { capabilities } = body;
-      const isThere = isCapabilityList(capabilities);
-      demand(isThere, 'missing_commit_fields', 'invalid_capabilities');
-      demandPresent(body, ['agreement'], 'missing_commit_fields');
-      const agreement =
-        readAgreementRecord(body.agreement, fresh) ??
-        refuse('missing_commit_fields', 'invalid_agreement');
-      demand(areTexts(capabilities), 'commit_failed', 'invalid_capabilities');
-      return { agreement, capabilities };
+      const refusal = 'missing_commit_fields';
+      memberOf(body, 'capabilities', capabilityListOf, refusal);
+      demandPresent(body, ['agreement'], refusal);
+      const agreement = memberOf(body, 'agreement', readAgreementRecord, refusal, fresh);
+      return { agreement, capabilities: memberOf(body, 'capabilities', textsOf, 'commit_failed') };
     },
   ),
   exampleNeeds: { what: 'an agreement that this authority signed', otherwise: 'commit_failed' },
@@ -159,19 +148,18 @@ export const proveMembership = publicComputation('POST /disclosure/prove', {
     }),
     ['missing_prove_fields', 'invalid_commitment', 'prove_failed'],
     (body, fresh) => {
-      const { capability, capabilities, prover_sovereign_id } = body;
+      const { capabilities } = body;
       const names = ['capability', 'commitment', 'prover_sovereign_id'];
       demandPresent(body, names, 'missing_prove_fields');
       const isBounded = isList(capabilities) && capabilities.length <= MAX_CAPABILITIES;
       demand(isBounded, 'missing_prove_fields', 'invalid_capabilities');
-      const commitment =
-        readCapabilityCommitment(body.commitment, fresh) ??
-        refuse('invalid_commitment', 'invalid_commitment');
-      demand(areTexts(capabilities), 'prove_failed', 'invalid_capabilities');
-      demand(typeof capability === 'string', 'prove_failed', 'invalid_capability');
-      const isName = typeof prover_sovereign_id === 'string';
-      demand(isName, 'prove_failed', 'invalid_prover_sovereign_id');
-      return { capability, capabilities, commitment, prover_sovereign_id };
+      const refusal = 'invalid_commitment';
+      return {
+        commitment: memberOf(body, 'commitment', readCapabilityCommitment, refusal, fresh),
+        capabilities: memberOf(body, 'capabilities', textsOf, 'prove_failed'),
+        capability: memberOf(body, 'capability', textOf, 'prove_failed'),
+        prover_sovereign_id: memberOf(body, 'prover_sovereign_id', textOf, 'prove_failed'),
+      };
     },
   ),
   answer: CapabilityMembershipProof,
@@ -185,8 +173,9 @@ export const nullifyProof = operatorCommand('POST /admin/disclosure/nullifier', 
     ['missing_proof', 'nullifier_failed'],
     (body, fresh) => {
       demandPresent(body, ['proof'], 'missing_proof');
-      const proof = readCapabilityMembershipProof(body.proof, fresh);
-      return { proof: proof ?? refuse('missing_proof', 'invalid_proof') };
+      return {
+        proof: memberOf(body, 'proof', readCapabilityMembershipProof, 'missing_proof', fresh),
+      };
     },
   ),
   // Of "read" among "audit", "read" and "write".

@@ -1,6 +1,6 @@
 /** Data usage: license policy, access intent [trust-5-10], [trust-5-11]. */
 import Type from 'typebox';
-import { areTexts, isList, type JsonValue } from '../../base/json/value.ts';
+import { isList, type JsonObject } from '../../base/json/value.ts';
 import {
   DataAccessIntent,
   DataLicensePolicy,
@@ -14,9 +14,13 @@ import { Filled, readBy } from './members.ts';
 import {
   demandPresent,
   integerOf,
-  isMissing,
+  listOf,
+  memberOf,
+  memberOr,
   omittable,
   RequestTimestamp,
+  textOf,
+  textsOf,
   windowOf,
 } from './trust-members.ts';
 
@@ -48,26 +52,17 @@ export const createLicensePolicy = operatorCommand('POST /admin/data-usage/polic
     ['missing_policy_fields', 'invalid_timestamps'],
     (body) => {
       demandPresent(body, ['licensee_sovereign_id'], 'missing_policy_fields');
-      const { licensee_sovereign_id: licensee, allowed_source_ids: sources } = body;
-      const { allowed_access_types: types, max_volume_bytes_per_session: cap } = body;
-      demand(isList(sources), 'missing_policy_fields', 'invalid_allowed_source_ids');
-      demand(isList(types), 'missing_policy_fields', 'invalid_allowed_access_types');
+      memberOf(body, 'allowed_source_ids', listOf, 'missing_policy_fields');
+      memberOf(body, 'allowed_access_types', listOf, 'missing_policy_fields');
       const window = windowOf(body, 'invalid_timestamps');
-      const isText = typeof licensee === 'string';
-      demand(isText, 'request_validation_failed', 'invalid_licensee_sovereign_id');
-      const { prohibited_classification_tags: tags } = body;
+      const refusal = 'request_validation_failed';
+      const tags = 'prohibited_classification_tags';
       return {
-        licensee_sovereign_id: licensee,
-        allowed_source_ids: textList(sources, 'allowed_source_ids'),
-        allowed_access_types: textList(types, 'allowed_access_types'),
-        max_volume_bytes_per_session: volumeOf(
-          cap,
-          'request_validation_failed',
-          'max_volume_bytes_per_session',
-        ),
-        prohibited_classification_tags: isMissing(tags)
-          ? []
-          : textList(tags, 'prohibited_classification_tags'),
+        licensee_sovereign_id: memberOf(body, 'licensee_sovereign_id', textOf, refusal),
+        allowed_source_ids: memberOf(body, 'allowed_source_ids', textsOf, refusal),
+        allowed_access_types: memberOf(body, 'allowed_access_types', textsOf, refusal),
+        max_volume_bytes_per_session: volumeIn(body, 'max_volume_bytes_per_session', refusal),
+        [tags]: memberOr(body, tags, [], textsOf, refusal),
         ...window,
       };
     },
@@ -86,7 +81,8 @@ export const declareIntent = operatorCommand('POST /admin/data-usage/intent', {
       estimated_volume_bytes: Volume,
     }),
     ['missing_intent_fields', 'invalid_source', 'intent_create_failed'],
-    ({ sources: given, access_types, decision_id: decision, estimated_volume_bytes: estimate }) => {
+    (body) => {
+      const { sources: given, access_types } = body;
       const areSources = isList(given) && given.length > 0;
       demand(areSources, 'missing_intent_fields', 'missing_sources');
       const areTypes = isList(access_types) && access_types.length > 0;
@@ -97,27 +93,22 @@ export const declareIntent = operatorCommand('POST /admin/data-usage/intent', {
       const sources = given.map(
         (source) => readDataSourceDescriptor(source) ?? refuse('invalid_source', 'invalid_source'),
       );
-      demand(areTexts(access_types), 'intent_create_failed', 'invalid_access_types');
-      const decision_id = isMissing(decision) ? null : decision;
-      const isId = decision_id === null || typeof decision_id === 'string';
-      demand(isId, 'intent_create_failed', 'invalid_decision_id');
-      const volume = volumeOf(estimate, 'intent_create_failed', 'estimated_volume_bytes');
-      return { sources, access_types, decision_id, estimated_volume_bytes: volume };
+      const refusal = 'intent_create_failed';
+      return {
+        sources,
+        access_types: memberOf(body, 'access_types', textsOf, refusal),
+        decision_id: memberOr(body, 'decision_id', null, textOf, refusal),
+        estimated_volume_bytes: volumeIn(body, 'estimated_volume_bytes', refusal),
+      };
     },
   ),
   answer: DataAccessIntent,
 });
 
-function textList(value: JsonValue | undefined, name: string): string[] {
-  const isTextList = isList(value) && areTexts(value);
-  demand(isTextList, 'request_validation_failed', `invalid_${name}`);
-  return [...value];
-}
-
 /** A number of bytes; null if absent. */
-function volumeOf(value: JsonValue | undefined, refusal: RefusalName, name: string) {
-  if (value === undefined || value === null) return null;
-  const bytes = integerOf(value);
-  demand(bytes !== null && bytes >= 0, refusal, `invalid_${name}`);
+function volumeIn(body: JsonObject, name: string, refusal: RefusalName): number | null {
+  if ((body[name] ?? null) === null) return null;
+  const bytes = memberOf(body, name, integerOf, refusal);
+  demand(bytes >= 0, refusal, `invalid_${name}`);
   return bytes;
 }

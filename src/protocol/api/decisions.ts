@@ -3,13 +3,7 @@
  * [trust-5-8], [trust-5-9].
  */
 import Type from 'typebox';
-import {
-  areTexts,
-  isJsonObject,
-  isList,
-  type JsonObject,
-  type JsonValue,
-} from '../../base/json/value.ts';
+import { isJsonObject, isList, type JsonObject, type JsonValue } from '../../base/json/value.ts';
 import { AgreementRecord, readAgreementRecord } from '../records/agreement.ts';
 import { BoundaryDecision } from '../records/boundary-decision.ts';
 import { ConsensusProof } from '../records/consensus-proof.ts';
@@ -26,10 +20,21 @@ import {
   readValidatorVote,
   ValidatorVote,
 } from '../records/validator-vote.ts';
-import { demand, refuse } from '../refusals.ts';
+import { demand, type RefusalName, refuse } from '../refusals.ts';
 import { operatorCommand } from './define.ts';
 import { Filled, readBy } from './members.ts';
-import { demandPresent, freeFormOf, integerOf, isMissing, omittable } from './trust-members.ts';
+import {
+  demandPresent,
+  freeFormOf,
+  integerOf,
+  isMissing,
+  listOf,
+  memberOf,
+  memberOr,
+  omittable,
+  textOf,
+  textsOf,
+} from './trust-members.ts';
 
 const PARTY = Type.String({ description: 'a party of the agreement' });
 
@@ -56,16 +61,12 @@ export const decideBoundary = operatorCommand('POST /admin/boundary/decide', {
     ['missing_boundary_fields', 'invalid_agreement', 'boundary_eval_failed'],
     (body, fresh) => {
       demandPresent(body, ['agreement', 'requested_capability'], 'missing_boundary_fields');
-      const agreement =
-        readAgreementRecord(body.agreement, fresh) ??
-        refuse('invalid_agreement', 'invalid_agreement');
-      const context = isMissing(body.context) ? {} : body.context;
-      demand(isJsonObject(context), 'missing_boundary_fields', 'invalid_context');
-      const known = readContext(context);
-      const { requested_capability } = body;
-      const isText = typeof requested_capability === 'string';
-      demand(isText, 'missing_boundary_fields', 'invalid_requested_capability');
-      return { agreement, requested_capability, context: known };
+      const refusal = 'missing_boundary_fields';
+      return {
+        agreement: memberOf(body, 'agreement', readAgreementRecord, 'invalid_agreement', fresh),
+        context: readContext(memberOf(body, 'context', freeFormOf, refusal), refusal),
+        requested_capability: memberOf(body, 'requested_capability', textOf, refusal),
+      };
     },
   ),
   exampleNeeds: {
@@ -75,31 +76,18 @@ export const decideBoundary = operatorCommand('POST /admin/boundary/decide', {
   answer: BoundaryDecision,
 });
 
-function readContext(context: JsonObject) {
-  const context_freshness_seq = contextMember(context, 'context_freshness_seq', 0, integerOf);
-  demand(context_freshness_seq >= 0, 'missing_boundary_fields', 'invalid_context_freshness_seq');
-  const context_id = contextMember(context, 'context_id', null, textOf);
+function readContext(context: JsonObject, refusal: RefusalName) {
+  const text = (name: string) => memberOr(context, name, null, textOf, refusal);
+  const sequence = memberOr(context, 'context_freshness_seq', 0, integerOf, refusal);
+  demand(sequence >= 0, refusal, 'invalid_context_freshness_seq');
+  const context_id = text('context_id');
   // Only the types of these two are checked, because no part of a decision depends on them.
-  contextMember(context, 'parent_kind', null, textOf);
-  const requester_sovereign_id = contextMember(context, 'requester_sovereign_id', null, textOf);
-  const provider_sovereign_id = contextMember(context, 'provider_sovereign_id', null, textOf);
-  contextMember(context, 'request_parameters', null, freeFormOf);
-  return { context_id, context_freshness_seq, requester_sovereign_id, provider_sovereign_id };
-}
-
-/** A member of the context; the fallback if it is empty. Refuses a member of the wrong type. */
-function contextMember<T, F>(
-  context: JsonObject,
-  name: string,
-  fallback: F,
-  read: (value: JsonValue | undefined) => T | null,
-): T | F {
-  if (isMissing(context[name])) return fallback;
-  return read(context[name]) ?? refuse('missing_boundary_fields', `invalid_${name}`);
-}
-
-function textOf(value: JsonValue | undefined): string | null {
-  return typeof value === 'string' ? value : null;
+  text('parent_kind');
+  const requester_sovereign_id = text('requester_sovereign_id');
+  const provider_sovereign_id = text('provider_sovereign_id');
+  memberOf(context, 'request_parameters', freeFormOf, refusal);
+  const parties = { requester_sovereign_id, provider_sovereign_id };
+  return { context_id, context_freshness_seq: sequence, ...parties };
 }
 
 export const buildEvidence = operatorCommand('POST /admin/trust-evidence', {
@@ -112,16 +100,15 @@ export const buildEvidence = operatorCommand('POST /admin/trust-evidence', {
       graph_digest: omittable(Type.String({ description: 'else that of our graph' })),
     }),
     ['missing_decision', 'invalid_decision', 'evidence_build_failed'],
-    ({ decision: given, graph_digest: digest }) => {
+    (body) => {
+      const { decision: given } = body;
       const isThere = isJsonObject(given) && !isMissing(given);
       demand(isThere, 'missing_decision', 'missing_decision');
       demandForm(given);
-      const decision =
-        readTrustDecision(given) ?? refuse('evidence_build_failed', 'invalid_decision');
-      const graph_digest = isMissing(digest) ? null : digest;
-      const isText = graph_digest === null || typeof graph_digest === 'string';
-      demand(isText, 'evidence_build_failed', 'invalid_graph_digest');
-      return { decision, graph_digest };
+      return {
+        decision: memberOf(body, 'decision', readTrustDecision, 'evidence_build_failed'),
+        graph_digest: memberOr(body, 'graph_digest', null, textOf, 'evidence_build_failed'),
+      };
     },
   ),
   answer: TrustEvidence,
@@ -142,15 +129,11 @@ function demandForm(decision: JsonObject): void {
     const list = decision[name];
     demand(list === undefined || isList(list), 'invalid_decision', `invalid_${name}`);
   }
-  demand(listOf(decision.signals).every(isSignal), 'invalid_decision', 'invalid_signals');
+  demand((listOf(decision.signals) ?? []).every(isSignal), 'invalid_decision', 'invalid_signals');
   const isCount = hops === undefined || integerOf(hops) !== null;
   demand(isCount, 'invalid_decision', 'invalid_hop_count');
   const isFlag = trusted === undefined || typeof trusted === 'boolean';
   demand(isFlag, 'invalid_decision', 'invalid_trusted');
-}
-
-function listOf(value: JsonValue | undefined): readonly JsonValue[] {
-  return isList(value) ? value : [];
 }
 
 function isSignal(value: JsonValue): boolean {
@@ -169,14 +152,13 @@ export const castVote = operatorCommand('POST /admin/consensus/vote', {
     }),
     ['missing_vote_fields', 'invalid_justification', 'vote_failed'],
     (body, fresh) => {
-      const { vote, reason = null } = body;
+      const { vote, reason: given = null } = body;
       demandPresent(body, ['justification_proof'], 'missing_vote_fields');
       demand(typeof vote === 'boolean', 'missing_vote_fields', 'invalid_vote');
       const justification_proof =
         readJustificationProof(body.justification_proof, fresh) ??
         refuse('invalid_justification', 'invalid_justification');
-      const isReason = reason === null || typeof reason === 'string';
-      demand(isReason, 'vote_failed', 'invalid_reason');
+      const reason = given === null ? null : memberOf(body, 'reason', textOf, 'vote_failed');
       return { justification_proof, vote, reason };
     },
   ),
@@ -204,17 +186,16 @@ export const assembleConsensus = operatorCommand('POST /admin/consensus/proof', 
       const areValidators =
         isList(validator_sovereign_ids) && validator_sovereign_ids.length <= MAX_VALIDATORS;
       demand(areValidators, 'missing_proof_fields', 'invalid_validator_sovereign_ids');
-      const required_threshold = integerOf(body.required_threshold);
-      demand(required_threshold !== null, 'missing_proof_fields', 'invalid_required_threshold');
+      const refusal = 'missing_proof_fields';
+      const required_threshold = memberOf(body, 'required_threshold', integerOf, refusal);
       const justification_proof =
         readJustificationProof(body.justification_proof, fresh) ??
         refuse('missing_proof_fields', 'invalid_justification');
       const votes = given.map(
         (vote) => readValidatorVote(vote, fresh) ?? refuse('missing_proof_fields', 'invalid_vote'),
       );
-      const areIds = areTexts(validator_sovereign_ids);
-      demand(areIds, 'proof_assembly_failed', 'invalid_validator_sovereign_ids');
-      return { justification_proof, votes, required_threshold, validator_sovereign_ids };
+      const ids = memberOf(body, 'validator_sovereign_ids', textsOf, 'proof_assembly_failed');
+      return { justification_proof, votes, required_threshold, validator_sovereign_ids: ids };
     },
   ),
   // Of somebody else, because an example cannot carry our signature.

@@ -13,7 +13,7 @@ import {
   type JsonValue,
 } from '../../base/json/value.ts';
 import { parseRequestDatetime, type RequestDatetime } from '../../base/timestamp.ts';
-import { MAX_CAPABILITIES, MAX_KEYS } from '../records/record.ts';
+import { type Fresh, MAX_CAPABILITIES, MAX_KEYS } from '../records/record.ts';
 import { demand, type RefusalName, refuse } from '../refusals.ts';
 
 type Member = JsonValue | undefined;
@@ -35,13 +35,46 @@ export function demandPresent(
   for (const name of names) demand(!isMissing(body[name]), refusal, `missing_${name}`);
 }
 
-/** Whether the value is a list, with items of any type, that is no longer than the limit for capabilities. */
-export function isCapabilityList(value: Member): value is readonly JsonValue[] {
-  return isList(value) && value.length > 0 && value.length <= MAX_CAPABILITIES;
+/** Reads a member; null if it does not have the form. */
+type Reader<T> = (value: Member, fresh?: Fresh) => T | null;
+
+/** A member as it is read; refuses any other. */
+export function memberOf<T>(
+  body: JsonObject,
+  name: string,
+  read: Reader<T>,
+  refusal: RefusalName,
+  fresh?: Fresh,
+): T {
+  return read(body[name], fresh) ?? refuse(refusal, `invalid_${name}`);
 }
 
-export function areCapabilities(list: readonly JsonValue[]): list is readonly string[] {
-  return areTexts(list) && !list.includes('');
+/** The same for a member that may be absent or empty, and then counts as `otherwise`. */
+export function memberOr<T, Otherwise>(
+  body: JsonObject,
+  name: string,
+  otherwise: Otherwise,
+  read: Reader<T>,
+  refusal: RefusalName,
+): T | Otherwise {
+  return isMissing(body[name]) ? otherwise : memberOf(body, name, read, refusal);
+}
+
+export function textOf(value: Member): string | null {
+  return typeof value === 'string' ? value : null;
+}
+
+export function listOf(value: Member): readonly JsonValue[] | null {
+  return isList(value) ? value : null;
+}
+
+export function textsOf(value: Member): string[] | null {
+  return isList(value) && areTexts(value) ? [...value] : null;
+}
+
+/** A list, with items of any type, that is no longer than the limit for capabilities. */
+export function capabilityListOf(value: Member): readonly JsonValue[] | null {
+  return isList(value) && value.length > 0 && value.length <= MAX_CAPABILITIES ? value : null;
 }
 
 /** The value as a safe integer, also from an integral float; null for anything else. */
@@ -56,11 +89,9 @@ export function freeFormOf(value: Member): JsonObject | null {
   return isJsonObject(value) ? value : null;
 }
 
-/** Refuses a value that is not a timestamp, or that no record can hold. */
-export function timestampOf(body: JsonObject, name: string, refusal: RefusalName): RequestDatetime {
-  const value = body[name];
-  const datetime = typeof value === 'string' ? parseRequestDatetime(value) : null;
-  return datetime ?? refuse(refusal, `invalid_${name}`);
+/** A timestamp that a record can hold. */
+export function timestampOf(value: Member): RequestDatetime | null {
+  return typeof value === 'string' ? parseRequestDatetime(value) : null;
 }
 
 /** A validity window in the spelling of records; refuses a window that does not end after it begins. */
@@ -68,8 +99,8 @@ export function windowOf(
   body: JsonObject,
   refusal: RefusalName,
 ): { readonly valid_from: string; readonly valid_until: string } {
-  const from = timestampOf(body, 'valid_from', refusal);
-  const until = timestampOf(body, 'valid_until', refusal);
+  const from = memberOf(body, 'valid_from', timestampOf, refusal);
+  const until = memberOf(body, 'valid_until', timestampOf, refusal);
   demand(from.instant < until.instant, refusal, 'timestamp_order');
   return { valid_from: from.text, valid_until: until.text };
 }
