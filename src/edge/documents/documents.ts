@@ -2,6 +2,7 @@
 import Value from 'typebox/value';
 import type { JsonObject } from '../../base/json/value.ts';
 import { jsonText } from '../../base/json/write.ts';
+import { readGenesis, readSovereign } from '../../protocol/api/documents.ts';
 import type { Answer } from '../../protocol/contract/calls.ts';
 import {
   type DocumentName,
@@ -94,10 +95,17 @@ function serveDocument(
   edge: Edge,
   render = (document: PublishedDocument) => document,
 ): Reply | Promise<Reply> {
-  return inTurn(edge, currentDocument(name, request.now, edge), (document) =>
-    document === undefined
-      ? refusalReply('service_not_ready')
-      : documentReply(render(document), request),
+  return withDocument(name, request, edge, (document) => documentReply(render(document), request));
+}
+
+export function withDocument(
+  name: DocumentName,
+  { now }: RouteRequest,
+  edge: Edge,
+  next: (document: PublishedDocument) => Reply | Promise<Reply>,
+): Reply | Promise<Reply> {
+  return inTurn(edge, currentDocument(name, now, edge), (document) =>
+    document === undefined ? refusalReply('service_not_ready') : next(document),
   );
 }
 
@@ -186,16 +194,6 @@ function sovereignMetadata(genesis: GenesisBlock, baseUrl: string): JsonObject {
 
 /** What a standby answers while nobody is active: the signed documents that it has passed on [link-6]. */
 
-/** The path of the copy that answers each path. */
-const COPIES: ReadonlyMap<string, string> = new Map([
-  ['/crl', '/crl'],
-  ['/policy', '/policy'],
-  ['/sovereign-revocation-feed', '/sovereign-revocation-feed'],
-  ['/genesis', '/genesis'],
-  // The answer that was passed on contains the URL of a client, which must not be shown to another.
-  ['/sovereign.json', '/genesis'],
-]);
-
 /** Null if this request has no last copy, or if an instance may be active. */
 export function lastCopyReply(
   { instanceStatus, forwarder }: Pick<Edge, 'instanceStatus' | 'forwarder'>,
@@ -203,7 +201,8 @@ export function lastCopyReply(
 ): Reply | Promise<Reply> | null {
   const { path, method, rawQuery, baseUrl } = request;
   if (instanceStatus?.isVacant() !== true || method !== 'GET' || rawQuery !== '') return null;
-  const copy = forwarder?.copies.get(COPIES.get(path) ?? '');
+  // What was passed on of the metadata contains the URL of a client, which must not be shown to another.
+  const copy = forwarder?.copies.get(path === readSovereign.path ? readGenesis.path : path);
   if (copy === undefined) return null;
   const shown = path === copy.path ? copy.document : metadataIn(copy.document, baseUrl);
   // In whole seconds, and never too late.

@@ -1,4 +1,5 @@
 /** The dashboard as a page, with the history of the asked time. */
+import { HOUR_MS } from '../../base/duration.ts';
 import { dashboardPage } from '../../pages/dashboard/dashboard.ts';
 import {
   DRAWN_SERIES,
@@ -12,13 +13,13 @@ import { historyQuestion } from '../../protocol/api/health.ts';
 import { HISTORY_RANGE_NAMES } from '../../protocol/api/pages.ts';
 import { type PublishedDocument, versionOf } from '../../protocol/contract/documents.ts';
 import type { History } from '../../protocol/rows/history.ts';
+import { withDocument } from '../documents/documents.ts';
 import { cachedBySource } from '../documents/shared-build.ts';
 import type { Edge } from '../edge.ts';
 import type { EdgeParts } from '../operations/operations.ts';
 import { htmlReply } from '../reply.ts';
-import { dashboardIn, networkOf, withDocument } from './published-content.ts';
+import { dashboardIn, networkOf } from './published-content.ts';
 
-const HOUR_MS = 3_600_000;
 /** How old a drawn history may be, in milliseconds. */
 const FRESH_MS = 2000;
 
@@ -79,7 +80,7 @@ function pageOf(
   const known = rendered(edge).get(name);
   if (known?.etag === etag && known.history === history) return known.page;
   const drawn = drawnHistory(view, history === null ? null : (JSON.parse(history) as History));
-  const page = dashboardPage(dashboardIn(edge, document), versionOf(etag), drawn, networkOf(edge));
+  const page = dashboardPage(dashboardIn(document), versionOf(etag), drawn, networkOf(edge));
   rendered(edge).set(name, { etag, history, page });
   return page;
 }

@@ -9,6 +9,7 @@ import { openApiText } from '../../pages/reference/openapi.ts';
 import { homePage } from '../../pages/site/home.ts';
 import { searchEntries, searchPage } from '../../pages/site/search.ts';
 import { SCRIPT_TYPE, STYLE_TYPE } from '../../protocol/api/pages.ts';
+import type { PublishedDocument } from '../../protocol/contract/documents.ts';
 import { Refusal } from '../../protocol/refusals.ts';
 import type { Dashboard } from '../../protocol/rows/dashboard.ts';
 import { addressedDocument } from '../addressed-document.ts';
@@ -18,13 +19,13 @@ import { type Edge, inTurn } from '../edge.ts';
 import type { EdgeParts } from '../operations/operations.ts';
 import { addressedReply, assetReply, htmlReply, refusalReply } from '../reply.ts';
 import type { RouteRequest } from '../request/route.ts';
-import { dashboardIn, keptByEtag, withGraph } from './published-content.ts';
+import { dashboardIn, withGraph } from './published-content.ts';
 
 export const pageParts = {
   showHome: {
     answer: (_asked, request, edge) =>
       inTurn(edge, knownDashboard(request.now, edge), (dashboard) =>
-        htmlReply(dashboard === undefined ? homeOf(edge, null) : home(edge, dashboard), request),
+        htmlReply(dashboard === undefined ? homeOf(edge, null) : home(edge)(dashboard), request),
       ),
   },
   showApiReference: {
@@ -72,7 +73,9 @@ function knownDashboard(now: number, edge: Edge) {
   });
 }
 
-const home = keptByEtag((edge, dashboard) => homeOf(edge, dashboardIn(edge, dashboard)));
+const home = cachedBySource((edge: Edge) =>
+  cachedBySource((dashboard: PublishedDocument) => homeOf(edge, dashboardIn(dashboard))),
+);
 
 function homeOf({ settings, routes }: Edge, dashboard: Dashboard | null) {
   const { authorityKeys, publicUrl } = settings;

@@ -3,42 +3,15 @@
 import { MOST_URGENT } from '../../pages/dashboard/dashboard.ts';
 import { type DrawnGraph, drawnGraph } from '../../pages/graph/drawing.ts';
 import { graphModel, readDashboard, readGraph } from '../../pages/graph/model.ts';
-import {
-  type DocumentName,
-  type PublishedDocument,
-  versionOf,
-} from '../../protocol/contract/documents.ts';
-import { currentDocument } from '../documents/documents.ts';
-import { builtOnce } from '../documents/shared-build.ts';
+import { type PublishedDocument, versionOf } from '../../protocol/contract/documents.ts';
+import { withDocument } from '../documents/documents.ts';
+import { builtOnce, cachedBySource } from '../documents/shared-build.ts';
 import { type Edge, inTurn } from '../edge.ts';
-import { type Reply, refusalReply } from '../reply.ts';
+import type { Reply } from '../reply.ts';
 import type { RouteRequest } from '../request/route.ts';
 
-export function withDocument(
-  name: DocumentName,
-  { now }: RouteRequest,
-  edge: Edge,
-  next: (document: PublishedDocument) => Reply | Promise<Reply>,
-): Reply | Promise<Reply> {
-  return inTurn(edge, currentDocument(name, now, edge), (document) =>
-    document === undefined ? refusalReply('service_not_ready') : next(document),
-  );
-}
-
-/** Caches the last result computed from a document, as long as the document does not change. */
-export function keptByEtag<Made>(make: (edge: Edge, document: PublishedDocument) => Made) {
-  const kept = new WeakMap<Edge, { readonly etag: string; readonly made: Made }>();
-  return (edge: Edge, document: PublishedDocument): Made => {
-    const known = kept.get(edge);
-    if (known?.etag === document.etag) return known.made;
-    const made = make(edge, document);
-    kept.set(edge, { etag: document.etag, made });
-    return made;
-  };
-}
-
-export const dashboardIn = keptByEtag((_edge, document) =>
-  readDashboard(document.bytes, MOST_URGENT),
+export const dashboardIn = cachedBySource(({ bytes }: PublishedDocument) =>
+  readDashboard(bytes, MOST_URGENT),
 );
 
 /** The recognition graph of one version of the published documents. */

@@ -22,23 +22,20 @@ import type { InputOf } from '../../protocol/api/define.ts';
 import { trustPath } from '../../protocol/api/graph.ts';
 import type { Api } from '../../protocol/api/table.ts';
 import type { Answer } from '../../protocol/contract/calls.ts';
+import type { PublishedDocument } from '../../protocol/contract/documents.ts';
 import type { AgentDescriptor } from '../../protocol/records/agent-descriptor.ts';
 import { REFUSALS } from '../../protocol/refusals.ts';
 import type { ExplainedTrust } from '../../protocol/rows/graph.ts';
 import type { AttestationRow, TreatyRow } from '../../protocol/rows/recognition.ts';
+import { withDocument } from '../documents/documents.ts';
+import { cachedBySource } from '../documents/shared-build.ts';
 import type { Edge } from '../edge.ts';
 import { listedRows, openPage } from '../operations/listing.ts';
 import { contextOf, type EdgeParts } from '../operations/operations.ts';
 import { considered, tooManyReply } from '../operations/trust-question.ts';
 import { errorPageReply, htmlReply, type Reply, refusalReply } from '../reply.ts';
 import type { RouteRequest } from '../request/route.ts';
-import {
-  dashboardIn,
-  keptByEtag,
-  networkOf,
-  withDocument,
-  withGraph,
-} from './published-content.ts';
+import { dashboardIn, networkOf, withGraph } from './published-content.ts';
 
 export const trustPageParts = {
   showTreaty: {
@@ -56,7 +53,7 @@ export const trustPageParts = {
     answer: (asked, request, edge) =>
       withGraph(request, edge, (graph) =>
         withDocument('dashboard', request, edge, (dashboard) =>
-          answerSovereign(asked, request, edge, graph, feedsOf(edge, dashboard)),
+          answerSovereign(asked, request, edge, graph, feedsOf(dashboard)),
         ),
       ),
   },
@@ -112,8 +109,8 @@ export const trustPageParts = {
 
 const AGENTS_OF_PAGE = 50;
 
-const feedsOf = keptByEtag((edge, document) => {
-  const { revocation_feeds: feeds } = dashboardIn(edge, document);
+const feedsOf = cachedBySource((document: PublishedDocument) => {
+  const { revocation_feeds: feeds } = dashboardIn(document);
   return new Map(feeds.map((feed) => [feed.issuer_sovereign_id, feed]));
 });
 
