@@ -130,7 +130,7 @@ for (const [name, owners] of [
   ['commander', ['src/cli']],
   ['string-width', ['src/cli/kernel/output.ts']],
   ['d3-force', ['src/pages']],
-  ['idiomorph', ['src/pages/browser/morph.ts']],
+  ['idiomorph', ['src/pages/browser/live.ts']],
   ['esbuild', ['src/build/build-browser.cjs', 'src/build/build-program.js']],
   ['prom-client', ['src/edge/metrics.ts', 'src/server/metrics']],
   ['ipaddr.js', ['src/edge/request/request-head.ts', 'src/server/outbound/lookup.ts']],

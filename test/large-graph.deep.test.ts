@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 import { MOST_DRAWN_NODES } from '../src/pages/graph/layout.ts';
-import { MOST_NEIGHBORS, neighborhoodOf } from '../src/pages/graph/neighborhood.ts';
+import { MOST_NEIGHBORS, neighborhoodOf } from '../src/pages/graph/section.ts';
 import type { Connectome, EdgeRow } from '../src/protocol/rows/graph.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { assertSound, NARROW, sharedBrowser, type Visit } from './support/browser.ts';

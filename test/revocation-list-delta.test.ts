@@ -9,11 +9,7 @@ import { keyFromSeed, signText, verifyText } from '../src/client/keys.ts';
 import { createVerifier } from '../src/client/offline.ts';
 import { createPublicClient } from '../src/client/public-client.ts';
 import { portableSha256 } from '../src/client/sha256.ts';
-import {
-  createRevisionEnds,
-  endOf,
-  KEPT_REVISIONS,
-} from '../src/protocol/contract/revision-ends.ts';
+import { createRevisionEnds, endOf, KEPT_REVISIONS } from '../src/protocol/contract/documents.ts';
 import type { CertificateRevocationList } from '../src/protocol/records/revocation-list.ts';
 import {
   readRevocationListDelta,

@@ -7,8 +7,11 @@ import type { ReadyState, SeenList, SeenState } from '../authority/open.ts';
 import { createStandby, type Standby } from '../authority/standby.ts';
 import { type AuthorityState, createAuthorityState } from '../authority/state.ts';
 import { problemText } from '../base/error-message.ts';
-import type { PublishedDocument } from '../protocol/contract/documents.ts';
-import { lastRevokedIn, sequenceIn } from '../protocol/contract/revision-ends.ts';
+import {
+  lastRevokedIn,
+  type PublishedDocument,
+  sequenceIn,
+} from '../protocol/contract/documents.ts';
 import { networkOf } from '../store/network-identity.ts';
 import { type OpenedStore, standbyReader } from '../store/open.ts';
 import { leaseClock } from '../store/postgresql/clocks.ts';

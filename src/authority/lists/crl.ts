@@ -14,12 +14,13 @@ import { parseJson } from '../../base/json/parse.ts';
 import { canonicalJson } from '../../base/json/write.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import { withoutPause } from '../../base/work.ts';
-import { type PublishedDocument, publishedDocument } from '../../protocol/contract/documents.ts';
 import {
   KEPT_REVISIONS,
   noteEnd,
+  type PublishedDocument,
+  publishedDocument,
   type RevisionEnds,
-} from '../../protocol/contract/revision-ends.ts';
+} from '../../protocol/contract/documents.ts';
 import type { SignatureItem } from '../../protocol/records/record.ts';
 import { type Revision, revisionText } from '../../protocol/records/revocation-list-delta.ts';
 import { signatureOver, singleKeyOf } from '../../protocol/records/signed-record.ts';

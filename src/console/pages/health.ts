@@ -1,11 +1,11 @@
 /** *Health*: how the authority looks from this machine, its instances, and its last day. */
 import { formatInstant } from '../../base/timestamp.ts';
+import { instancesSection } from '../../pages/dashboard/dashboard.ts';
 import {
   DRAWN_SERIES,
   drawnHistory,
   HISTORY_RANGES,
 } from '../../pages/dashboard/history-section.ts';
-import { instancesSection } from '../../pages/dashboard/instances-table.ts';
 import { type Html, html } from '../../pages/ui/html.ts';
 import { badge, section } from '../../pages/ui/parts.ts';
 import { table } from '../../pages/ui/table.ts';

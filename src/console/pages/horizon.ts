@@ -1,7 +1,7 @@
 /** *Horizon*: what lapses, and when. */
 
 import { shownCount } from '../../base/counts.ts';
-import { needsPerson } from '../../pages/dashboard/horizon-week.ts';
+import { needsPerson } from '../../pages/dashboard/dashboard.ts';
 import { type Html, html } from '../../pages/ui/html.ts';
 import { emptyState, section } from '../../pages/ui/parts.ts';
 import { table } from '../../pages/ui/table.ts';

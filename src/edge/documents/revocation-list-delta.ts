@@ -3,8 +3,13 @@
  * added entries are the end of the published list, and the signed part is the same for every earlier version.
  */
 
-import { documentText, type PublishedDocument } from '../../protocol/contract/documents.ts';
-import { endOf, entriesIn, KEPT_REVISIONS } from '../../protocol/contract/revision-ends.ts';
+import {
+  documentText,
+  endOf,
+  entriesIn,
+  KEPT_REVISIONS,
+  type PublishedDocument,
+} from '../../protocol/contract/documents.ts';
 import { Refusal } from '../../protocol/refusals.ts';
 import type { Edge } from '../edge.ts';
 import { lastingBytes } from '../http/send-reply.ts';

@@ -20,7 +20,7 @@ import {
 import { requestIdentityOf } from '../auth/signed-request.ts';
 import { type Edge, withAnswer } from '../edge.ts';
 import { NOT_BEGUN } from '../forward/target.ts';
-import { isLargeBody, type Sender } from '../limits/unproven-bodies.ts';
+import { isLargeBody, type Sender } from '../limits/rate-limit.ts';
 import {
   errorEnvelope,
   isPiecewise,

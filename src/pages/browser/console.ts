@@ -1,7 +1,6 @@
-import { addBlockButtons } from './copy.ts';
 import { keepLive } from './live.ts';
 import { otherTheme } from './theme.ts';
-import { prepareValues } from './values.ts';
+import { addBlockButtons, prepareValues } from './values.ts';
 
 document.documentElement.classList.add('js');
 exchangeToken();

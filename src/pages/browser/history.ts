@@ -1,5 +1,5 @@
 /** Shows the values under the pointer. The drawings are complete without it. */
-import { fetchedPage } from './morph.ts';
+import { fetchedPage } from './live.ts';
 
 export function showHistory(): void {
   const place = document.getElementById('history');

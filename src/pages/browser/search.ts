@@ -2,7 +2,7 @@
  * Finds while the reader types. The arrow keys move through what was found, and Enter opens the first match. Without
  * scripts, the form is submitted.
  */
-import { become, fetchedPage } from './morph.ts';
+import { become, fetchedPage } from './live.ts';
 
 const PAUSE_MS = 150;
 

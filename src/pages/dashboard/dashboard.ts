@@ -2,16 +2,19 @@
  * `/dashboard`: health and trust at a glance [service-read-endpoints], [core-6-5], legible from across a
  * room. Every value that changes has its path in `/dashboard.json` as `data-field` or `data-stat`.
  */
-
-import { shownCount } from '../../base/counts.ts';
-import type {
-  Dashboard,
-  DashboardFeed,
-  DashboardSuccession,
-  DashboardTreaty,
-  RecentChangeRow,
-  TreatySummary,
-  TrustCycleSummary,
+import { counted, shownCount } from '../../base/counts.ts';
+import {
+  type Dashboard,
+  type DashboardFeed,
+  type DashboardInstance,
+  type DashboardSuccession,
+  type DashboardTreaty,
+  type HorizonSummary,
+  LAPSING_KINDS,
+  type LapsingKind,
+  type RecentChangeRow,
+  type TreatySummary,
+  type TrustCycleSummary,
 } from '../../protocol/rows/dashboard.ts';
 import { LIFECYCLE_STATES } from '../../protocol/rows/recognition.ts';
 import { type HtmlPage, renderPage } from '../ui/frame.ts';
@@ -34,6 +37,7 @@ import { type Column, idPart, sovereignColumn, table, timeColumn } from '../ui/t
 import {
   attestationLink,
   capital,
+  idText,
   nameInCell,
   sovereignLink,
   timeText,
@@ -41,8 +45,6 @@ import {
 } from '../ui/values.ts';
 import { fleetSection } from './fleet-section.ts';
 import type { DrawnHistory } from './history-section.ts';
-import { weekSection } from './horizon-week.ts';
-import { instancesSection } from './instances-table.ts';
 import { postureSection } from './posture-section.ts';
 
 /** The dashboard lists what needs attention; everything else is on the Connectome. */
@@ -283,4 +285,83 @@ export function dashboardPage(
     ),
     connects: true,
   });
+}
+
+/** What ends on each of the next days, as a strip of a calendar. */
+
+const WEEKDAYS = new Intl.DateTimeFormat('en', { weekday: 'short', timeZone: 'UTC' });
+
+/** Whether a person has to do something before it ends: nodes renew by themselves, and a staged key takes over. */
+export function needsPerson(kind: LapsingKind): boolean {
+  return kind !== 'certificate' && kind !== 'activation';
+}
+
+function weekSection({ within_week, within_month, days }: HorizonSummary): Html {
+  const needing = days.reduce((sum, day) => sum + countNeeding(day), 0);
+  return html`<section class="section" aria-labelledby="week-heading">
+<div class="section-head"><h2 id="week-heading">Ending soon</h2><p class="small muted"><strong>${counted(needing, 'needs', 'need')}</strong> a person within eight days. In all, <span data-field="horizon_summary.within_week">${shownCount(within_week)}</span> end within a week, <span data-field="horizon_summary.within_month">${shownCount(within_month)}</span> within thirty days</p></div>
+${strip(days)}</section>`;
+}
+
+type Day = HorizonSummary['days'][number];
+
+function countNeeding({ kinds }: Day): number {
+  const needing = LAPSING_KINDS.filter(needsPerson);
+  return needing.reduce((sum, kind) => sum + (kinds[kind] ?? 0), 0);
+}
+
+function strip(days: readonly Day[]): Html {
+  if (days.every(({ count }) => count === 0)) return emptyState('Nothing ends within a week.');
+  return html`<ol class="week">${days.map(
+    (day) =>
+      html`<li class="${day.count === 0 ? 'quiet' : ''} ${countNeeding(day) > 0 ? 'ending' : ''}"><span class="day">${WEEKDAYS.format(Date.parse(day.date))} ${day.date.slice(5)}</span>${kindsOf(day)}</li>`,
+  )}</ol>`;
+}
+
+const NAMES: Readonly<Record<LapsingKind, readonly [one: string, many: string]>> = {
+  delegation: ['delegation', 'delegations'],
+  activation: ['key takes over', 'keys take over'],
+  overlap: ['overlap of keys', 'overlaps of keys'],
+  tls: ['TLS certificate', 'TLS certificates'],
+  certificate: ['certificate', 'certificates'],
+  treaty: ['treaty', 'treaties'],
+  attestation: ['attestation', 'attestations'],
+  partner: ['feed not fetched', 'feeds not fetched'],
+  policy: ['policy', 'policies'],
+};
+
+function kindsOf({ count, kinds }: Day): Html[] {
+  if (count === 0) return [html`<span class="muted">–</span>`];
+  return LAPSING_KINDS.flatMap((kind) => {
+    const found = kinds[kind] ?? 0;
+    return found === 0 ? [] : [html`<span>${counted(found, ...NAMES[kind])}</span>`];
+  });
+}
+
+/** Lists the linked instances [core-6-5]: which one writes, and which could take over at once. */
+
+/** Returns nothing when this instance is not linked to others. */
+export function instancesSection(instances: Dashboard['instances']): Html {
+  if (instances === undefined) return NO_HTML;
+  const rows = table({
+    id: 'instances',
+    caption: 'All instances answer requests. When the active one stops, a standby takes over.',
+    columns: INSTANCE_COLUMNS,
+    rows: instances,
+    keyOf: ({ instance }) => instance,
+  });
+  return section('instances', 'Instances', rows);
+}
+
+const INSTANCE_COLUMNS: readonly Column<DashboardInstance>[] = [
+  { head: 'Instance', kind: 'id', isHead: true, cell: ({ instance }) => idText(instance) },
+  { head: 'Role', kind: 'first', cell: ({ role }) => role },
+  { head: 'State', kind: 'first', cell: keptState },
+];
+
+function keptState({ role, lag_revisions: lag }: DashboardInstance): Html {
+  if (role === 'active') return badge({ word: 'written here', tone: 'neutral' });
+  if (lag === null) return badge({ word: 'not read yet', tone: 'warn' });
+  if (lag === 0) return badge({ word: 'up to date', tone: 'ok' });
+  return badge({ word: `${counted(lag, 'revision')} behind`, tone: 'warn' });
 }

@@ -4,7 +4,7 @@ import { counted, shownCount } from '../../base/counts.ts';
 import type { Fleet, NodeCounts, RoleCounts } from '../../protocol/rows/dashboard.ts';
 import type { SeriesName } from '../../protocol/rows/history.ts';
 import { type Html, html, NO_HTML } from '../ui/html.ts';
-import { bar, emptyState, type Stat, stats, type Tone } from '../ui/parts.ts';
+import { bar, emptyState, type Stat, section, stats, type Tone } from '../ui/parts.ts';
 import { type Column, table } from '../ui/table.ts';
 import { capital, nameInCell } from '../ui/values.ts';
 import type { DrawnHistory } from './history-section.ts';
@@ -15,9 +15,8 @@ export function fleetSection(
   tracked: number,
   sparks: DrawnHistory['sparks'],
 ): Html {
-  return html`<section class="section" aria-labelledby="fleet-heading">
-<h2 id="fleet-heading">Fleet</h2>
-${fleetBar(fleet)}${stats(fleetStats(fleet, active, tracked, sparks))}${rolesTable(fleet)}</section>`;
+  const figures = stats(fleetStats(fleet, active, tracked, sparks));
+  return section('fleet', 'Fleet', html`${fleetBar(fleet)}${figures}${rolesTable(fleet)}`);
 }
 
 /** The fleet in one line. */
