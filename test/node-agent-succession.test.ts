@@ -1,18 +1,8 @@
 /** A node agent whose authority's key is replaced while the agent runs, and while it is away [authority-keys-7]. */
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { SHA256 } from '../src/base/crypto/digest.ts';
-import { signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
-import type { AgentRecord } from '../src/client/agent-storage.ts';
-import type { SigningKey } from '../src/client/keys.ts';
-import {
-  type AgentEvent,
-  createNodeAgent,
-  type NodeAgent,
-  type NodeAgentOptions,
-} from '../src/client/node-agent.ts';
 import { authorityKeysDigest } from '../src/protocol/records/authority-chain.ts';
 import type { AuthoritySuccession } from '../src/protocol/records/authority-succession.ts';
 import { genesisDigest } from '../src/protocol/records/genesis.ts';
@@ -29,6 +19,17 @@ import {
 } from './support/authority-chain.ts';
 import { MINUTE } from './support/clock.ts';
 import {
+  complaints,
+  type Files,
+  followed,
+  type Member,
+  type MemberOptions,
+  newAgentKey,
+  signersOf,
+  startMember,
+  stored,
+} from './support/members.ts';
+import {
   FIRST_GENESIS,
   type SuccessionAuthority,
   startSuccessionAuthority,
@@ -40,44 +41,26 @@ const SECOND_KEY = countedKey(2).publicKey;
 
 const PLANNED: Step = { kind: 'planned', at: 10, overlap: 40 };
 
-interface Member {
-  readonly agent: NodeAgent;
-  readonly files: Map<AgentRecord, string>;
-  readonly events: AgentEvent[];
+interface Enrolled extends Member {
   /** Restarts it with what it has stored. */
-  again(further?: Partial<NodeAgentOptions>): Promise<Member>;
+  again(): Promise<Enrolled>;
 }
 
 async function memberOf(
   na: SuccessionAuthority,
-  further: Partial<NodeAgentOptions> = {},
-  files = new Map<AgentRecord, string>(),
-): Promise<Member> {
-  const events: AgentEvent[] = [];
-  const key = further.key ?? newKey();
-  const agent = await createNodeAgent({
-    url: na.url,
-    rootKey: ROOT.publicKey,
-    storage: {
-      read: (name) => files.get(name) ?? null,
-      write: (name, text) => void files.set(name, text),
-    },
-    verify: verifySignature,
+  further: Partial<MemberOptions> = {},
+  files: Files = new Map(),
+): Promise<Enrolled> {
+  const key = further.key ?? newAgentKey();
+  const { url, fetch } = na;
+  const options = {
+    ...{ url, fetch, rootKey: ROOT.publicKey, now: na.clock.now, random: () => 0.5 },
     token: () => (files.has('certificate') ? null : 'a-token'),
-    now: na.clock.now,
-    random: () => 0.5,
-    onEvent: (event) => events.push(event),
     ...further,
     key,
-  });
-  const again = (more: Partial<NodeAgentOptions> = {}) =>
-    memberOf(na, { ...further, ...more, key }, files);
-  return { agent, files, events, again };
-}
-
-function newKey(): SigningKey {
-  const { publicKey, sign } = signerFromSeed(randomBytes(32));
-  return { publicKey, sign: (bytes) => Buffer.from(sign(bytes), 'base64') };
+  };
+  const member = await startMember(options, files);
+  return { ...member, again: () => memberOf(na, { ...further, key }, files) };
 }
 
 /**
@@ -92,7 +75,11 @@ function adviseRenewal(na: SuccessionAuthority): void {
 }
 
 /** Runs each turn when it is due, until this many hours after the start. */
-async function runUntil({ agent }: Member, na: SuccessionAuthority, hours: number): Promise<void> {
+async function runUntil(
+  { agent }: Enrolled,
+  na: SuccessionAuthority,
+  hours: number,
+): Promise<void> {
   const end = START + hours * HOUR;
   for (;;) {
     const next = await agent.turn();
@@ -103,31 +90,10 @@ async function runUntil({ agent }: Member, na: SuccessionAuthority, hours: numbe
   }
 }
 
-/** Problems, as an operator would read them. */
-function complaints({ events }: Member): string[] {
-  return events.flatMap((event) => {
-    if (event.type === 'refused') return [`${event.what}: ${event.problem}`];
-    return event.type === 'failed' ? [event.problem] : [];
-  });
-}
-
-function followed({ events }: Member): string[] {
-  return events.flatMap((event) =>
-    event.type === 'succession'
-      ? [`${event.statement.kind} ${event.isInForce ? 'in force' : 'announced'}`]
-      : [],
-  );
-}
-
 const asked = (na: SuccessionAuthority, path: string) =>
   na.asked.filter((request) => request.path === path);
 
 const lastBeat = (na: SuccessionAuthority) => asked(na, '/heartbeat').at(-1)?.body ?? {};
-
-function signersOf({ files }: Member, record: AgentRecord): string[] {
-  const { signatures } = JSON.parse(files.get(record) ?? '{}');
-  return signatures.map(({ key_id }: { key_id: string }) => key_id);
-}
 
 test('an agent follows a planned change, renews within the overlap, and has no problems', async () => {
   await using na = await startSuccessionAuthority();
@@ -163,7 +129,7 @@ test('an agent follows a planned change, renews within the overlap, and has no p
 test('an agent does not renew early when its certificate is due within the overlap anyway', async () => {
   await using na = await startSuccessionAuthority();
   na.instead.set('/join', () => na.certificate(key.publicKey, 30));
-  const key = newKey();
+  const key = newAgentKey();
   const member = await memberOf(na, { key, random: () => 0.01 });
   await runUntil(member, na, 1);
   na.successions = chain(PLANNED);
@@ -172,7 +138,7 @@ test('an agent does not renew early when its certificate is due within the overl
   assert.equal(asked(na, '/renew').length, 0);
   await runUntil(member, na, 24);
   assert.equal(asked(na, '/renew').length, 1);
-  const { issued_at } = JSON.parse(member.files.get('certificate') ?? '{}');
+  const { issued_at } = stored(member.files, 'certificate');
   assert.ok(Date.parse(issued_at) - due < 5 * MINUTE);
 });
 
@@ -205,7 +171,7 @@ test('agents that return after an overlap renew at random times, within the peri
     assert.ok(back);
     adviseRenewal(na);
     await runUntil(back, na, 51 + 30);
-    const { issued_at } = JSON.parse(back.files.get('certificate') ?? '{}');
+    const { issued_at } = stored(back.files, 'certificate');
     assert.ok(Math.abs((Date.parse(issued_at) - begun) / HOUR - hours) < 0.1, issued_at);
     assert.deepEqual(complaints(back), []);
   }
@@ -245,7 +211,7 @@ test('after a compromise, agents renew at random times within the spread', async
     assert.equal(member.agent.state().authority_key, SECOND_KEY);
     assert.deepEqual(signersOf(member, 'certificate'), [FIRST.publicKey]);
     await runUntil(member, na, 6);
-    const { issued_at } = JSON.parse(member.files.get('certificate') ?? '{}');
+    const { issued_at } = stored(member.files, 'certificate');
     const place = (Date.parse(issued_at) - begun) / (10 * MINUTE);
     assert.ok(Math.abs(place - ([0.1, 0.5, 0.9][index] ?? 0)) < 0.02, String(place));
     assert.ok(wait <= 10 * MINUTE);
@@ -465,12 +431,12 @@ test('an agent fetches damaged statements again, and does not start with those o
   const member = await memberOf(na);
   na.successions = chain(PLANNED);
   await runUntil(member, na, 2);
-  const stored = member.files.get('authority-keys') ?? '';
+  const kept = member.files.get('authority-keys') ?? '';
   member.files.set('authority-keys', '{');
   const again = await member.again();
   await runUntil(again, na, 3);
-  assert.equal(member.files.get('authority-keys'), stored);
+  assert.equal(member.files.get('authority-keys'), kept);
   assert.deepEqual(complaints(again), []);
-  member.files.set('authority-keys', stored.replaceAll('"planned"', '"compromise"'));
+  member.files.set('authority-keys', kept.replaceAll('"planned"', '"compromise"'));
   await assert.rejects(member.again(), /stored authority keys are refused: Statement 1/);
 });

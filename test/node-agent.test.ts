@@ -1,24 +1,26 @@
 /** A node agent against a real authority, on a clock that the test sets. */
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
 import { linkSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
 import { folderStorage } from '../src/cli/node/run.ts';
-import type { AgentRecord, AgentStorage } from '../src/client/agent-storage.ts';
-import { keyFromSeed, type SigningKey } from '../src/client/keys.ts';
-import {
-  type AgentEvent,
-  createNodeAgent,
-  type NodeAgent,
-  type NodeAgentOptions,
-} from '../src/client/node-agent.ts';
+import type { AgentRecord } from '../src/client/agent-storage.ts';
+import { keyFromSeed } from '../src/client/keys.ts';
 import type { Fetch } from '../src/client/options.ts';
 import { renewalOf } from '../src/protocol/records/renewal-window.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND, testClock } from './support/clock.ts';
 import { networkFolder, scratchFolder } from './support/folders.ts';
+import {
+  type Files,
+  type Member,
+  type MemberOptions,
+  newAgentKey,
+  refusals,
+  startMember,
+  storageIn,
+  stored,
+} from './support/members.ts';
 import { auditEvents, get, invite, operate } from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
 import { sharedCluster } from './support/shared-cluster.ts';
@@ -33,16 +35,8 @@ const DAY = 24 * HOUR;
 const DAYS = Number(process.env.MESH_TEST_FLEET_DAYS ?? 9);
 const NODES = DAYS < 30 ? 2 : 8;
 
-interface Harness {
-  readonly agent: NodeAgent;
-  readonly files: Map<AgentRecord, string>;
-  readonly events: AgentEvent[];
-  /** Restarts it with what it has stored. */
-  again(): Promise<Harness>;
-}
-
 interface FleetMember {
-  readonly harness: Harness;
+  readonly member: Member;
   /** When its next turn is due. */
   at: number;
   /** At which fractions of their lifetime it has renewed its certificates. */
@@ -51,22 +45,10 @@ interface FleetMember {
 
 type Responder = (path: string) => Promise<Response | null> | Response | null;
 
-interface Surroundings {
-  readonly fetch?: Fetch;
-  readonly key?: SigningKey;
-  readonly files?: Map<AgentRecord, string>;
-  /** Replaces the storage in `files`. */
-  readonly storage?: AgentStorage;
+interface Surroundings extends Partial<MemberOptions> {
+  readonly files?: Files;
   readonly terms?: object;
   readonly skewMs?: number;
-  readonly rootKey?: string;
-  readonly token?: string;
-}
-
-/** A native key, because hundreds of agents sign and verify in this process. */
-function newKey(): SigningKey {
-  const { publicKey, sign } = signerFromSeed(randomBytes(32));
-  return { publicKey, sign: (bytes) => Buffer.from(sign(bytes), 'base64') };
 }
 
 const random = (() => {
@@ -79,41 +61,33 @@ const random = (() => {
 
 async function agentOf(
   current: { na: TestAuthority },
-  surroundings: Surroundings = {},
-): Promise<Harness> {
-  const { key = newKey(), files = new Map(), terms = {}, skewMs = 0 } = surroundings;
-  const { storage = storageIn(files, () => false) } = surroundings;
+  { files = new Map(), terms = {}, skewMs = 0, ...further }: Surroundings = {},
+): Promise<Member> {
   const { na } = current;
-  const token =
-    surroundings.token ?? (files.has('certificate') ? null : await invite(na, { ...terms }));
-  const rootKey = surroundings.rootKey ?? (await get(na, '/genesis')).body.root_public_key;
-  const events: AgentEvent[] = [];
-  const agent = await createNodeAgent({
+  const token = further.token || files.has('certificate') ? null : await invite(na, { ...terms });
+  const options = {
     url: 'http://authority.invalid',
-    fetch: (url, init) =>
-      (surroundings.fetch ?? fetch)(url.replace('http://authority.invalid', current.na.url), init),
-    key,
-    rootKey,
-    storage,
-    verify: verifySignature,
+    rootKey: (await get(na, '/genesis')).body.root_public_key,
     token: () => token,
     now: () => current.na.clock.now() + skewMs,
     random,
     wait: () => Promise.resolve(),
-    onEvent: (event) => events.push(event),
-  });
-  return { agent, files, events, again: () => agentOf(current, { ...surroundings, key, files }) };
+    ...further,
+    fetch: (url, init) =>
+      (further.fetch ?? fetch)(url.replace('http://authority.invalid', current.na.url), init),
+  } satisfies MemberOptions;
+  return startMember(options, files);
 }
 
-function refusals({ events }: Harness): string[] {
-  return events.flatMap((event) =>
-    event.type === 'refused' ? [`${event.what}: ${event.problem}`] : [],
-  );
+async function joined(na: TestAuthority, surroundings: Surroundings = {}): Promise<Member> {
+  const member = await agentOf({ na }, surroundings);
+  await member.agent.turn();
+  return member;
 }
 
 /** Whether the stored certificate is valid at this time. */
-function isEnrolled({ files }: Harness, at: number): boolean {
-  const { issued_at, expires_at } = JSON.parse(files.get('certificate') ?? '{}');
+function isEnrolled({ files }: Member, at: number): boolean {
+  const { issued_at, expires_at } = stored(files, 'certificate');
   return Date.parse(issued_at) <= at && at < Date.parse(expires_at);
 }
 
@@ -194,8 +168,8 @@ async function keepEnrolled(current: Place): Promise<void> {
   const fleet: FleetMember[] = [];
   for (let node = 0; node < NODES; node += 1) {
     const terms = { max_validity_hours: 100, token_expiry_hours: 48 };
-    const harness = await agentOf(current, { terms });
-    fleet.push({ harness, at: begun + node * MINUTE, places: [] });
+    const member = await agentOf(current, { terms });
+    fleet.push({ member, at: begun + node * MINUTE, places: [] });
   }
   const outages: [from: number, to: number][] = [[4 * DAY, 5 * DAY]];
   const plan = [
@@ -218,12 +192,12 @@ async function keepEnrolled(current: Place): Promise<void> {
     }
     if (due.at > begun + DAYS * DAY) break;
     clock.advance(Math.max(0, due.at - clock.now()));
-    const before = due.harness.files.get('certificate');
-    const wait = await due.harness.agent.turn();
+    const before = due.member.files.get('certificate');
+    const wait = await due.member.agent.turn();
     assert.equal(typeof wait, 'number', JSON.stringify(wait));
     due.at = clock.now() + Number(wait);
-    const after = due.harness.files.get('certificate');
-    assert.ok(isEnrolled(due.harness, clock.now()), 'without a valid certificate');
+    const after = due.member.files.get('certificate');
+    assert.ok(isEnrolled(due.member, clock.now()), 'without a valid certificate');
     if (before !== undefined && after !== undefined && after !== before) {
       const { cert_id, issued_at, expires_at } = JSON.parse(before);
       const life = { issuedAt: Date.parse(issued_at), expiresAt: Date.parse(expires_at) };
@@ -235,22 +209,19 @@ async function keepEnrolled(current: Place): Promise<void> {
   }
   assertSpread(fleet.flatMap((one) => one.places));
   const policy = (await get(current.na, '/policy')).body.policy_id;
-  for (const { harness } of fleet) assert.equal(harness.agent.state().policy_id, policy);
+  for (const { member } of fleet) assert.equal(member.agent.state().policy_id, policy);
 
   const [doomed, other] = fleet;
   assert.ok(doomed && other);
   await operate(current.na, '/admin/revoke', {
-    cert_id: doomed.harness.agent.state().cert_id ?? '',
+    cert_id: doomed.member.agent.state().cert_id ?? '',
   });
   clock.advance(2 * SECOND);
-  const end = await doomed.harness.agent.turn();
+  const end = await doomed.member.agent.turn();
   assert.equal(typeof end === 'number' ? end : end.code, 'certificate_revoked');
-  assert.equal(
-    JSON.parse(doomed.harness.files.get('agent') ?? '{}').ended.code,
-    'certificate_revoked',
-  );
-  assert.equal(typeof (await other.harness.agent.turn()), 'number');
-  assert.equal(other.harness.agent.state().crl_sequence, doomed.harness.agent.state().crl_sequence);
+  assert.equal(stored(doomed.member.files, 'agent').ended.code, 'certificate_revoked');
+  assert.equal(typeof (await other.member.agent.turn()), 'number');
+  assert.equal(other.member.agent.state().crl_sequence, doomed.member.agent.state().crl_sequence);
 }
 
 /** Checks how renewals are spread over the lifetime of certificates; a month has enough of them to judge. */
@@ -297,7 +268,7 @@ test(`${AGENTS} agents have a revocation in their folders with their next heartb
     for (const file of ['genesis.json', 'crl.json', 'policy.json']) {
       linkSync(join(folderOf(0), file), join(folder, file));
     }
-    fleet.push(await agentOf(current, { fetch: counted, storage, rootKey, token }));
+    fleet.push(await agentOf(current, { fetch: counted, storage, rootKey, token: () => token }));
   }
   for (let from = 1; from < fleet.length; from += 100) {
     await Promise.all(fleet.slice(from, from + 100).map(({ agent }) => agent.turn()));
@@ -323,161 +294,142 @@ test('an agent keeps what it has, and says why, whatever it is offered', async (
   await using na = await startTestAuthority();
   await using stranger = await startTestAuthority();
   const current = { na };
-  let respond: Responder | null = null;
-  const fetchThrough: Fetch = async (url, init) =>
-    (await respond?.(new URL(url).pathname)) ?? fetch(url, init);
-  const harness = await agentOf(current, { fetch: fetchThrough });
-  const { agent, files, events } = harness;
+  let respond: Responder = () => null;
+  const member = await agentOf(current, {
+    fetch: async (url, init) => (await respond(new URL(url).pathname)) ?? fetch(url, init),
+  });
+  const { agent, files, events } = member;
+  const served = async ({ url }: TestAuthority, path: string) => (await fetch(url + path)).text();
+
+  /** Revokes the certificate of another node, which the next bulletin says. */
+  async function revokeAnother(): Promise<void> {
+    const { cert_id } = (await joined(na)).agent.state();
+    await operate(na, '/admin/revoke', { cert_id });
+    na.clock.advance(2 * SECOND);
+  }
+
+  /** Answers with what is offered: the agent complains about it, and keeps its files. */
+  async function assertKept(offers: readonly [string, RegExp, Responder][]): Promise<void> {
+    const held = new Map(files);
+    held.delete('agent');
+    for (const [name, expected, answer] of offers) {
+      events.length = 0;
+      respond = answer;
+      assert.equal(typeof (await agent.turn()), 'number', name);
+      assert.match(JSON.stringify(events), expected, name);
+      for (const [file, text] of held) assert.equal(files.get(file), text, `${name}: ${file}`);
+    }
+    respond = () => null;
+  }
+
   await agent.turn();
-  const older = await (await fetch(`${na.url}/crl`)).text();
-  const olderBulletin = await (await fetch(`${na.url}/bulletin`)).text();
-  const victim = await agentOf(current);
-  await victim.agent.turn();
-  await operate(na, '/admin/revoke', { cert_id: victim.agent.state().cert_id ?? '' });
-  na.clock.advance(2 * SECOND);
+  const older = await served(na, '/crl');
+  const olderBulletin = await served(na, '/bulletin');
+  await revokeAnother();
   await agent.turn();
-  const held = new Map(files);
-  held.delete('agent');
   // A bulletin from a few seconds ago may be older than a list that was just read.
   na.clock.advance(10 * SECOND);
-
-  const json = (body: string | object) =>
-    new Response(typeof body === 'string' ? body : JSON.stringify(body));
-  const beat = (bulletin: unknown) => ({
-    ack: true,
-    server_time: '2026-01-01T00:00:00Z',
-    next_heartbeat_seconds: 30,
-    renew_after: '2126-01-01T00:00:00Z',
-    notices: [],
-    bulletin,
-  });
-  const theirs = JSON.parse(await (await fetch(`${stranger.url}/bulletin`)).text());
-  const news = () =>
-    fetch(`${na.url}/bulletin`).then(async (answer) => JSON.parse(await answer.text()));
-  const offers: [name: string, expected: RegExp, answer: Responder][] = [
+  const beat = (bulletin: string) =>
+    Response.json({
+      ack: true,
+      server_time: '2026-01-01T00:00:00Z',
+      next_heartbeat_seconds: 30,
+      renew_after: '2126-01-01T00:00:00Z',
+      notices: [],
+      bulletin: JSON.parse(bulletin),
+    });
+  const at =
+    (route: string, answer: () => ReturnType<Responder>): Responder =>
+    (path) =>
+      path === route ? answer() : null;
+  const claimed = { code: 'certificate_revoked', message: 'm', details: {}, request_id: 'r' };
+  const theirBulletin = await served(stranger, '/bulletin');
+  const faults: readonly [string, RegExp, Responder][] = [
     [
       'a bulletin of another network',
       /authority is not that of/,
-      (path) => (path === '/heartbeat' ? json(beat(theirs)) : null),
+      at('/heartbeat', () => beat(theirBulletin)),
     ],
     [
       'an earlier bulletin',
       /revocation list 0, but the stored one is 1/,
-      (path) => (path === '/heartbeat' ? json(beat(JSON.parse(olderBulletin))) : null),
+      at('/heartbeat', () => beat(olderBulletin)),
     ],
     ['garbage', /unreadable_answer/, () => new Response('<html>')],
     ['an error', /internal_server_error|unreadable/, () => new Response('{}', { status: 500 })],
     [
       'a claim that it is revoked',
       /signed list does not have/,
-      (path) =>
-        path === '/heartbeat'
-          ? new Response(
-              JSON.stringify({
-                error: { code: 'certificate_revoked', message: 'm', details: {}, request_id: 'r' },
-              }),
-              { status: 403 },
-            )
-          : null,
+      at('/heartbeat', () => Response.json({ error: claimed }, { status: 403 })),
     ],
   ];
-  for (const [name, expected, answer] of offers) {
-    events.length = 0;
-    respond = answer;
-    assert.equal(typeof (await agent.turn()), 'number', name);
-    assert.match(JSON.stringify(events), expected, name);
-    assert.match(agent.state().problem ?? '', expected, name);
-    for (const [file, text] of held) assert.equal(files.get(file), text, `${name}: ${file}`);
+  for (const fault of faults) {
+    await assertKept([fault]);
+    assert.match(agent.state().problem ?? '', fault[1], fault[0]);
   }
 
   // A new revocation, answered with an earlier list, with one of another key, and not at all.
-  const another = await agentOf(current);
-  await another.agent.turn();
-  await operate(na, '/admin/revoke', { cert_id: another.agent.state().cert_id ?? '' });
-  na.clock.advance(2 * SECOND);
-  const theirList = await (await fetch(`${stranger.url}/crl`)).text();
-  const earlierDelta = await (await fetch(`${na.url}/crl?since=0`)).text();
-  const altered = { ...JSON.parse(await (await fetch(`${na.url}/crl?since=1`)).text()), added: [] };
-  const theirDelta = await (await fetch(`${stranger.url}/crl?since=0`)).text();
-  const lists: [string, RegExp, () => Response | Promise<Response>][] = [
-    ['an earlier list', /older than the stored one/, () => json(older)],
-    ['a list of another key', /did not sign it/, () => json(theirList)],
-    ['no list', /No answer/, () => Promise.reject(new Error('gone'))],
-    [
-      'a delta of another key',
-      /"delta","problem":"the authority .* did not sign/,
-      () => json(theirDelta),
-    ],
-    [
-      'a delta of an earlier list',
-      /"delta","problem":"it does not continue/,
-      () => json(earlierDelta),
-    ],
-    [
-      'an altered delta',
-      /"delta","problem":"the resulting list does not match/,
-      () => json(altered),
-    ],
-  ];
-  for (const [name, expected, list] of lists) {
-    events.length = 0;
-    respond = async (path) => {
-      if (path === '/heartbeat') return json(beat(await news()));
+  await revokeAnother();
+  const theirList = await served(stranger, '/crl');
+  const earlierDelta = await served(na, '/crl?since=0');
+  const altered = JSON.stringify({ ...JSON.parse(await served(na, '/crl?since=1')), added: [] });
+  const theirDelta = await served(stranger, '/crl?since=0');
+  const answered =
+    (list: () => ReturnType<Responder>): Responder =>
+    async (path) => {
+      if (path === '/heartbeat') return beat(await served(na, '/bulletin'));
       return path === '/crl' ? list() : null;
     };
-    assert.equal(typeof (await agent.turn()), 'number', name);
-    assert.match(JSON.stringify(events), expected, name);
-    for (const [file, text] of held) assert.equal(files.get(file), text, `${name}: ${file}`);
-  }
+  const of = (text: string) => answered(() => new Response(text));
+  await assertKept([
+    ['an earlier list', /older than the stored one/, of(older)],
+    ['a list of another key', /did not sign it/, of(theirList)],
+    ['no list', /No answer/, answered(() => Promise.reject(new Error('gone')))],
+    ['a delta of another key', /"delta","problem":"the authority .* did not sign/, of(theirDelta)],
+    ['a delta of an earlier list', /"delta","problem":"it does not continue/, of(earlierDelta)],
+    ['an altered delta', /"delta","problem":"the resulting list does not match/, of(altered)],
+  ]);
 
   // A new policy, answered with one of another network, and with the previous one.
-  const before = await (await fetch(`${na.url}/policy`)).text();
-  const theirPolicy = await (await fetch(`${stranger.url}/policy`)).text();
-  respond = null;
+  const before = await served(na, '/policy');
+  const theirPolicy = await served(stranger, '/policy');
   await agent.turn();
-  for (const [file, text] of files) held.set(file, text);
-  held.delete('agent');
   await operate(na, '/admin/policy', {});
   na.clock.advance(2 * SECOND);
-  for (const [name, expected, policy] of [
+  await assertKept([
     [
       'a policy of another network',
       /"policy","problem":"the authority .* did not sign/,
-      theirPolicy,
+      at('/policy', () => new Response(theirPolicy)),
     ],
     [
       'an earlier policy',
       /"policy","problem":"it is not the policy that the bulletin names/,
-      before,
+      at('/policy', () => new Response(before)),
     ],
-  ] as const) {
-    events.length = 0;
-    respond = (path) => (path === '/policy' ? json(policy) : null);
-    assert.equal(typeof (await agent.turn()), 'number', name);
-    assert.match(JSON.stringify(events), expected, name);
-    for (const [file, text] of held) assert.equal(files.get(file), text, `${name}: ${file}`);
-  }
-  respond = null;
+  ]);
   events.length = 0;
   await agent.turn();
-  assert.deepEqual(refusals(harness), []);
+  assert.deepEqual(refusals(member), []);
   assert.equal(agent.state().problem, null);
   assert.equal(agent.state().crl_sequence, 2);
 });
 
 test('an agent accepts a bulletin that is a second old, and a newer list and policy', async () => {
   await using na = await startTestAuthority();
-  const current = { na };
-  const other = await agentOf(current);
-  await other.agent.turn();
-  await operate(na, '/admin/revoke', { cert_id: other.agent.state().cert_id ?? '' });
+  const other = await joined(na);
+  await operate(na, '/admin/revoke', { cert_id: other.agent.state().cert_id });
   let respond: Responder | null = null;
-  const harness = await agentOf(current, {
-    fetch: async (url, init) => (await respond?.(new URL(url).pathname)) ?? fetch(url, init),
-  });
-  await harness.agent.turn();
-  assert.equal(harness.agent.state().crl_sequence, 1);
-  assert.deepEqual(refusals(harness), []);
+  const member = await agentOf(
+    { na },
+    {
+      fetch: async (url, init) => (await respond?.(new URL(url).pathname)) ?? fetch(url, init),
+    },
+  );
+  const { agent } = member;
+  await agent.turn();
+  assert.equal(agent.state().crl_sequence, 1);
+  assert.deepEqual(refusals(member), []);
 
   na.clock.advance(2 * SECOND);
   await operate(na, '/admin/policy', {});
@@ -485,21 +437,21 @@ test('an agent accepts a bulletin that is a second old, and a newer list and pol
   na.clock.advance(SECOND / 2);
   const { policy_id: newest } = (await operate(na, '/admin/policy', {})).body;
   assert.notEqual((await get(na, '/bulletin')).body.policy_id, newest);
-  await harness.agent.turn();
-  assert.equal(harness.agent.state().policy_id, newest);
-  assert.deepEqual(refusals(harness), []);
+  await agent.turn();
+  assert.equal(agent.state().policy_id, newest);
+  assert.deepEqual(refusals(member), []);
 
   // The previous policy, from an instance that does not know the next one yet.
   na.clock.advance(2 * SECOND);
   const before = await (await fetch(`${na.url}/policy`)).text();
   const { policy_id: next } = (await operate(na, '/admin/policy', {})).body;
   respond = (path: string) => (path === '/policy' ? new Response(before) : null);
-  await harness.agent.turn();
-  assert.equal(harness.agent.state().policy_id, newest);
-  assert.deepEqual(refusals(harness), []);
+  await agent.turn();
+  assert.equal(agent.state().policy_id, newest);
+  assert.deepEqual(refusals(member), []);
   respond = null;
-  await harness.agent.turn();
-  assert.equal(harness.agent.state().policy_id, next);
+  await agent.turn();
+  assert.equal(agent.state().policy_id, next);
 });
 
 /** Forwards requests, but loses the next `answers` answers for this path. */
@@ -567,30 +519,29 @@ test('an agent that never learns the outcome of its renewal requests another whi
 
 test('an agent whose clock is off by ten minutes keeps what it has, and says why', async () => {
   const na = await shared();
-  const current = { na };
-  const key = newKey();
-  const harness = await agentOf(current, { key });
-  await harness.agent.turn();
-  const late = await agentOf(current, { key, files: harness.files, skewMs: 10 * MINUTE });
+  const key = newAgentKey();
+  const { files } = await joined(na, { key });
+  const late = await agentOf({ na }, { key, files, skewMs: 10 * MINUTE });
   assert.equal(typeof (await late.agent.turn()), 'number');
   assert.match(late.agent.state().problem ?? '', /timestamp is too old, or too far ahead/);
 });
 
 test('an agent does not start with damaged files, or those of another network or node', async () => {
   const na = await shared();
-  const current = { na };
-  const key = newKey();
-  const { agent, files } = await agentOf(current, { key });
-  await agent.turn();
+  const key = newAgentKey();
+  const { files } = await joined(na, { key });
   const start = (changed: Partial<Record<AgentRecord, string>>, further: Surroundings = {}) =>
-    agentOf(current, {
-      key,
-      files: new Map([...files, ...(Object.entries(changed) as [AgentRecord, string][])]),
-      ...further,
-    });
+    agentOf(
+      { na },
+      {
+        key,
+        files: new Map([...files, ...(Object.entries(changed) as [AgentRecord, string][])]),
+        ...further,
+      },
+    );
   await assert.rejects(start({ genesis: '{"network_name"' }), /stored genesis is damaged/);
   await assert.rejects(start({ certificate: '{}' }), /stored certificate is damaged/);
-  await assert.rejects(start({}, { key: newKey() }), /stored certificate is for another key/);
+  await assert.rejects(start({}, { key: newAgentKey() }), /stored certificate is for another key/);
   const otherRoot = keyFromSeed(new Uint8Array(32)).publicKey;
   await assert.rejects(start({}, { rootKey: otherRoot }), /stored genesis is signed for root key/);
   await using stranger = await startTestAuthority();
@@ -605,28 +556,26 @@ test('an agent does not start with damaged files, or those of another network or
 
 test('an agent fetches damaged lists and policies again', async () => {
   const na = await shared();
-  const key = newKey();
-  const { agent, files } = await agentOf({ na }, { key });
-  await agent.turn();
+  const key = newAgentKey();
+  const { files } = await joined(na, { key });
   for (const [record, text] of [
     ['crl', ''],
     ['crl', '{"crl_id"'],
     ['policy', '[]'],
     ['policy', ''],
   ] as const) {
-    const stored = files.get(record);
+    const before = files.get(record);
     const again = await agentOf({ na }, { key, files: new Map([...files, [record, text]]) });
     assert.equal(typeof (await again.agent.turn()), 'number');
-    assert.equal(again.files.get(record), stored, text);
+    assert.equal(again.files.get(record), before, text);
     assert.deepEqual(again.events[0], { type: 'damaged', record });
   }
 });
 
 test('a copy of a node renews first: the other says what happened to its certificate', async () => {
   const na = await shared();
-  const key = newKey();
-  const { files, agent } = await agentOf({ na }, { key, terms: { max_validity_hours: 10 } });
-  await agent.turn();
+  const key = newAgentKey();
+  const { files, agent } = await joined(na, { key, terms: { max_validity_hours: 10 } });
   const copy = await agentOf({ na }, { key, files: new Map(files) });
   na.clock.advance(8 * HOUR);
   await copy.agent.turn();
@@ -638,36 +587,13 @@ test('a copy of a node renews first: the other says what happened to its certifi
   );
 });
 
-function storageIn(
-  files: Map<AgentRecord, string>,
-  isRefused: (name: AgentRecord) => boolean,
-): NodeAgentOptions['storage'] {
-  return {
-    read: (name) => files.get(name) ?? null,
-    write(name, text) {
-      if (isRefused(name)) throw new Error('no space left');
-      files.set(name, text);
-    },
-  };
-}
-
 test('an agent that cannot store anything continues to send heartbeats, spends no invite, and stores everything later', async () => {
   await using na = await startTestAuthority();
-  const rootKey = (await get(na, '/genesis')).body.root_public_key;
-  const token = await invite(na, { max_validity_hours: 168 });
-  const files = new Map<AgentRecord, string>();
-  const events: AgentEvent[] = [];
+  const files: Files = new Map();
   let isFull = true;
-  const agent = await createNodeAgent({
-    url: na.url,
-    key: newKey(),
-    rootKey,
-    storage: storageIn(files, () => isFull),
-    token: () => token,
-    now: na.clock.now,
-    random,
-    onEvent: (event) => events.push(event),
-  });
+  const storage = storageIn(files, () => isFull);
+  const terms = { max_validity_hours: 168 };
+  const { agent, events } = await agentOf({ na }, { storage, terms });
   assert.equal(typeof (await agent.turn()), 'number');
   assert.equal(agent.state().problem, 'The invite was not used: no space left');
   isFull = false;
@@ -678,16 +604,18 @@ test('an agent that cannot store anything continues to send heartbeats, spends n
 
   isFull = true;
   await operate(na, '/admin/policy', { allowed_ports: [8443], allowed_services: ['telemetry'] });
-  const { cert_id: other } = (await joinedOther(na)) as { cert_id: string };
-  await operate(na, '/admin/revoke', { cert_id: other });
+  const other = await joined(na);
+  await operate(na, '/admin/revoke', { cert_id: other.agent.state().cert_id });
   na.clock.advance(100 * HOUR);
   const next = await agent.turn();
   assert.ok(typeof next === 'number' && next > 10 * SECOND, `${next}`);
   assert.equal(Date.parse(agent.state().last_heartbeat ?? ''), na.clock.now());
   assert.deepEqual([agent.state().cert_id, agent.state().problem], [first, 'no space left']);
   const { crl_sequence: known } = agent.state();
-  const stored = JSON.parse(before.get('crl') ?? '{}').sequence;
-  assert.ok(known !== null && known > stored, 'it knows what it cannot store');
+  assert.ok(
+    known !== null && known > stored(before, 'crl').sequence,
+    'it knows what it cannot store',
+  );
   assert.deepEqual(files, before);
 
   na.clock.advance(30 * HOUR);
@@ -698,39 +626,23 @@ test('an agent that cannot store anything continues to send heartbeats, spends n
   isFull = false;
   await agent.turn();
   assert.equal(agent.state().problem, null);
-  assert.equal(JSON.parse(files.get('certificate') ?? '{}').cert_id, second);
-  assert.equal(JSON.parse(files.get('crl') ?? '{}').sequence, agent.state().crl_sequence);
+  assert.equal(stored(files, 'certificate').cert_id, second);
+  assert.equal(stored(files, 'crl').sequence, agent.state().crl_sequence);
   assert.deepEqual(
     events.flatMap((event) => (event.type === 'storage' ? [event.problem] : [])),
     ['no space left', null, 'no space left', null],
   );
 });
 
-/** The state of another node's agent after it has joined. */
-async function joinedOther(na: TestAuthority): Promise<unknown> {
-  const other = await agentOf({ na });
-  await other.agent.turn();
-  return other.agent.state();
-}
-
 test('a certificate that cannot be stored is stored in a later turn', async () => {
   const na = await shared();
-  const token = await invite(na);
-  const rootKey = (await get(na, '/genesis')).body.root_public_key;
-  const files = new Map<AgentRecord, string>();
+  const files: Files = new Map();
   let isFull = true;
-  const agent = await createNodeAgent({
-    url: na.url,
-    key: newKey(),
-    rootKey,
-    storage: storageIn(files, (name) => isFull && name === 'certificate'),
-    token: () => token,
-    now: na.clock.now,
-    random,
-  });
+  const storage = storageIn(files, (name) => isFull && name === 'certificate');
+  const { agent } = await agentOf({ na }, { storage });
   await agent.turn();
   assert.match(agent.state().problem ?? '', /no space left/);
   isFull = false;
   await agent.turn();
-  assert.equal(JSON.parse(files.get('certificate') ?? '{}').cert_id, agent.state().cert_id);
+  assert.equal(stored(files, 'certificate').cert_id, agent.state().cert_id);
 });

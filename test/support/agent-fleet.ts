@@ -1,21 +1,19 @@
 /** A fleet of node agents in one process, minute by minute on the clock of their authority. */
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
-import { signerFromSeed, verifySignature } from '../../src/base/crypto/ed25519.ts';
-import type { AgentRecord } from '../../src/client/agent-storage.ts';
+import { verifySignature } from '../../src/base/crypto/ed25519.ts';
 import type { SigningKey } from '../../src/client/keys.ts';
 import { createNodeAgent, type NodeAgent } from '../../src/client/node-agent.ts';
 import type { Fetch } from '../../src/client/options.ts';
 import type { JoinCertificate } from '../../src/protocol/records/join-certificate.ts';
 import type { TestAuthority } from './authority.ts';
 import { MINUTE } from './clock.ts';
+import { type Files, newAgentKey, storageIn, stored } from './members.ts';
 import { get, operate } from './requests.ts';
-import { asKey } from './signing.ts';
 
 export interface FleetMember {
   readonly key: SigningKey;
   readonly token: string;
-  readonly files: Map<AgentRecord, string>;
+  readonly files: Files;
   /** Null before it joins and while it is away. */
   agent: NodeAgent | null;
 }
@@ -63,7 +61,7 @@ export async function createAgentFleet(
     Array.from({ length: size }, (_, index) => validityHours(index)),
   );
   const members: FleetMember[] = tokens.map((token) => ({
-    key: asKey(signerFromSeed(randomBytes(32))),
+    key: newAgentKey(),
     token,
     files: new Map(),
     agent: null,
@@ -116,10 +114,7 @@ export async function createAgentFleet(
         },
         key,
         rootKey,
-        storage: {
-          read: (name) => files.get(name) ?? null,
-          write: (name, text) => void files.set(name, text),
-        },
+        storage: storageIn(files),
         verify: verifySignature,
         token: () => token,
         now: na.clock.now,
@@ -151,8 +146,8 @@ export async function createAgentFleet(
   };
 }
 
-export function certificateOf(files: FleetMember['files']): JoinCertificate {
-  return JSON.parse(files.get('certificate') ?? '{}');
+export function certificateOf(files: Files): JoinCertificate {
+  return stored(files, 'certificate');
 }
 
 /** One invite for each of the validities, in their order. */

@@ -10,6 +10,7 @@ import { SHA256 } from '../../src/base/crypto/digest.ts';
 import type { Signer } from '../../src/base/crypto/primitives.ts';
 import type { JsonObject } from '../../src/base/json/value.ts';
 import { formatInstant } from '../../src/base/timestamp.ts';
+import type { Fetch } from '../../src/client/options.ts';
 import { authorityKeysDigest, keysAt } from '../../src/protocol/records/authority-chain.ts';
 import type { AuthoritySuccession } from '../../src/protocol/records/authority-succession.ts';
 import { type GenesisBlock, genesisDigest } from '../../src/protocol/records/genesis.ts';
@@ -26,6 +27,8 @@ import { type TestClock, testClock } from './clock.ts';
 
 export interface SuccessionAuthority extends AsyncDisposable {
   readonly url: string;
+  /** Asks it without a connection, for agents that ask hundreds of times. */
+  readonly fetch: Fetch;
   readonly clock: TestClock;
   /** The successions that it publishes; those whose time has come are in force. */
   successions: readonly AuthoritySuccession[];
@@ -178,21 +181,30 @@ export async function startSuccessionAuthority(): Promise<SuccessionAuthority> {
     }),
   };
 
-  // On a busy machine, clients would use connections that were closed meanwhile because they were idle.
-  const server = createServer({ keepAliveTimeout: 0 }, async (request, response) => {
-    const text = (await request.setEncoding('utf8').toArray()).join('');
-    const { pathname: path } = new URL(request.url ?? '', 'http://na');
+  function answer(url: string, text: string) {
+    const { pathname: path } = new URL(url, 'http://na');
     const body = text === '' ? {} : JSON.parse(text);
     na.asked.push({ path, body });
     const answer = na.instead.get(path) ?? answers[path];
     const made = answer?.(body) ?? {};
-    response.statusCode = answer === undefined ? 404 : 'error' in made ? 401 : 200;
-    response.end(JSON.stringify(made));
+    const status = answer === undefined ? 404 : 'error' in made ? 401 : 200;
+    return { status, text: JSON.stringify(made) };
+  }
+
+  // On a busy machine, clients would use connections that were closed meanwhile because they were idle.
+  const server = createServer({ keepAliveTimeout: 0 }, async (request, response) => {
+    const asked = (await request.setEncoding('utf8').toArray()).join('');
+    const { status, text } = answer(request.url ?? '', asked);
+    response.writeHead(status).end(text);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const na: SuccessionAuthority = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async fetch(url, { body = '' }) {
+      const { status, text } = answer(url, body);
+      return { ok: status === 200, status, headers: new Headers(), text: async () => text };
+    },
     clock,
     successions: [],
     crlSequence: 1,
