@@ -15,6 +15,7 @@ import { runCommand } from './support/commands.ts';
 import { endOf } from './support/failed-command.ts';
 import { networkFolder } from './support/folders.ts';
 import { PROGRAM } from './support/project.ts';
+import { sovereignPair } from './support/sovereign-pair.ts';
 import { issued, recognize } from './support/trust.ts';
 
 const SOME_KEY = 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=';
@@ -62,19 +63,12 @@ async function refusedFor(na: TestAuthority, args: readonly string[]): Promise<s
 
 /** Two authorities that recognize each other. */
 async function recognizedPair() {
-  const folder = networkFolder('beta');
-  const alpha = await startTestAuthority({ clock: REAL_TIME });
-  const beta = await startTestAuthority({ clock: REAL_TIME, dataDir: folder.path });
+  const pair = await sovereignPair(REAL_TIME);
+  const { alpha, beta } = pair;
   await issued(recognize(alpha, { subject_public_keys: [beta.audience] }));
   const terms = { subject_sovereign_id: 'alpha', subject_public_keys: [alpha.audience] };
   await issued(recognize(beta, terms));
-  return {
-    alpha,
-    beta,
-    async [Symbol.asyncDispose]() {
-      for (const resource of [alpha, beta, folder]) await resource[Symbol.asyncDispose]();
-    },
-  };
+  return pair;
 }
 
 test('two sovereigns go through the whole protocol with files', async (t) => {

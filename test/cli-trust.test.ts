@@ -1,13 +1,13 @@
 /** The command line for sovereign trust, end to end: two real authorities that exchange files. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { REAL_TIME } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
-import { networkFolder } from './support/folders.ts';
+import { scratchFolder } from './support/folders.ts';
+import { sovereignPair } from './support/sovereign-pair.ts';
 
 /** Runs a command with `--json` for one authority's operator; fails unless it ends as expected. */
 async function run(na: TestAuthority, args: readonly string[], exit = 0) {
@@ -19,13 +19,11 @@ async function run(na: TestAuthority, args: readonly string[], exit = 0) {
   return stdout === '' ? JSON.parse(stderr) : JSON.parse(stdout);
 }
 
-test('treaty, attestation and feed travel between two sovereigns as files', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'mesh-na-cli-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const file = (name: string) => join(folder, name);
-  await using betaFolder = networkFolder('beta');
-  await using alpha = await startTestAuthority({ clock: REAL_TIME });
-  await using beta = await startTestAuthority({ clock: REAL_TIME, dataDir: betaFolder.path });
+test('treaty, attestation and feed travel between two sovereigns as files', async () => {
+  await using folder = scratchFolder();
+  const file = (name: string) => join(folder.path, name);
+  await using pair = await sovereignPair(REAL_TIME);
+  const { alpha, beta } = pair;
 
   const [treaty, attestation] = await Promise.all([
     run(alpha, [
@@ -69,11 +67,10 @@ test('treaty, attestation and feed travel between two sovereigns as files', asyn
   assert.equal((await run(alpha, ['treaty', 'revoke', treaty.treaty_id])).status, 'revoked');
 });
 
-test('policies, the recognition policy and the agents of a node can be managed from the command line', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'mesh-na-cli-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+test('policies, the recognition policy and the agents of a node can be managed from the command line', async () => {
+  await using folder = scratchFolder();
   await using na = await startTestAuthority({ clock: REAL_TIME });
-  const node = ['--node-dir', join(folder, 'node')];
+  const node = ['--node-dir', join(folder.path, 'node')];
 
   const initial = await run(na, ['policy', 'show']);
   const publish = ['policy', 'publish'];

@@ -1,16 +1,7 @@
 /** The end of a succession if the genesis block or a key is stored in another place [authority-keys-9]. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import {
-  cpSync,
-  existsSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
@@ -18,9 +9,9 @@ import { readPrivateKey } from '../src/base/keys/read-key.ts';
 import { nextKey } from '../src/cli/authority-key/next-key.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE } from './support/clock.ts';
-import { makeNetworkFolder } from './support/folders.ts';
+import { networkFolder, scratchFolder } from './support/folders.ts';
 import { get, outcome } from './support/requests.ts';
-import { activated, stage, step, succession } from './support/successions.ts';
+import { activated, keyStates, stage, step, succession } from './support/successions.ts';
 
 const PLACES = [
   { what: 'genesis block', name: 'genesis.json', flag: 'genesis' },
@@ -28,19 +19,18 @@ const PLACES = [
 ] as const;
 
 for (const { what, name, flag } of PLACES) {
-  test(`a ${what} in another place is left to the operator, and starts continue to work`, async (t) => {
-    const { folder: dataDir } = makeNetworkFolder();
-    const elsewhere = mkdtempSync(join(tmpdir(), 'mesh-elsewhere-'));
-    t.after(() => {
-      for (const folder of [dataDir, elsewhere]) rmSync(folder, { recursive: true, force: true });
-    });
-    const place = join(elsewhere, flag === 'genesis' ? 'block.json' : 'na.key');
-    renameSync(join(dataDir, name), place);
+  test(`a ${what} in another place is left to the operator, and starts continue to work`, async () => {
+    await using folder = networkFolder('alpha');
+    await using elsewhere = scratchFolder();
+    const { path: dataDir } = folder;
+    const place = join(elsewhere.path, flag === 'genesis' ? 'block.json' : 'na.key');
+    cpSync(join(dataDir, name), place);
+    rmSync(join(dataDir, name));
     const keyFile = flag === 'genesis' ? join(dataDir, 'keys', 'na.key') : place;
     const { signer: to, file: nextFile } = nextKey(keyFile, () => randomBytes(32));
     const from = signerFromSeed(readPrivateKey(keyFile));
     let na = await startTestAuthority({ dataDir, flags: { [flag]: place } });
-    t.after(() => na.stop());
+    await using _ = { [Symbol.asyncDispose]: () => na.stop() };
     const signed = await succession(na, { activatesIn: MINUTE, from, to });
     assert.equal(outcome(await stage(na, signed)), '200');
     na.clock.advance(MINUTE);
@@ -76,13 +66,13 @@ for (const { what, name, flag } of PLACES) {
   });
 }
 
-test('a start without the previous key is refused during the overlap, and ends the overlap after it', async (t) => {
-  const { folder: dataDir } = makeNetworkFolder();
-  t.after(() => rmSync(dataDir, { recursive: true, force: true }));
+test('a start without the previous key is refused during the overlap, and ends the overlap after it', async () => {
+  await using folder = networkFolder('alpha');
+  const { path: dataDir } = folder;
   const keyFile = join(dataDir, 'keys', 'na.key');
   const { signer: to, file: nextFile } = nextKey(keyFile, () => randomBytes(32));
   let na = await startTestAuthority({ dataDir });
-  t.after(() => na.stop());
+  await using _ = { [Symbol.asyncDispose]: () => na.stop() };
   const from = signerFromSeed(readPrivateKey(keyFile));
   const signed = await succession(na, { activatesIn: MINUTE, overlap: HOUR, from, to });
   assert.equal(outcome(await stage(na, signed)), '200');
@@ -97,8 +87,7 @@ test('a start without the previous key is refused during the overlap, and ends t
 
   na.clock.advance(HOUR);
   na = await na.restart();
-  const { body: keys } = await get(na, '/authority-keys');
-  const states = keys.keys.map((key: { state: string }) => key.state);
+  const states = (await keyStates(na)).map(([, state]) => state);
   assert.deepEqual(states.sort(), ['current', 'retired']);
   assert.equal((await get(na, '/crl')).body.signatures.length, 1);
 });

@@ -5,10 +5,9 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import { signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
+import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
 import { readKeyFile } from '../src/base/keys/key-file.ts';
 import { nextKey } from '../src/cli/authority-key/next-key.ts';
-import { type SignedRecord, signedText } from '../src/protocol/records/signed-record.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
 import {
@@ -21,6 +20,7 @@ import {
   outcome,
 } from './support/requests.ts';
 import { signedNetwork, startSigner } from './support/signer.ts';
+import { signersOf } from './support/signers.ts';
 import { activate, stage, step, succession } from './support/successions.ts';
 import { until } from './support/until.ts';
 
@@ -49,21 +49,15 @@ for (const listThreadFrom of [1000, 1]) {
       await restartSigner(keyFile, '--next-key', nextFile);
       await isOpen();
       await activate(na);
-      const signersOf = (record: SignedRecord) =>
-        record.signatures.map(({ sig }) => {
-          const text = signedText(record);
-          return [from, to].find(({ publicKey }) => verifySignature(publicKey, text, sig))
-            ?.publicKey;
-        });
+      const both = [to.publicKey, from.publicKey];
       const served = async () => {
         const token = await invite(na);
         const joined = await nodeRequest(na, '/join', newKey(), { invite_token: token });
         assert.equal(outcome(joined), '200');
         const crl = (await get(na, '/crl')).body;
         const feed = (await get(na, '/sovereign-revocation-feed')).body;
-        return [joined.body, crl, feed].map((record) => signersOf(record as SignedRecord));
+        return [joined.body, crl, feed].map((record) => signersOf(record, both));
       };
-      const both = [to.publicKey, from.publicKey];
       assert.deepEqual(await served(), [both, both, both]);
       const doomed = { cert_id: node.certId, reason: 'superseded' };
       assert.equal(outcome(await operate(na, '/admin/revoke', doomed)), '200');
