@@ -53,95 +53,55 @@ const register = {
 } as const;
 const sameInstant = { ...register, registration: { ...newer, registeredAt: NOW - HOUR } };
 const older = { ...register, registration: { ...newer, registeredAt: NOW - HOUR - 1 } };
+const forgedOlder = { ...older, signatureValid: false };
 const again = { ...register, registration: sent };
 const wasSuperseded = { ...register, registration: { ...sent, content: 'digest-0' } };
 const signedAnew = { ...register, registration: { ...sent, json: '{"signatures":[]}' } };
 const inactive = { ...register, hasActiveCertificate: false, signatureValid: false };
-const remove = {
-  type: 'remove',
-  signedAt: NOW - HOUR,
-  signatureValid: true,
-  replayed: false,
-} as const;
+const remove = { type: 'remove', signedAt: NOW - HOUR, signatureValid: true, replayed: false };
 const forged = { ...remove, signatureValid: false, replayed: true };
+const removeLater = { ...remove, signedAt: NOW };
 const replayed = { ...remove, replayed: true };
-const evict = { type: 'evict', at: NOW } as const;
+const evict = { type: 'evict', at: NOW };
 const revoked = { type: 'certificate_revoked', at: NOW };
 
 const taken = (heldUntil: number) => ({ registered: { ...newer, superseded: [], heldUntil } });
 const alongside = { registered: { ...sameInstant.registration, superseded: leftOver.superseded } };
 const lateLeftOver = { ...leftOver, registeredAt: NOW, superseded: [] };
+const leftLate = { removed: lateLeftOver };
 
 testTable(agentRegistrationMachine, [
-  [
-    'a node with an active certificate registers',
-    absent,
-    register,
-    'registered',
-    taken(NOW + HOUR),
-  ],
+  ['a node with a certificate registers', absent, register, 'registered', taken(NOW + HOUR)],
   ...inEach(
     [registered, removed, evicted],
-    [['a newer descriptor is accepted', register, 'registered', taken(NOW + DAY)]],
+    ['a newer one is accepted', register, 'registered', taken(NOW + DAY)],
   ),
   ...inEach(
     [absent, registered, removed, evicted],
-    [
-      ['a compromised key comes first', { ...inactive, keyCompromised: true }, 'node_key_revoked'],
-      [
-        'no certificate is reported before the signature',
-        inactive,
-        'node_has_no_active_certificate',
-      ],
-      ['it must verify', { ...register, signatureValid: false }, 'invalid_agent_signature'],
-      ['a forged removal is refused before all else', forged, 'invalid_agent_signature'],
-    ],
+    ['a compromised key comes first', { ...inactive, keyCompromised: true }, 'node_key_revoked'],
+    ['no certificate comes before the signature', inactive, 'node_has_no_active_certificate'],
+    ['it must verify', { ...register, signatureValid: false }, 'invalid_agent_signature'],
+    ['a forged removal is refused before all else', forged, 'invalid_agent_signature'],
   ),
   ...inEach(
     [absent, removed, evicted],
-    [
-      ['it cannot be removed', remove, 'agent_not_registered'],
-      ['that is reported before the used envelope', replayed, 'agent_not_registered'],
-    ],
+    ['it cannot be removed', remove, 'agent_not_registered'],
+    ['that is reported before the used envelope', replayed, 'agent_not_registered'],
   ),
   ...inEach(
     [registered, removed, evicted],
-    [
-      ['an older descriptor is refused', older, 'descriptor_superseded'],
-      ['another one of the same instant is accepted', sameInstant, 'registered', alongside],
-      ['one superseded at the same instant is refused', wasSuperseded, 'descriptor_superseded'],
-    ],
+    ['an older descriptor is refused', older, 'descriptor_superseded'],
+    ['another one of the same instant is accepted', sameInstant, 'registered', alongside],
+    ['one superseded at the same instant is refused', wasSuperseded, 'descriptor_superseded'],
   ),
-  ...inEach(crowded, [['none after 64 of an instant', sameInstant, 'descriptor_superseded']]),
-  ...inEach([removed, evicted], [['what ended then is refused', again, 'descriptor_superseded']]),
-  [
-    'an older descriptor is refused after its signature',
-    registered,
-    { ...older, signatureValid: false },
-    'invalid_agent_signature',
-  ],
+  ...inEach(crowded, ['none after 64 of an instant', sameInstant, 'descriptor_superseded']),
+  ...inEach([removed, evicted], ['what ended then is refused', again, 'descriptor_superseded']),
+  ['but after its signature', registered, forgedOlder, 'invalid_agent_signature'],
   ['the registered descriptor with other signatures', registered, signedAnew, 'unchanged'],
   ['the registered descriptor, sent again', registered, again, 'unchanged'],
-  [
-    'removed, what refuses its descriptors stays',
-    registered,
-    remove,
-    'removed',
-    { removed: leftOver },
-  ],
-  [
-    'removed later, it leaves the instant of the removal',
-    registered,
-    { ...remove, signedAt: NOW },
-    'removed',
-    { removed: lateLeftOver },
-  ],
-  [
-    'an envelope that was used before removes nothing',
-    registered,
-    replayed,
-    'invalid_agent_signature',
-  ],
+  ['removed, its refusals stay', registered, remove, 'removed', { removed: leftOver }],
+  ['removed later, that instant stays', registered, removeLater, 'removed', leftLate],
+  ['a used envelope removes nothing', registered, replayed, 'invalid_agent_signature'],
   ['evicted at the instant of its expiry', registered, evict, 'evicted', { evicted: leftOver }],
   ['until then it stays', registered, { ...evict, at: NOW - 1 }, 'current'],
   ['it ends with its certificate', registered, revoked, 'evicted', { evicted: lateLeftOver }],

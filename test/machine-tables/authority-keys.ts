@@ -59,56 +59,37 @@ const goBack = {
   isHeld: true,
   crlSequence: 9,
 } as const;
+const find = { type: 'found', genesis };
+const founded = { current: { ...none, genesis } };
+const another = { ...stage, isOtherStaged: true, problem: 'gap' };
+const early = { ...activate, isDue: false, isHeld: false };
 const finish = { type: 'finish', at: NOW, behind: 0, despite: 0 } as const;
+const behind = { ...finish, behind: 3, despite: 2 };
 const replace = { type: 'replace', at: NOW, kind: 'planned' } as const;
+const replaceStolen = { ...replace, kind: 'compromise' };
 const isGone = { ...goBack, isRolledBack: true };
 const activeNow = { current: { since: NOW, crlSequence: 8 } };
 const wentBack = { previous: { rolledBackAt: NOW, rolledBackFrom: 9 } };
+const hasNoWayBack = { previous: { rollBack: null } };
+const isStolen = { distrusted: { rollBack: null, until: NOW } };
+const hasEnded = { current: { rollBack: null } };
 const retired = { retired: { until: NOW } };
 
 testTable(authorityKeyMachine, [
-  [
-    'the first key has a state once its successor is staged',
-    absent,
-    { type: 'found', genesis },
-    'founded',
-    { current: { ...none, genesis } },
-  ],
+  ['the first key is found with its successor', absent, find, 'founded', founded],
   ['a succession that is in order is staged', absent, stage, 'staged', { staged: next }],
-  [
-    'it is not while another one is',
-    absent,
-    { ...stage, isOtherStaged: true, problem: 'gap' },
-    'succession_staged',
-  ],
+  ['it is not while another one is', absent, another, 'succession_staged'],
   ['it is not out of order', absent, { ...stage, problem: 'gap' }, 'succession_rejected: gap'],
   ['it is not twice', staged, stage, 'succession_staged'],
-  ...inEach(others, [['it is never staged', stage, 'succession_rejected: key_used_before']]),
+  ...inEach(others, ['it is never staged', stage, 'succession_rejected: key_used_before']),
   ['staged, it can be taken back', staged, { type: 'cancel' }, 'canceled'],
   ['nothing staged, nothing is taken back', absent, { type: 'cancel' }, 'succession_not_staged'],
   ['nothing staged, nothing is activated', absent, activate, 'succession_not_staged'],
-  [
-    'it is not activated before its time',
-    staged,
-    { ...activate, isDue: false, isHeld: false },
-    'activation_too_early',
-  ],
+  ['it is not activated too early', staged, early, 'activation_too_early'],
   ['not activated unless held', staged, { ...activate, isHeld: false }, 'authority_key_not_held'],
   ['activated, it is current', staged, activate, 'activated', activeNow],
-  [
-    'replaced as planned, it is previous, and its own way back is gone',
-    current,
-    replace,
-    'replaced',
-    { previous: { rollBack: null } },
-  ],
-  [
-    'replaced after a theft, it is distrusted',
-    current,
-    { ...replace, kind: 'compromise' },
-    'replaced',
-    { distrusted: { rollBack: null, until: NOW } },
-  ],
+  ['replaced as planned, it has no way back', current, replace, 'replaced', hasNoWayBack],
+  ['replaced after a theft, it is distrusted', current, replaceStolen, 'replaced', isStolen],
   ['rolled back within the overlap, it is previous', current, goBack, 'rolled_back', wentBack],
   ['no way back before a succession', absent, goBack, 'roll_back_impossible: no_succession'],
   ['the first key is not rolled back', first, goBack, 'roll_back_impossible: no_succession'],
@@ -118,21 +99,10 @@ testTable(authorityKeyMachine, [
   ['nor to a key not held', current, { ...goBack, isHeld: false }, 'authority_key_not_held'],
   ['returned to, it is current again', previous, { type: 'return' }, 'returned', { current: {} }],
   ['the overlap ends when all have followed', previous, finish, 'retired', retired],
-  [
-    'it does not while nodes are behind, unless their number is given',
-    previous,
-    { ...finish, behind: 3, despite: 2 },
-    'nodes_have_not_followed',
-  ],
+  ['not while others are behind than given', previous, behind, 'nodes_have_not_followed'],
   ['it ends by itself with any behind', previous, { ...finish, behind: null }, 'retired', retired],
   ['no overlap ends while there is none', absent, finish, 'no_overlap'],
-  [
-    'after the overlap there is no way back',
-    current,
-    { type: 'settle' },
-    'settled',
-    { current: { rollBack: null } },
-  ],
+  ['no way back after the overlap', current, { type: 'settle' }, 'settled', hasEnded],
 ]);
 
 testUnhandled(authorityKeyMachine, [

@@ -24,6 +24,7 @@ const withdrawn = {
   context: { ...invite, withdrawnAt: NOW - 1, withdrawnBy: 'ops-1' },
 };
 const takeBack = { type: 'withdraw', at: NOW, by: 'ops-2' } as const;
+const takeBackLate = { ...takeBack, at: NOW + HOUR };
 export const join = {
   type: 'join',
   at: NOW,
@@ -36,6 +37,10 @@ const full = { ...join, liveCertificates: MAX_LIVE_CERTIFICATES };
 const late = { ...join, at: NOW + HOUR };
 const compromised = { ...join, keyCompromised: true };
 const forged = { ...join, proof: 'invalid_signature' };
+const stale = { ...join, proof: 'stale_timestamp' };
+const fullReplay = { ...full, proof: 'nonce_replay' };
+const badCompromised = { ...compromised, proof: 'missing_fields' };
+const allWrong = { ...compromised, at: late.at, nodePublicKey: 'key-2', proof: 'x' };
 const elsewhere = { ...join, nodePublicKey: 'key-2' };
 const forgedElsewhere = { ...forged, nodePublicKey: 'key-2' };
 const create = { type: 'create', invite } as const;
@@ -50,54 +55,22 @@ testTable(inviteMachine, [
   ['not after it', unused, { ...join, at: invite.expiresAt + 1 }, 'invalid_invite_token'],
   ['bound to a key, that key can use it', bound, join, 'consumed', used],
   ['bound to a key, another key is refused', bound, elsewhere, 'invalid_invite_token'],
-  [
-    'a failing proof is refused with its reason and leaves the token usable',
-    unused,
-    { ...join, proof: 'stale_timestamp' },
-    'node_auth_failed: stale_timestamp',
-  ],
+  ['a failing proof leaves the token', unused, stale, 'node_auth_failed: stale_timestamp'],
   ['too many live certificates leave the token', unused, full, 'too_many_live_certificates'],
-  [
-    'a failing proof is reported before the number of certificates',
-    unused,
-    { ...full, proof: 'nonce_replay' },
-    'node_auth_failed: nonce_replay',
-  ],
+  ['that comes before the certificates', unused, fullReplay, 'node_auth_failed: nonce_replay'],
   ['consumed, it is refused', consumed, join, 'invalid_invite_token'],
   ['one that does not exist is refused', absent, join, 'invalid_invite_token'],
   ['unused, it can be withdrawn', unused, takeBack, 'withdrawn', takenBack(NOW)],
-  [
-    'expired, it can be withdrawn',
-    unused,
-    { ...takeBack, at: NOW + HOUR },
-    'withdrawn',
-    takenBack(NOW + HOUR),
-  ],
-  [
-    'of a batch, it can be withdrawn, and stays in it',
-    inBatch,
-    takeBack,
-    'withdrawn',
-    takenBack(NOW),
-  ],
+  ['expired, it can be withdrawn', unused, takeBackLate, 'withdrawn', takenBack(NOW + HOUR)],
+  ['withdrawn, it stays in its batch', inBatch, takeBack, 'withdrawn', takenBack(NOW)],
   ['withdrawn again, it stays as it was', withdrawn, takeBack, 'already_withdrawn'],
   ['consumed, it cannot be withdrawn', consumed, takeBack, 'invite_consumed'],
   ['one that does not exist cannot be withdrawn', absent, takeBack, 'invite_not_found'],
   ['withdrawn, it is refused, whatever the proof is', withdrawn, forged, 'invalid_invite_token'],
   ['a compromised key comes before withdrawal', withdrawn, compromised, 'node_key_compromised'],
   ['a compromised key comes before an unknown token', absent, compromised, 'node_key_compromised'],
-  [
-    'a compromised key is refused before the consumed token',
-    consumed,
-    { ...compromised, proof: 'missing_fields' },
-    'node_key_compromised',
-  ],
-  [
-    'a compromised key is refused before expiry, binding and proof',
-    bound,
-    { ...late, nodePublicKey: 'key-2', keyCompromised: true, proof: 'x' },
-    'node_key_compromised',
-  ],
+  ['also before a consumed one', consumed, badCompromised, 'node_key_compromised'],
+  ['also before expiry, binding and proof', bound, allWrong, 'node_key_compromised'],
   ['expiry comes before the proof', unused, { ...forged, at: late.at }, 'invalid_invite_token'],
   ['another key comes before its proof', bound, forgedElsewhere, 'invalid_invite_token'],
   ['a consumed token comes before the proof', consumed, forged, 'invalid_invite_token'],

@@ -16,16 +16,13 @@ const nullify = { type: 'issue', nullifier, leafMatches: true } as const;
 const nullifyLater = { ...nullify, nullifier: laterNullifier };
 const otherContent = { ...laterNullifier, proofDigest: 'd2', commitmentId: 'c-2' };
 const expired = { value: 'issued', context: { ...nullifier, expiresAt: NOW - 1 } };
+const wrongLeaf = { ...nullify, leafMatches: false };
+const WRONG_LEAF = 'nullifier_failed: leaf_hash_mismatch';
 const usedUp = 'nullifier_failed: already_issued';
 
 testTable(nullifierMachine, [
   ['the first nullifier of a proof is issued', absent, nullify, 'issued', { issued: nullifier }],
-  [
-    'a proof whose leaf is not that of its capability is refused, and not used up',
-    absent,
-    { ...nullify, leafMatches: false },
-    'nullifier_failed: leaf_hash_mismatch',
-  ],
+  ['a wrong leaf is refused, and not used up', absent, wrongLeaf, WRONG_LEAF],
   ['a second one of the same proof is refused', nullified, nullifyLater, usedUp],
   ['also when the first has expired', expired, nullifyLater, usedUp],
   ['also of another content', nullified, { ...nullify, nullifier: otherContent }, usedUp],

@@ -30,7 +30,7 @@ testTable(policyMachine, [
   ['a later read leaves it', activePolicy, { ...firstRead, manifest: another }, 'activated'],
   ...inEach(
     [absent, activePolicy, retiredPolicy],
-    [['published, that content is active', publishPolicy, 'activated', isAnother]],
+    ['published, that content is active', publishPolicy, 'activated', isAnother],
   ),
   ['another version becomes active', activePolicy, retire, 'retired', { retired: {} }],
   ['rolled back to, it is as it was', retiredPolicy, rollBack, 'activated', { active: {} }],

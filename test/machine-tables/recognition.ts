@@ -24,25 +24,20 @@ const notAttested = {
   value: 'revoked',
   context: { ...attestation, revokedAt: NOW - 1, revocationReason: 'first' },
 };
+const issue = { type: 'issue', attestation };
 const withdraw = { type: 'revoke', at: NOW, reason: 'second' } as const;
 const withdrawn = { revoked: { revokedAt: NOW, revocationReason: 'second' } };
 
 testTable(attestationMachine, [
-  [
-    'issued, it is active',
-    absent,
-    { type: 'issue', attestation },
-    'issued',
-    { active: attestation },
-  ],
+  ['issued, it is active', absent, issue, 'issued', { active: attestation }],
   ['revoked, the signed record stays as it is', attested, withdraw, 'revoked', withdrawn],
   ['revoked again, time and reason stay', notAttested, withdraw, 'already_revoked'],
   ['an unknown one cannot be revoked', absent, withdraw, 'attestation_not_found'],
 ]);
 
 testUnhandled(attestationMachine, [
-  ['issuing one twice', attested, { type: 'issue', attestation }],
-  ['issuing one that is revoked', notAttested, { type: 'issue', attestation }],
+  ['issuing one twice', attested, issue],
+  ['issuing one that is revoked', notAttested, issue],
 ]);
 
 // Recognition treaty [service-states-treaty], [core-4-13], [core-g23]
@@ -67,44 +62,30 @@ const ended = {
 const renew = { type: 'renew', at: NOW, successorId: 't-2' } as const;
 const setEndpoint = { type: 'setEndpoint', endpoint: 'https://na.beta.example' } as const;
 const replace = { type: 'revoke', at: NOW, reason: 'replaced_by:t-2' } as const;
-const follow = {
-  type: 'follow',
-  at: NOW,
-  successorId: 't-2',
-  problem: null,
-  isNews: true,
-} as const;
+const follow = { type: 'follow', at: NOW, successorId: 't-2', problem: null, isNews: true };
 
 const LATE = NOW + 2 * HOUR;
 const LAST = NOW + HOUR - 1000;
 const withEndpoint = { value: 'active', context: { ...treaty, endpoint: 'https://old.example' } };
 const named = { active: { endpoint: 'https://na.beta.example' } };
-const revokedBy = (revocationReason: string, revokedAt: number) => ({
-  revoked: { revokedAt, revocationReason },
-});
+const revokedBy = (reason: string, revokedAt: number) => {
+  return { revoked: { revokedAt, revocationReason: reason } };
+};
 const isReplaced = (at: number) => revokedBy('replaced_by:t-2', at);
 const noNews = { ...follow, isNews: false };
+const renewLate = { ...renew, at: LATE };
+const isRenewed = revokedBy('renewed_by:t-2', LATE);
+const hasOtherReason = { revoked: { revocationReason: 'replaced_by:t-2' } };
+const followBad = { ...follow, problem: 'unknown_key' };
 const expired = { ...noNews, at: LAST + 1, problem: 'fork' };
 
 testTable(treatyMachine, [
   ['issued, it is active', absent, { type: 'issue', treaty }, 'issued', { active: treaty }],
   ['revoked, it has ended', inForce, replace, 'revoked', isReplaced(NOW)],
-  [
-    'revoked again, the reason may change but not the time',
-    ended,
-    replace,
-    'revoked',
-    { revoked: { revocationReason: 'replaced_by:t-2' } },
-  ],
+  ['revoked again, the time stays', ended, replace, 'revoked', hasOtherReason],
   ['also after it expired', inForce, { ...replace, at: LATE }, 'revoked', isReplaced(LATE)],
   ['an unknown one cannot be revoked', absent, replace, 'treaty_not_found'],
-  [
-    'renewed, also after it expired, it has ended',
-    inForce,
-    { ...renew, at: LATE },
-    'replaced',
-    revokedBy('renewed_by:t-2', LATE),
-  ],
+  ['renewed, also after it expired, it has ended', inForce, renewLate, 'replaced', isRenewed],
   ['one that has ended is not renewed', ended, renew, 'treaty_revoked'],
   ['an unknown one is not renewed', absent, renew, 'treaty_not_found'],
   ['its subject can get another address', withEndpoint, setEndpoint, 'endpoint_set', named],
@@ -113,12 +94,7 @@ testTable(treatyMachine, [
   ['replaced when its subject has another key', inForce, follow, 'replaced', isReplaced(NOW)],
   ['also in its last second', inForce, { ...follow, at: LAST }, 'replaced', isReplaced(LAST)],
   ['one that has expired follows nothing, whatever the chain', inForce, expired, 'treaty_expired'],
-  [
-    'a chain that cannot be followed changes nothing, even if it would be news',
-    inForce,
-    { ...follow, problem: 'unknown_key' },
-    'chain_rejected',
-  ],
+  ['a bad chain changes nothing', inForce, followBad, 'chain_rejected'],
   ['a chain without news changes nothing', inForce, noNews, 'nothing_to_follow'],
   ['one that has ended follows nothing', ended, follow, 'treaty_revoked'],
   ['an unknown one follows nothing', absent, follow, 'treaty_not_found'],
@@ -164,10 +140,8 @@ testTable(revocationFeedMachine, [
   ['0 after 9 is stale', importedFeed, importOf('0', 'missing_signature'), 'stale_sequence'],
   ...inEach(
     [absent, importedFeed],
-    [
-      ['a feed without signature is refused', unsigned, 'missing_feed_signature'],
-      ['a feed that does not verify is refused', forged, 'invalid_feed_signature'],
-    ],
+    ['a feed without signature is refused', unsigned, 'missing_feed_signature'],
+    ['a feed that does not verify is refused', forged, 'invalid_feed_signature'],
   ),
 ]);
 
@@ -205,6 +179,7 @@ const resume = (version: SovereignFeed) => ({ type: 'resume', version });
 const lapse = (at: number) => ({ type: 'lapse', at });
 const numbered = (sequence: number) => ({ ...ourFeed, sequence });
 const is = (version: SovereignFeed) => ({ published: version });
+const any = numbered(1_000_000);
 const far = { ...nextFeed, sequence: 1_000_003 };
 const half = ourFeed.issuedAt + 12 * HOUR;
 
@@ -216,13 +191,7 @@ testTable(sovereignFeedMachine, [
   ['the first revocation has 1', absent, publish(numbered(1)), 'published', is(numbered(1))],
   ['a version follows the one before it', published, publish(nextFeed), 'published', is(nextFeed)],
   ['a restore goes on with any higher number', published, resume(far), 'published', is(far)],
-  [
-    'a restore may begin with any number',
-    absent,
-    resume(numbered(1_000_000)),
-    'published',
-    is(numbered(1_000_000)),
-  ],
+  ['a restore may begin with any number', absent, resume(any), 'published', is(any)],
 ]);
 
 testUnhandled(sovereignFeedMachine, [

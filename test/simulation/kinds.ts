@@ -57,9 +57,9 @@ const byOperator = {
 /** Milliseconds that a request waits between the edge and the authority. */
 export const late = weighted([12, 0], [1, 30 * SECOND, 6 * MINUTE, 12 * MINUTE]);
 
-const node = fc.nat({ max: 2 });
+export const node = fc.nat({ max: 2 });
 export const byNode = { node, flaw, late };
-export const byAgent = { node, isForged: weighted([9, false], [1, true]) };
+export const isForged = weighted([9, false], [1, true]);
 
 /** Requests are answered before the next step, unless they are held: then they overlap with it. */
 const isHeld = weighted([3, false], [1, true]);
@@ -135,8 +135,8 @@ export function reading<Name extends 'openRoster' | 'readPolicyHistory'>(
   name: Name,
   given: CallInput<Name>,
   compare: (world: World, answer: unknown) => unknown,
-): Kind<typeof byOperator> {
-  return event(1, byOperator, async (step, world) => {
+): Kind<typeof byOperator & { readonly isHeld: fc.Arbitrary<boolean> }> {
+  return event(1, { ...byOperator, isHeld }, async (step, world) => {
     await world.settle();
     const answers: unknown[] = [];
     const read = signedByOperator(name, 'standard', { ...step, isWellFormed: true }, world, () => ({

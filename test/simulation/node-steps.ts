@@ -1,4 +1,5 @@
 /** Requests of nodes, signed or in sessions, genuine or not: what is asked, and the expected outcomes. */
+import fc from 'fast-check';
 import type { Signer } from '../../src/base/crypto/primitives.ts';
 import type { JsonObject } from '../../src/base/json/value.ts';
 import { canonicalJson } from '../../src/base/json/write.ts';
@@ -8,7 +9,18 @@ import { readAgentDescriptor } from '../../src/protocol/records/agent-descriptor
 import { signRecord, soleSigner } from '../../src/protocol/records/signed-record.ts';
 import { type CallName, type CallOf, call } from './authority-calls.ts';
 import type { Sent } from './decisions.ts';
-import { anyOf, byAgent, byNode, late, MINUTE, pick, request, small, weighted } from './kinds.ts';
+import {
+  anyOf,
+  byNode,
+  isForged,
+  late,
+  MINUTE,
+  node,
+  pick,
+  request,
+  small,
+  weighted,
+} from './kinds.ts';
 import { type Proof, TOLERANCE } from './model/access.ts';
 import { signingNow } from './model/authority-keys.ts';
 import { beatInSession, heartbeat, join, renew } from './model/enrollment.ts';
@@ -168,13 +180,17 @@ export const NODE_STEPS = {
       };
     },
   ),
+};
+
+export const AGENT_STEPS = {
   registerAgent: request(
     4,
     {
-      ...byAgent,
+      node,
+      isForged,
       signedAgo: anyOf(0, 0, MINUTE, 10 * MINUTE),
       seconds: anyOf(600, 7200),
-      capability: anyOf(0, 1),
+      capability: fc.nat({ max: 1 }),
     },
     (step, world) => {
       const key = holderAt(world, step.node);
@@ -224,7 +240,7 @@ export const NODE_STEPS = {
   ),
   removeAgent: request(
     2,
-    { ...byAgent, form: anyOf<'envelope' | 'proof'>('envelope', 'proof') },
+    { node, form: anyOf<'envelope' | 'proof'>('envelope', 'proof'), isForged },
     (step, world) => {
       const key = nodeAt(step.node);
       return step.form === 'proof'

@@ -41,7 +41,7 @@ import type { World } from './world.ts';
 const policy = fc.nat({ max: 2 });
 const peer = fc.nat({ max: 1 });
 
-export const OPERATOR_STEPS = {
+export const INVITE_STEPS = {
   invite: operator(
     5,
     'createInvites',
@@ -68,6 +68,9 @@ export const OPERATOR_STEPS = {
       };
     },
   ),
+};
+
+export const REVOCATION_STEPS = {
   revoke: operator(
     5,
     'revokeCertificate',
@@ -111,6 +114,9 @@ export const OPERATOR_STEPS = {
       decide: (moment) => rollBackPolicy(moment, policyId),
     };
   }),
+};
+
+export const RECOGNITION_STEPS = {
   attest: operator(
     3,
     'issueAttestation',
@@ -316,11 +322,11 @@ export const SUCCESSION_STEPS = {
       return { given: { succession: signed }, decide: (moment) => stage(moment, offer) };
     },
   ),
-  cancel: operator(1, 'cancelSuccession', 'privileged', {}, () => ({ given: {}, decide: cancel })),
   activate: operator(3, 'activateSuccession', 'privileged', {}, () => ({
     given: {},
     decide: activate,
   })),
+  cancel: operator(1, 'cancelSuccession', 'privileged', {}, () => ({ given: {}, decide: cancel })),
   rollBack: operator(1, 'rollBackAuthorityKey', 'privileged', {}, () => ({
     given: {},
     decide: rollBack,

@@ -17,21 +17,28 @@ import {
 } from './kinds.ts';
 import { readPolicy } from './model/enrollment.ts';
 import { answered } from './model/state.ts';
-import { NODE_STEPS } from './node-steps.ts';
-import { OPERATOR_STEPS, SUCCESSION_STEPS } from './operator-steps.ts';
+import { AGENT_STEPS, NODE_STEPS } from './node-steps.ts';
+import {
+  INVITE_STEPS,
+  RECOGNITION_STEPS,
+  REVOCATION_STEPS,
+  SUCCESSION_STEPS,
+} from './operator-steps.ts';
 import { keyOfAuthority } from './successions.ts';
 import { compareAll } from './views.ts';
 import type { World } from './world.ts';
 
-/** Waits and clock steps cross the relevant limits: tolerance, windows, validities, half days. */
-const COMMON = {
-  ...OPERATOR_STEPS,
+const REQUESTS = {
+  ...INVITE_STEPS,
   ...NODE_STEPS,
+  ...REVOCATION_STEPS,
   readPolicy: request(1, {}, () => ({
     ...asking('ensurePolicy', null),
     predict: (moment) => [readPolicy(moment, DEFAULT_POLICY)],
   })),
   readCrl: request(2, {}, () => asking('refreshCrl', null)),
+  ...AGENT_STEPS,
+  ...RECOGNITION_STEPS,
   /** Sends the exact bytes of an earlier request again. */
   replay: request(
     9,
@@ -41,6 +48,26 @@ const COMMON = {
       return earlier && { ...earlier, isSigned: false };
     },
   ),
+};
+
+const SUCCESSIONS = {
+  ...SUCCESSION_STEPS,
+  /** Performs the key change that is due. */
+  keepKeys: event(2, {}, (_, world) => world.keepKeys()),
+  /** The authority receives the private key of the next key. */
+  bringKey: event(1, {}, (_, { shown, process }) => {
+    const { staged } = shown.authority;
+    if (staged !== null) process.folder.put(keyOfAuthority(staged.statement.to));
+  }),
+  /** Of an issuer that has never revoked anything. */
+  readEmptyFeed: request(1, {}, (_, { documents }) => ({
+    ...asking('refreshForeignFeed', { issuer: 'nobody' }),
+    learn: (feed) => documents.assertOneContent('the empty feed', feed as JsonObject),
+  })),
+};
+
+/** Waits and clock steps cross the relevant limits: tolerance, windows, validities, half days. */
+const EVENTS = {
   wait: event(
     8,
     {
@@ -78,22 +105,6 @@ const COMMON = {
   }),
 };
 
-const SUCCESSIONS = {
-  ...SUCCESSION_STEPS,
-  /** Performs the key change that is due. */
-  keepKeys: event(2, {}, (_, world) => world.keepKeys()),
-  /** The authority receives the private key of the next key. */
-  bringKey: event(1, {}, (_, { shown, process }) => {
-    const { staged } = shown.authority;
-    if (staged !== null) process.folder.put(keyOfAuthority(staged.statement.to));
-  }),
-  /** Of an issuer that has never revoked anything. */
-  readEmptyFeed: request(1, {}, (_, { documents }) => ({
-    ...asking('refreshForeignFeed', { issuer: 'nobody' }),
-    learn: (feed) => documents.assertOneContent('the empty feed', feed as JsonObject),
-  })),
-};
-
 const CLOCKS = {
   /** Sets the wall clock. */
   setClock: event(3, { ms: anyOf(-MINUTE, MINUTE, -4 * MINUTE, -12 * MINUTE) }, ({ ms }, world) =>
@@ -101,7 +112,7 @@ const CLOCKS = {
   ),
 };
 
-const KINDS = { ...COMMON, ...SUCCESSIONS, ...CLOCKS };
+const KINDS = { ...REQUESTS, ...SUCCESSIONS, ...EVENTS, ...CLOCKS };
 
 /** A request of anybody, which succeeds. */
 function asking<Name extends CallName>(name: Name, given: CallOf<Name>): Sent {
@@ -136,8 +147,9 @@ const MAX_STEPS = 60;
 /** `successions` multiplies how often the authority's key is replaced. Shrinking omits whole steps. */
 export function history(clocks: Clocks, successions: number): fc.Arbitrary<History> {
   const drawn = [
-    ...drawnFrom(COMMON, 1),
+    ...drawnFrom(REQUESTS, 1),
     ...drawnFrom(SUCCESSIONS, successions),
+    ...drawnFrom(EVENTS, 1),
     ...drawnFrom(CLOCKS, clocks === 'wrong' ? 1 : 0),
   ];
   const step = fc
@@ -150,10 +162,13 @@ export function history(clocks: Clocks, successions: number): fc.Arbitrary<Histo
 }
 
 function drawnFrom(kinds: Readonly<Record<string, Kind>>, times: number) {
-  return Object.entries(kinds).map(([name, { weight, members }]) => ({
-    weight: weight * times,
-    arbitrary: fc.record({ do: fc.constant(name), ...members }) as fc.Arbitrary<object>,
-  })) as { readonly weight: number; readonly arbitrary: fc.Arbitrary<Step> }[];
+  return Object.entries(kinds).map(([name, { weight, members }]) => {
+    const step =
+      Object.keys(members).length === 0
+        ? fc.constant({ do: name })
+        : fc.record({ do: fc.constant(name), ...members });
+    return { weight: weight * times, arbitrary: step as fc.Arbitrary<object> };
+  }) as { readonly weight: number; readonly arbitrary: fc.Arbitrary<Step> }[];
 }
 
 function onTime(step: Step): Step {

@@ -29,7 +29,7 @@ type Answered = readonly [name: string, event: Event, emits: string, to?: Row[4]
 /** The rows in each of these states, with the state in front of their names. */
 export function inEach(
   states: readonly (Resting | undefined)[],
-  rows: readonly Answered[],
+  ...rows: readonly Answered[]
 ): readonly Row[] {
   return states.flatMap((from) =>
     rows.map(([name, ...rest]): Row => [`${from?.value ?? 'absent'}, ${name}`, from, ...rest]),
