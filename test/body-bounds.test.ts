@@ -26,6 +26,7 @@ import {
 } from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
 import { signAgentDescriptor } from './support/signing.ts';
+import { eachOf } from './support/trust-protocol.ts';
 
 /** For tests that need no proxy, no settings and no state of their own. */
 const shared = sharedAuthority();
@@ -118,9 +119,9 @@ test('what is kept of a request does not keep its body in memory', async () => {
 
   const { body } = await operate(na, '/admin/invite', { count: 250 });
   const tokens = body.tokens.map((token: { token_id: string }) => token.token_id) as string[];
-  for (const token of tokens.splice(0, 50)) await askAsNode(token);
+  await eachOf(tokens.splice(0, 50), askAsNode);
   const before = heap();
-  for (const token of tokens) await askAsNode(token);
+  await eachOf(tokens, askAsNode);
   const bytes = (heap() - before) / tokens.length;
   assert.ok(bytes < 16 * KIB, `${Math.round(bytes)} bytes of heap a node`);
 });

@@ -96,7 +96,7 @@ test('keys and signatures match two independent libraries, and all verify each o
       assert.equal(nacl.sign.detached.verify(message, raw, pair.publicKey), true);
       assert.equal(verifyByOpenssl(null, message, createPublicKey(openssl), raw), true);
     }),
-    { numRuns: 60 },
+    { numRuns: 20 },
   );
 });
 
@@ -119,7 +119,7 @@ test('a signature, key or text with one bit changed is refused, as in both other
       assert.equal(nacl.sign.detached.verify(text, signature, key), false);
       assert.equal(verifyByOpenssl(null, text, opensslPublicKey(key), signature), false);
     }),
-    { numRuns: 80 },
+    { numRuns: 40 },
   );
 });
 

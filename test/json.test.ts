@@ -67,9 +67,11 @@ test('an integer is a number while safe and a bigint beyond, and a float is neit
   assert.deepEqual(parseJson('1e0'), new JsonFloat(1));
 });
 
+const anyFinite = fc.double({ noNaN: true, noDefaultInfinity: true });
+
 test('every double is written as an independent rule says and reads back as itself', () => {
   const anyDouble = fc.oneof(
-    fc.double({ noNaN: true, noDefaultInfinity: true }),
+    anyFinite,
     fc
       .bigInt({ min: 0n, max: 2n ** 64n - 1n })
       .map(doubleOfBits)
@@ -102,8 +104,9 @@ test('parsing what was written gives the same canonical text again, in either fo
 });
 
 test('JSON.parse reads the canonical text as the same value', () => {
+  const leaves = [anyText(), fc.boolean(), fc.constant(null), fc.integer(), anyFinite];
   fc.assert(
-    fc.property(fc.jsonValue({ stringUnit: 'binary' }), (value) => {
+    fc.property(fc.anything({ key: anyText(), values: leaves }), (value) => {
       const text = JSON.stringify(value);
       assert.deepEqual(JSON.parse(canonical(text)), JSON.parse(text));
     }),

@@ -400,6 +400,6 @@ test('any labels are refused, or returned as they were sent and found', async ()
         }
       },
     ),
-    { numRuns: 60 },
+    { numRuns: 30 },
   );
 });

@@ -273,9 +273,8 @@ suite('treaties of any number', () => {
   test('2,000 treaties make a readable page, and can be paged through without scripts', async (t) => {
     await using na = await startTestAuthority();
     const key = newKey();
-    for (let i = 0; i < 60; i += 1) {
-      await treaty(na, `sovereign-${String(i).padStart(3, '0')}`, 'hub', 100 + i, key);
-    }
+    const names = Array.from({ length: 60 }, (_, i) => `sovereign-${String(i).padStart(3, '0')}`);
+    await Promise.all(names.map((name, i) => treaty(na, name, 'hub', 100 + i, key)));
     await using seen = await visit(`${na.url}/connectome?q=sovereign&sort=-ends`, {
       javaScript: false,
     });

@@ -155,7 +155,7 @@ for (const [type, examples] of EXAMPLES) {
           for (const changed of altered) assert.equal(isSigned(type, changed), !covered, at);
         }
       }),
-      { numRuns: 8 },
+      { numRuns: 4 },
     );
   });
 
@@ -191,7 +191,7 @@ for (const [type, examples] of EXAMPLES) {
         const pretty = JSON.stringify(JSON.parse(signedTextOf(record)), null, 1);
         assert.equal(isSigned(type, resigned(record, { sig: SIGNER.sign(pretty) })), false);
       }),
-      { numRuns: 12 },
+      { numRuns: 6 },
     );
   });
 
@@ -208,7 +208,7 @@ for (const [type, examples] of EXAMPLES) {
           assert.equal(canonicalJson(read(type, rewritten)), canonical, how);
         }
       }),
-      { numRuns: 12 },
+      { numRuns: 6 },
     );
   });
 }
@@ -274,9 +274,9 @@ for (const [type, examples] of EXAMPLES) {
         }
         check(received, keys);
       }),
-      { numRuns: 50 },
+      { numRuns: 25 },
     );
-    fc.assert(fc.property(json, keyLists, check), { numRuns: 20 });
+    fc.assert(fc.property(json, keyLists, check), { numRuns: 10 });
   });
 }
 

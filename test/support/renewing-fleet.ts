@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { networkFolder } from './folders.ts';
 import { DAY, HOUR, openSimulatedNetwork, type SimulatedNode } from './simulated-network.ts';
 
-const FLEET = 20;
+const FLEET = 10;
 /** How often a node leaves and another one joins. */
 const CHANGE_WEEKS = 4;
 export const YEAR_WEEKS = 52;
