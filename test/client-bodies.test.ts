@@ -25,6 +25,13 @@ const MIB = 1024 * 1024;
 
 const unsigned = async () => ({});
 
+/** The error of the call. */
+async function errorOf(call: Promise<unknown>): Promise<AuthorityError> {
+  const error = await call.then(() => null).catch((cause: unknown) => cause);
+  assert.ok(error instanceof AuthorityError, String(error));
+  return error;
+}
+
 const vectors = readFileSync(new URL('test/vectors/events.json', PROJECT), 'utf8');
 const [FIRST_EVENT]: string[] = JSON.parse(vectors).vectors.lines.split('\n').filter(Boolean);
 
@@ -37,9 +44,7 @@ for (const [name, ask] of [
     test('is no longer an answer when the call times out', async () => {
       await using server = await listen((answer) => answer.write('{"count":'));
       const client = createPublicClient({ url: server.url, fetch: ask, retries: 0 });
-      const error = await client.countNodes({ timeoutMs: 100 }).catch((cause) => cause);
-      assert.ok(error instanceof AuthorityError, String(error));
-      assert.equal(error.code, 'timeout');
+      assert.equal((await errorOf(client.countNodes({ timeoutMs: 100 }))).code, 'timeout');
       await server.isLeft();
     });
 
@@ -47,10 +52,10 @@ for (const [name, ask] of [
       const stop = new AbortController();
       await using server = await listen((answer) => answer.write('{"count":'));
       const client = createPublicClient({ url: server.url, fetch: ask, retries: 0 });
-      const call = client.countNodes({ signal: stop.signal }).catch((cause) => cause);
+      const error = errorOf(client.countNodes({ signal: stop.signal }));
       await server.isReached();
       stop.abort();
-      assert.equal((await call).code, 'aborted');
+      assert.equal((await error).code, 'aborted');
       await server.isLeft();
     });
 
@@ -63,9 +68,9 @@ for (const [name, ask] of [
       };
       await using server = await listen(flood);
       const client = createPublicClient({ url: server.url, fetch: ask });
-      const error = await client.readGenesis().catch((cause) => cause);
-      assert.equal(error.code, 'unreadable_answer', String(error));
-      assert.match(error.message, /^The answer has more than 16 MiB, and no network authority/);
+      const { code, message } = await errorOf(client.readGenesis());
+      assert.equal(code, 'unreadable_answer');
+      assert.match(message, /^The answer has more than 16 MiB, and no network authority/);
       await server.isLeft();
       assert.ok(sent > 16 * MIB && sent < 40 * MIB, String(sent));
     });
@@ -75,8 +80,7 @@ for (const [name, ask] of [
         'content-length': String(512 * MIB),
       });
       const client = createPublicClient({ url: server.url, fetch: ask });
-      const error = await client.crl().catch((cause) => cause);
-      assert.match(error.message, /^The answer has more than 256 MiB/);
+      assert.match((await errorOf(client.crl())).message, /^The answer has more than 256 MiB/);
       await server.isLeft();
     });
 
@@ -102,23 +106,17 @@ test('an answer that was compressed is bounded as it is read, and so is an error
   const bomb = gzipSync(Buffer.alloc(32 * MIB, ' '));
   const zipped = { 'content-encoding': 'gzip' };
   await using server = await listen((answer) => answer.end(bomb), zipped);
-  const error = await createPublicClient({ url: server.url })
-    .readGenesis()
-    .catch((cause) => cause);
-  assert.match(error.message, /^The answer has more than 16 MiB/);
+  const genesis = createPublicClient({ url: server.url }).readGenesis();
+  assert.match((await errorOf(genesis)).message, /^The answer has more than 16 MiB/);
   const failing: Fetch = async () => new Response(Buffer.alloc(17 * MIB, ' '), { status: 404 });
-  const list = await createPublicClient({ url: server.url, fetch: failing })
-    .crl()
-    .catch((cause) => cause);
-  assert.match(list.message, /^The answer has more than 16 MiB/);
+  const list = createPublicClient({ url: server.url, fetch: failing }).crl();
+  assert.match((await errorOf(list)).message, /^The answer has more than 16 MiB/);
 });
 
 test('an answer with more values than any has is refused', async () => {
   const values: Fetch = async () => new Response(`{"a":[${'0,'.repeat(2 ** 21)}0]}`);
-  const error = await createPublicClient({ url: 'http://na', fetch: values })
-    .readHealth()
-    .catch((cause) => cause);
-  assert.equal(error.code, 'unreadable_answer');
+  const health = createPublicClient({ url: 'http://na', fetch: values }).readHealth();
+  assert.equal((await errorOf(health)).code, 'unreadable_answer');
 });
 
 interface Server extends AsyncDisposable {

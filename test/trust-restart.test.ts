@@ -1,14 +1,14 @@
 /** Everything that is stored is there again after a restart, byte for byte [service-what-the-service-does]. */
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, before, suite, test } from 'node:test';
 import { verifyAuditChain } from '../src/authority/audit/audit.ts';
 import { parseJson } from '../src/base/json/parse.ts';
 import type { JsonObject, JsonValue } from '../src/base/json/value.ts';
 import { jsonText } from '../src/base/json/write.ts';
 import { GENESIS_HASH } from '../src/store/store.ts';
 import type { TestAuthority } from './support/authority.ts';
-import { HOUR, MINUTE, SECOND } from './support/clock.ts';
+import { HOUR, SECOND } from './support/clock.ts';
 import { get, joinedNode, operate, outcome, send } from './support/requests.ts';
 import { signAgentDescriptor } from './support/signing.ts';
 import { auditEntriesOf } from './support/test-stores.ts';
@@ -146,69 +146,120 @@ async function readAll(na: TestAuthority, paths: readonly string[]): Promise<[st
     const etag = path === '/sovereign.json' ? null : headers.get('etag');
     seen.push([path, { status, text: baseless, etag }]);
   }
-  const history = await operate(na, '/admin/policy/history', {}, { method: 'GET' });
-  seen.push(['history', { status: history.status, text: history.text, etag: null }]);
-  return seen;
+  const { status, text } = await historyOf(na);
+  return [...seen, ['history', { status, text, etag: null }]];
 }
 
-test('every document, list, feed and history is the same after a restart, and after another', async () => {
-  await using na = await startUnlimited();
-  const { paths, gone } = await populate(na);
-  const all = [...DOCUMENTS, ...paths];
-  const before = await readAll(na, all);
-  for (const [path, { status }] of before) assert.equal(status, 200, path);
-  await using again = await na.restart();
-  assert.deepEqual(await readAll(again, all), before);
-  assert.equal(outcome(await get(again, gone)), '404 agent_not_registered');
-  await using third = await again.restart();
-  assert.deepEqual(await readAll(third, all), before);
+function historyOf(na: TestAuthority) {
+  return operate(na, '/admin/policy/history', {}, { method: 'GET' });
+}
+
+/** A row of a list, as far as it names the record. */
+interface Row {
+  readonly attestation: JsonObject;
+  readonly treaty: JsonObject;
+}
+
+suite('what is stored in every state that it can have', () => {
+  let na: TestAuthority;
+  let stored: Awaited<ReturnType<typeof populate>>;
+  before(async () => {
+    na = await startUnlimited();
+    stored = await populate(na);
+  });
+  after(() => na[Symbol.asyncDispose]());
+
+  test('is in the audit chain, in order and unbroken, as it was logged', async () => {
+    const entries = await auditEntriesOf(na);
+    const types = entries.map(({ event_type }) => event_type);
+    for (const type of [
+      'policy_published',
+      'policy_rolled_back',
+      'recognition_policy_saved',
+      'recognition_treaty_issued',
+      'recognition_treaty_revoked',
+      'membership_attestation_issued',
+      'membership_attestation_revoked',
+      'sovereign_revocation_feed_imported',
+      'agent_registered',
+      'certificate_revoked',
+    ]) {
+      const details = entries.flatMap((entry) => (entry.event_type === type ? entry.details : []));
+      assert.ok(details.length > 0, type);
+      assert.deepEqual(details, audited(na, type));
+    }
+    const verified = types.filter((type) => type.endsWith('_verified'));
+    assert.deepEqual(verified, [], 'verifications are log lines only');
+    const verdict = await verifyAuditChain(entries, GENESIS_HASH);
+    assert.deepEqual([verdict.valid, entries.length > 20], [true, true]);
+  });
+
+  test('is the same in every document, list, feed and history after a restart, and after another', async () => {
+    const all = [...DOCUMENTS, ...stored.paths];
+    const before = await readAll(na, all);
+    for (const [path, { status }] of before) assert.equal(status, 200, path);
+    for (const _restart of [1, 2]) {
+      na = await na.restart();
+      assert.deepEqual(await readAll(na, all), before);
+      assert.equal(outcome(await get(na, stored.gone)), '404 agent_not_registered');
+    }
+  });
+
+  test('is decided for good: sequences, revocations, activations', async () => {
+    const { beta } = stored;
+    na.clock.advance(SECOND);
+    const stale = beta.feed(na.clock.now(), 2 ** 52);
+    assert.equal(outcome(await importFeed(na, stale)), '409 stale_sequence');
+    const [revoked] = (await get(na, '/attestations?status=revoked')).body.attestations;
+    const { attestation_id } = revoked.attestation;
+    const repeat = await revokeAttestation(na, attestation_id, { reason: 'another' });
+    assert.equal(repeat.body.already_revoked, true);
+    const sequence = async () => (await get(na, '/sovereign-revocation-feed')).body.sequence;
+    assert.equal(await sequence(), 1);
+    const next = await issued(attest(na));
+    await revokeAttestation(na, next.attestation_id);
+    assert.equal(await sequence(), 2, 'one more');
+    const published = await operate(na, '/admin/policy', { policy_id: 'third' });
+    const { versions } = (await historyOf(na)).body;
+    assert.deepEqual(
+      versions.map((row: JsonObject) => [row.policy_id, row.active]),
+      [
+        ['third', true],
+        ['second', false],
+        ['first', false],
+      ],
+    );
+    assert.equal((await get(na, '/policy')).text, published.text);
+    const attestation = beta.attestation(na.clock.now(), { attestation_id: 'id-1' });
+    const treaty = await issued(recognize(na, { subject_public_keys: [beta.key.publicKey] }));
+    const verdict = await post(na, '/attestations/verify-with-treaty', { attestation, treaty });
+    assert.equal(verdict.body.reason, 'attestation_locally_revoked');
+  });
 });
 
-test('lists keep their order across a restart, even for rows of the same instant', async (t) => {
+test('lists keep their order across a restart, even for rows of the same instant', async () => {
   await using na = await startUnlimited();
   for (let n = 0; n < 12; n += 1) {
     await attest(na, { subject_id: `agent-${n}` });
     await recognize(na, { subject_sovereign_id: `s-${n}` });
     await operate(na, '/admin/policy', { policy_id: `policy-${(n * 7) % 12}` });
   }
-  const lists: [string, (of: TestAuthority) => Promise<JsonValue[]>][] = [
-    [
-      'attestations',
-      async (of) =>
-        (await get(of, '/attestations')).body.attestations.map(
-          (row: { attestation: JsonObject }) => row.attestation.attestation_id,
-        ),
-    ],
-    [
-      'treaties',
-      async (of) =>
-        (await get(of, '/recognition-treaties')).body.recognition_treaties.map(
-          (row: { treaty: JsonObject }) => row.treaty.treaty_id,
-        ),
-    ],
-    [
-      'edges of the graph',
-      async (of) =>
-        (await get(of, '/recognition-graph')).body.recognition_edges.map(
-          (row: JsonObject) => row.treaty_id,
-        ),
-    ],
-    [
-      'policy versions',
-      async (of) =>
-        (await operate(of, '/admin/policy/history', {}, { method: 'GET' })).body.versions.map(
-          (row: JsonObject) => row.policy_id,
-        ),
-    ],
-  ];
-  const before = await Promise.all(lists.map(([, list]) => list(na)));
+  const listsOf = async (of: TestAuthority) => {
+    const { attestations } = (await get(of, '/attestations')).body;
+    const { recognition_treaties } = (await get(of, '/recognition-treaties')).body;
+    const { recognition_edges } = (await get(of, '/recognition-graph')).body;
+    const { versions } = (await historyOf(of)).body;
+    return {
+      attestations: attestations.map((row: Row) => row.attestation.attestation_id),
+      treaties: recognition_treaties.map((row: Row) => row.treaty.treaty_id),
+      edges: recognition_edges.map((row: JsonObject) => row.treaty_id),
+      versions: versions.map((row: JsonObject) => row.policy_id),
+    };
+  };
+  const before = await listsOf(na);
+  for (const [name, ids] of Object.entries(before)) assert.equal(new Set(ids).size, 12, name);
   await using again = await na.restart();
-  for (const [index, [name, list]] of lists.entries()) {
-    await t.test(name, async () => {
-      assert.equal(before[index]?.length, 12);
-      assert.deepEqual(await list(again), before[index]);
-    });
-  }
+  assert.deepEqual(await listsOf(again), before);
 });
 
 test('lifecycles and evictions follow the clock while the authority is down', async () => {
@@ -231,41 +282,6 @@ test('lifecycles and evictions follow the clock while the authority is down', as
   assert.equal(path.body.reason, 'no_active_treaty_path');
 });
 
-test('decisions last: sequences, revocations, activations', async () => {
-  await using na = await startUnlimited();
-  const { beta } = await populate(na);
-  await using again = await na.restart();
-  const stale = beta.feed(again.clock.now(), 2 ** 52);
-  assert.equal(outcome(await importFeed(again, stale)), '409 stale_sequence');
-  const [revoked] = (await get(again, '/attestations?status=revoked')).body.attestations;
-  const { attestation_id } = revoked.attestation;
-  const repeat = await revokeAttestation(again, attestation_id, { reason: 'another' });
-  assert.equal(repeat.body.already_revoked, true);
-  const feed = (await get(again, '/sovereign-revocation-feed')).body;
-  assert.equal(feed.sequence, 1);
-  const next = await issued(attest(again));
-  await revokeAttestation(again, next.attestation_id);
-  assert.equal((await get(again, '/sovereign-revocation-feed')).body.sequence, 2, 'one more');
-  const published = await operate(again, '/admin/policy', { policy_id: 'third' });
-  const history = await operate(again, '/admin/policy/history', {}, { method: 'GET' });
-  assert.deepEqual(
-    history.body.versions.map((row: JsonObject) => [row.policy_id, row.active]),
-    [
-      ['third', true],
-      ['second', false],
-      ['first', false],
-    ],
-  );
-  assert.equal((await get(again, '/policy')).text, published.text);
-  const imported = beta.attestation(again.clock.now(), { attestation_id: 'id-1' });
-  const treaty = await issued(recognize(again, { subject_public_keys: [beta.key.publicKey] }));
-  const verdict = await post(again, '/attestations/verify-with-treaty', {
-    attestation: imported,
-    treaty,
-  });
-  assert.equal(verdict.body.reason, 'attestation_locally_revoked');
-});
-
 test('a change that was answered is on disk: a copy made at that moment contains it', async () => {
   await using na = await startUnlimited();
   const made: JsonValue[] = [];
@@ -274,56 +290,4 @@ test('a change that was answered is on disk: a copy made at that moment contains
     event_type === 'membership_attestation_issued' ? [details.attestation_id] : [],
   );
   assert.deepEqual(ids, made);
-});
-
-test('every trust event is in the audit chain, in order and unbroken, as it was logged', async () => {
-  await using na = await startUnlimited();
-  await populate(na);
-  await na.stop();
-  const entries = await auditEntriesOf(na);
-  const types = entries.map(({ event_type }) => event_type);
-  for (const type of [
-    'policy_published',
-    'policy_rolled_back',
-    'recognition_policy_saved',
-    'recognition_treaty_issued',
-    'recognition_treaty_revoked',
-    'membership_attestation_issued',
-    'membership_attestation_revoked',
-    'sovereign_revocation_feed_imported',
-    'agent_registered',
-    'certificate_revoked',
-  ]) {
-    const stored = entries.filter(({ event_type }) => event_type === type);
-    assert.ok(stored.length > 0, type);
-    assert.deepEqual(
-      stored.map(({ details }) => details),
-      audited(na, type),
-    );
-  }
-  assert.equal(
-    types.filter((type) => type.endsWith('_verified')).length,
-    0,
-    'verifications are log lines only',
-  );
-  const verdict = await verifyAuditChain(entries, GENESIS_HASH);
-  assert.deepEqual([verdict.valid, entries.length > 20], [true, true]);
-});
-
-test('an authority that is restarted repeatedly stays the same', async () => {
-  let na = await startUnlimited();
-  try {
-    const attestation = await issued(attest(na));
-    await revokeAttestation(na, attestation.attestation_id);
-    await recognize(na);
-    const paths = ['/policy', '/sovereign-revocation-feed', '/atlas.json', '/attestations'];
-    const before = await readAll(na, paths);
-    for (let n = 0; n < 5; n += 1) {
-      na = await na.restart();
-      na.clock.advance(MINUTE);
-      assert.deepEqual(await readAll(na, paths), before);
-    }
-  } finally {
-    await na[Symbol.asyncDispose]();
-  }
 });
