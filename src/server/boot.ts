@@ -2,6 +2,8 @@
  * The composition root: an instance is prepared, serves, and stops, and each step returns what the next one needs.
  * While it serves, periodic work runs that every instance does.
  */
+
+import { setTimeout as delay } from 'node:timers/promises';
 import { problemText } from '../base/error-message.ts';
 import type { Instance } from '../edge/edge-config.ts';
 import type { MetricsReport } from '../edge/metrics.ts';
@@ -15,10 +17,9 @@ import type { StopPatience, StopSteps } from './lifecycle/lifecycle.ts';
 import type { AuthorityMetrics } from './metrics/authority.ts';
 import type { AuthorityCounts } from './metrics/state.ts';
 import { type Prepared, prepare } from './prepare.ts';
-import { type Terms, createTerms } from './standby.ts';
+import { createTerms, type Terms } from './standby.ts';
 import type { EdgeHost } from './threads/edge-threads.ts';
 import { beginUpkeep } from './upkeep.ts';
-import { setTimeout as delay } from 'node:timers/promises';
 
 export type RunningAuthority = Awaited<ReturnType<typeof startAuthority>>;
 

@@ -1,10 +1,10 @@
 /** `mesh-na signer`: holds the keys of an authority, and signs for it over a socket. */
 
+import type { Command } from 'commander';
 import { systemRuntime } from '../../base/runtime.ts';
-import { type OptionsIn, define, option } from '../kernel/command.ts';
+import { define, type OptionsIn, option } from '../kernel/command.ts';
 import { EXIT, failure, onLocalFiles, usageFailure } from '../kernel/errors.ts';
 import { awaitStop } from './stop-request.ts';
-import type { Command } from 'commander';
 
 const SIGNER = [
   option('--key <file>', 'key file of the authority, which no other process needs to read', {

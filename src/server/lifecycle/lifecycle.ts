@@ -3,8 +3,8 @@
  * continue.
  */
 import { setTimeout as delay } from 'node:timers/promises';
+import { problemText } from '../../base/error-message.ts';
 import type { Logger } from '../../base/log/logger.ts';
-import { problemText } from '../../base/log/problem.ts';
 import { nameFullDisk } from './system-limits.ts';
 
 /** A start ends in `serving` or with a refusal; `failed` ends the process from any state. */

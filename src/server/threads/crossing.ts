@@ -15,9 +15,8 @@ import type { RateLimits } from '../../edge/limits/rate-limit.ts';
 import type { MetricsReport } from '../../edge/metrics.ts';
 import type { Answer, CallInput, CallName } from '../../protocol/contract/calls.ts';
 import type { NodeProofVerdict } from '../../protocol/contract/claims.ts';
+import type { Publication, RevisionEnds } from '../../protocol/contract/documents.ts';
 import type { InstanceStatusMemory } from '../../protocol/contract/instance-status.ts';
-import type { Publication } from '../../protocol/contract/publications.ts';
-import type { RevisionEnds } from '../../protocol/contract/revision-ends.ts';
 import type { Beats } from './beats.ts';
 
 /** The text of most answers, others in a cloneable form. */

@@ -1,16 +1,30 @@
 /** The edges, as seen by the authority: threads that share the port. */
+
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Worker } from 'node:worker_threads';
 import type { EdgeConfig } from '../../edge/edge-config.ts';
 import type { Copy } from '../../edge/forward/copies.ts';
 import type { LocalRateLimits } from '../../edge/limits/rate-limit.ts';
 import type { RequestQueue } from '../../edge/limits/request-queue.ts';
 import type { MetricsReport } from '../../edge/metrics.ts';
-import { type Call, type CallName, type CallOf, isQuestion } from '../../protocol/contract/calls.ts';
+import {
+  type Call,
+  type CallName,
+  type CallOf,
+  isQuestion,
+} from '../../protocol/contract/calls.ts';
 import type { DocumentPublisher } from '../../protocol/contract/documents.ts';
-import { type AuthorityProcedures, type EdgeProcedures, type Service, type SharedState, crossing, fromCloneable, heartbeatIn } from './crossing.ts';
-import { type Peer, createPeer, endOf, startWorker } from './rpc.ts';
-import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
-import type { Worker } from 'node:worker_threads';
+import {
+  type AuthorityProcedures,
+  crossing,
+  type EdgeProcedures,
+  fromCloneable,
+  heartbeatIn,
+  type Service,
+  type SharedState,
+} from './crossing.ts';
+import { createPeer, endOf, type Peer, startWorker } from './rpc.ts';
 
 /** A thread that can serve, and can serve again after being closed. */
 export interface EdgeThread {
