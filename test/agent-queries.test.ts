@@ -97,6 +97,7 @@ test('agents are listed by registered_at, newest first, regardless of when they 
 });
 
 test('an expired registration is evicted before each query, at the instant of its expiry', async () => {
+  await using na = await startUnlimited();
   const gone = '404 agent_not_registered';
   for (const [name, query, before, after] of [
     ['the count', async (na: TestAuthority) => (await get(na, '/agents')).body.count, 2, 1],
@@ -122,12 +123,13 @@ test('an expired registration is evicted before each query, at the instant of it
       [1, before],
       [0, after],
     ] as const) {
-      await using na = await startUnlimited();
       const [short, long] = [await joinedNode(na), await joinedNode(na)];
       await register(na, describe(na, short.key, { lifetimeSeconds: 60 }));
       await register(na, describe(na, long.key, { lifetimeSeconds: 61 }));
       na.clock.advance(MINUTE - early);
       assert.deepEqual(await query(na, short.key), expected, name);
+      na.clock.advance(2 * SECOND);
+      assert.equal((await get(na, '/agents')).body.count, 0, 'nothing is left for the next one');
     }
   }
 });

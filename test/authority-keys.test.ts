@@ -72,7 +72,25 @@ suite('staging', () => {
       () => ({ altered: { network_name: 'beta' } }),
       withGenesis({ network_name: 'beta' }),
     ],
+    [
+      'whose statement names another network',
+      'wrong_network',
+      () => ({ altered: { network_name: 'beta' } }),
+    ],
     ['with a gap before it', 'gap', () => ({ altered: { sequence: 2 } })],
+    [
+      'that follows another genesis block',
+      'broken_link',
+      () => ({ altered: { previous_digest: 'ab'.repeat(32) } }),
+    ],
+    [
+      'from another key',
+      'wrong_from_key',
+      () => {
+        const from = newKey();
+        return { from, altered: { from_key: from.publicKey } };
+      },
+    ],
     ['to the root key', 'key_used_before', (na) => ({ to: keyIn(na.dataDir, 'root.key') })],
     ['to the key of an operator', 'key_of_operator', (na) => ({ to: na.standard.key })],
     [

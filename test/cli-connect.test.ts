@@ -1,18 +1,17 @@
 /** How operators reach an authority: `connect`, profiles, `status`, and the commands that are printed for the other side. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { startTestAuthority } from './support/authority.ts';
 import { REAL_TIME } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
 import { heartbeat, joinedNode, operate } from './support/requests.ts';
+import { sharedScratch } from './support/shared-scratch.ts';
 
 const na = await startTestAuthority({ clock: REAL_TIME });
 after(() => na.stop());
-const scratch = mkdtempSync(join(tmpdir(), 'mesh-na-connect-'));
-after(() => rmSync(scratch, { recursive: true, force: true }));
+const scratch = sharedScratch();
 
 const rootKey = JSON.parse(readFileSync(join(na.dataDir, 'genesis.json'), 'utf8')).root_public_key;
 const keyFile = (tier: string) => join(na.dataDir, 'keys', `operator-${tier}.key`);

@@ -1,18 +1,18 @@
 /** Names, labels and host names of nodes on the command line. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { hostname, tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { startTestAuthority } from './support/authority.ts';
 import { MINUTE, REAL_TIME, SECOND, testClock } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
 import { joinedNode, nodeRequest } from './support/requests.ts';
+import { sharedScratch } from './support/shared-scratch.ts';
 
 const na = await startTestAuthority({ clock: REAL_TIME });
 after(() => na.stop());
-const scratch = mkdtempSync(join(tmpdir(), 'mesh-na-descriptions-'));
-after(() => rmSync(scratch, { recursive: true, force: true }));
+const scratch = sharedScratch();
 
 function run(...args: string[]) {
   return runCommand([...args, '--data-dir', na.dataDir], { MESH_URL: na.url });

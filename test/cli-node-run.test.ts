@@ -1,16 +1,7 @@
 /** `mesh-na node run` as a process, in real time. */
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -20,6 +11,7 @@ import { REAL_TIME } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
 import { LOADER } from './support/project.ts';
 import { get, invite, operate } from './support/requests.ts';
+import { sharedScratch } from './support/shared-scratch.ts';
 import { type SmallDisk, smallDisk } from './support/small-disk.ts';
 import { until } from './support/until.ts';
 
@@ -27,11 +19,8 @@ const na = await startTestAuthority({
   clock: REAL_TIME,
   environment: { MESH_ACTIVE_NODE_WINDOW_SECONDS: '3' },
 });
-const scratch = mkdtempSync(join(tmpdir(), 'mesh-agent-'));
-after(async () => {
-  await na[Symbol.asyncDispose]();
-  rmSync(scratch, { recursive: true, force: true });
-});
+after(() => na[Symbol.asyncDispose]());
+const scratch = sharedScratch();
 const rootKey: string = (await get(na, '/genesis')).body.root_public_key;
 /** Further lines are indented and say how to fix the problem. */
 const ONE_SENTENCE = /^mesh-na: [^\n]+\n(?: {2}[^\n]+\n)*$/;

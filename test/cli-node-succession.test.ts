@@ -1,15 +1,6 @@
 /** The node commands while the authority's key is replaced [authority-keys-7], in real time. */
 import assert from 'node:assert/strict';
-import {
-  cpSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, beforeEach, test } from 'node:test';
 import { SHA256 } from '../src/base/crypto/digest.ts';
@@ -17,15 +8,13 @@ import { authorityKeysDigest } from '../src/protocol/records/authority-chain.ts'
 import { genesisDigest } from '../src/protocol/records/genesis.ts';
 import { chainOf, countedKey, HOUR, ROOT, START, type Step } from './support/authority-chain.ts';
 import { runCommand, startCommand } from './support/commands.ts';
+import { sharedScratch } from './support/shared-scratch.ts';
 import { FIRST_GENESIS, startSuccessionAuthority } from './support/succession-authority.ts';
 import { until } from './support/until.ts';
 
 const na = await startSuccessionAuthority();
-const scratch = mkdtempSync(join(tmpdir(), 'mesh-succession-'));
-after(async () => {
-  await na[Symbol.asyncDispose]();
-  rmSync(scratch, { recursive: true, force: true });
-});
+after(() => na[Symbol.asyncDispose]());
+const scratch = sharedScratch();
 
 /** Hours since the start of the chain, because the commands read the machine's clock. */
 const NOW = (Date.now() - START) / HOUR;

@@ -1,7 +1,6 @@
 /** Commands on machines without hard links, or with a clock that is decades behind, and what remains of a command that hangs. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
@@ -12,12 +11,12 @@ import { mayTrace } from './support/failing-calls.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { isRunning } from './support/processes.ts';
 import { get, invite, newKey, nodeRequest } from './support/requests.ts';
+import { sharedScratch } from './support/shared-scratch.ts';
 import { until } from './support/until.ts';
 
 const na = await startTestAuthority({ clock: REAL_TIME });
 after(() => na.stop());
-const scratch = mkdtempSync(join(tmpdir(), 'mesh-na-odd-'));
-after(() => rmSync(scratch, { recursive: true, force: true }));
+const scratch = sharedScratch();
 const rootKey: string = (await get(na, '/genesis')).body.root_public_key;
 
 const EVERY_LINK_FAILS = ['-e', 'trace=link,linkat', '-e', 'inject=link,linkat:error=EPERM'];

@@ -1,7 +1,6 @@
 /** `--offline`: the verdict that an authority would give, based on files alone. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { isJsonObject, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
@@ -23,10 +22,11 @@ import { runProgram } from './support/child-server.ts';
 import { REAL_TIME } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
 import { endOf } from './support/failed-command.ts';
-import { makeNetworkFolder } from './support/folders.ts';
+import { networkFolder, scratchFolder } from './support/folders.ts';
 import { casesOf, GOLDEN, type GoldenCase } from './support/golden-trust.ts';
 import { type HostileAuthority, startHostileAuthority } from './support/hostile-authority.ts';
 import { get, operate } from './support/requests.ts';
+import { sharedScratch } from './support/shared-scratch.ts';
 import { type Sovereign, sovereign } from './support/trust.ts';
 
 const METHODS: Readonly<Record<string, keyof Verifications>> = {
@@ -112,7 +112,7 @@ const LISTS_NATIVE_MODULES = `data:text/javascript,${encodeURIComponent(`
 `)}`;
 
 suite('a record in a file', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'mesh-na-offline-'));
+  const folder = sharedScratch();
   let listener: HostileAuthority;
   let alpha: Sovereign;
   let beta: Sovereign;
@@ -120,10 +120,7 @@ suite('a record in a file', () => {
     listener = await startHostileAuthority();
     [alpha, beta] = [sovereign('alpha'), sovereign('beta')];
   });
-  after(async () => {
-    await listener[Symbol.asyncDispose]();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  after(() => listener[Symbol.asyncDispose]());
 
   const save = (name: string, record: JsonObject): string => {
     const path = join(folder, name);
@@ -196,13 +193,12 @@ suite('a record in a file', () => {
     assert.match(online.message, /^--genesis needs --offline$/);
   });
 
-  test('is verified with any successor of a profile’s key, if none was stolen', async (t) => {
+  test('is verified with any successor of a profile’s key, if none was stolen', async () => {
     const now = Date.now();
     const at = (now - START) / HOUR - 1;
     const connect = ['connect', listener.url, '--authority-key', FIRST.publicKey];
-    const network = makeNetworkFolder().folder;
-    t.after(() => rmSync(network, { recursive: true, force: true }));
-    const keyFile = join(network, 'keys', 'operator-standard.key');
+    await using network = networkFolder('alpha');
+    const keyFile = join(network.path, 'keys', 'operator-standard.key');
     const profile = ['--key-file', keyFile, '--profile', 'old', '--offline'];
     const saved = await runCommand([...connect, ...profile], { XDG_CONFIG_HOME: folder });
     assert.equal(saved.code, EXIT.done, saved.stderr);
@@ -229,9 +225,9 @@ suite('a record in a file', () => {
   });
 });
 
-test('a node checks its certificate against its own data, and against a newer list in a file', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'mesh-na-offline-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+test('a node checks its certificate against its own data, and against a newer list in a file', async () => {
+  await using scratch = scratchFolder();
+  const { path: folder } = scratch;
   await using na = await startTestAuthority({ clock: REAL_TIME });
   const { body } = await operate(na, '/admin/invite');
   const node = ['--node-dir', join(folder, 'node')];

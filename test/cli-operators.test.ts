@@ -1,11 +1,7 @@
 /** What operators on call look up and do on the command line: certificates, invites, keys, the audit log. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { JsonObject } from '../src/base/json/value.ts';
@@ -15,12 +11,13 @@ import { startTestAuthority } from './support/authority.ts';
 import { REAL_TIME } from './support/clock.ts';
 import { runAtTerminal, runCommand } from './support/commands.ts';
 import { endOf } from './support/failed-command.ts';
+import { startHostileAuthority } from './support/hostile-authority.ts';
 import { joinedNode, newKey, nodeRequest, operate } from './support/requests.ts';
+import { sharedScratch } from './support/shared-scratch.ts';
 
 const na = await startTestAuthority({ clock: REAL_TIME });
 after(() => na.stop());
-const scratch = mkdtempSync(join(tmpdir(), 'mesh-na-operators-'));
-after(() => rmSync(scratch, { recursive: true, force: true }));
+const scratch = sharedScratch();
 
 const place = ['--data-dir', na.dataDir, '--url', na.url];
 
@@ -71,26 +68,17 @@ test('a refused operator sees any reason known on this machine, otherwise the co
 });
 
 test('an operator whose clock is an hour off is informed of the difference', async () => {
-  const hour = 3_600_000;
-  const refusal = { code: 'admin_auth_failed', message: 'Admin authentication failed' };
-  const elsewhere = createServer((_, response) => {
-    const date = new Date(Date.now() - hour - 500).toUTCString();
-    response.writeHead(401, { 'Content-Type': 'application/json', Date: date });
-    response.end(JSON.stringify({ error: { ...refusal, details: {}, request_id: '1' } }));
+  const error = { code: 'admin_auth_failed', message: 'Failed', details: {}, request_id: '1' };
+  const headers = { date: new Date(Date.now() - 3_600_500).toUTCString() };
+  await using elsewhere = await startHostileAuthority({
+    'POST /admin/invite': Response.json({ error }, { status: 401, headers }),
   });
-  await once(elsewhere.listen(0, '127.0.0.1'), 'listening');
-  try {
-    const { port } = elsewhere.address() as AddressInfo;
-    const url = `http://127.0.0.1:${port}`;
-    const end = await endOf(['invite', 'create', '--data-dir', na.dataDir, '--url', url]);
-    assert.match(
-      end.cure ?? '',
-      /^The clock of this machine is 1 hour( \d seconds?)? ahead of the clock of the authority: correct the/,
-    );
-  } finally {
-    elsewhere.close();
-    elsewhere.closeAllConnections();
-  }
+  const place = ['--data-dir', na.dataDir, '--url', elsewhere.url];
+  const { cure } = await endOf(['invite', 'create', ...place]);
+  assert.match(
+    cure ?? '',
+    /^The clock of this machine is 1 hour( \d seconds?)? ahead of the clock of the authority: correct the/,
+  );
 });
 
 test('a command that gets no answer says why, and what to do', async (t) => {
@@ -453,12 +441,10 @@ test('the horizon shows what lapses, by kind and by week', async () => {
   );
 });
 
-test('operator keys are added, listed, changed and revoked, the last privileged one only with --force', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'mesh-na-keys-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const made = await runCommand(['operator-key', 'create', 'ops-2', '--key-dir', folder]);
+test('operator keys are added, listed, changed and revoked, the last privileged one only with --force', async () => {
+  const made = await runCommand(['operator-key', 'create', 'ops-2', '--key-dir', scratch]);
   assert.equal(made.code, 0, made.stderr);
-  const file = join(folder, 'ops-2.pub');
+  const file = join(scratch, 'ops-2.pub');
   const add = ['operator-key', 'add', 'ops-2', '--public-key-file', file];
   const added = await run(...add, '--tier', 'standard');
   assert.equal(
@@ -466,7 +452,7 @@ test('operator keys are added, listed, changed and revoked, the last privileged 
     'Operator key ops-2 is added, with the tier standard.\n',
     added.stderr,
   );
-  const as = ['--key-id', 'ops-2', '--key-file', join(folder, 'ops-2.key')];
+  const as = ['--key-id', 'ops-2', '--key-file', join(scratch, 'ops-2.key')];
   const [table, kept] = await Promise.all([
     run('operator-key', 'list', ...as),
     run('operator-key', 'revoke', 'ops-privileged'),

@@ -1,8 +1,7 @@
 /** What the command line accepts from a server: only what follows from the key that it was given. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, afterEach, before, beforeEach, suite, test } from 'node:test';
 import { signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
@@ -17,12 +16,13 @@ import { runCommand } from './support/commands.ts';
 import { endOf } from './support/failed-command.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { type HostileAuthority, startHostileAuthority } from './support/hostile-authority.ts';
+import { sharedScratch } from './support/shared-scratch.ts';
 
 const HOUR = 3_600_000;
 const NOW = Date.now();
 const SOME_ID = '10000000-0000-4000-8000-000000000001';
 
-const scratch = mkdtempSync(join(tmpdir(), 'mesh-na-pins-'));
+const scratch = sharedScratch();
 const [alpha, other] = [network('alpha'), network('other')];
 let hostile: HostileAuthority;
 
@@ -31,7 +31,7 @@ before(async () => {
 });
 after(async () => {
   await hostile[Symbol.asyncDispose]();
-  for (const folder of [scratch, alpha.folder, other.folder]) {
+  for (const folder of [alpha.folder, other.folder]) {
     rmSync(folder, { recursive: true, force: true });
   }
 });

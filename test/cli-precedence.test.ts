@@ -1,7 +1,5 @@
 /** Which authority a command asks: that of an option, then of a variable, then of a profile. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { EXIT } from '../src/cli/kernel/errors.ts';
@@ -9,11 +7,11 @@ import { startTestAuthority } from './support/authority.ts';
 import { REAL_TIME } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
 import { joinedNode } from './support/requests.ts';
+import { sharedScratch } from './support/shared-scratch.ts';
 
 const na = await startTestAuthority({ clock: REAL_TIME });
 after(() => na.stop());
-const scratch = mkdtempSync(join(tmpdir(), 'mesh-na-precedence-'));
-after(() => rmSync(scratch, { recursive: true, force: true }));
+const scratch = sharedScratch();
 
 const NOWHERE = 'http://127.0.0.1:1';
 const keyFile = join(na.dataDir, 'keys', 'operator-privileged.key');

@@ -1,23 +1,20 @@
 /** `mesh-na treaty follow`: what it shows, what it confirms, and what it refuses [core-4-13-1]. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import type { AuthoritySuccession } from '../src/protocol/records/authority-succession.ts';
 import { chainAt, countedKey, FIRST, ROOT, type Step } from './support/authority-chain.ts';
 import { REAL_TIME } from './support/clock.ts';
 import { runAtTerminal, runCommand } from './support/commands.ts';
+import { startHostileAuthority } from './support/hostile-authority.ts';
 import { get } from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
+import { sharedScratch } from './support/shared-scratch.ts';
 import { freshId, issued, recognize } from './support/trust.ts';
 
 const shared = sharedAuthority({ clock: REAL_TIME });
-const folder = mkdtempSync(join(tmpdir(), 'mesh-na-follow-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = sharedScratch();
 
 const PLANNED: Step = { kind: 'planned', at: -1 };
 const STOLEN: Step = { kind: 'compromise', at: -1 };
@@ -103,16 +100,12 @@ test('after a theft the root key is required, as text or in a file', async () =>
 
 test('the chain is read from the address where the partner publishes it, up to the maximum length', async () => {
   const { id, keys: _, chain } = await partner(PLANNED);
-  const answers: Record<string, string> = {
-    '/authority-keys': JSON.stringify({ successions: chain }),
-    '/long': JSON.stringify({ successions: ['x'.repeat(3 * 1024 * 1024)] }),
-    '/other': '{"status":"ok"}',
-  };
-  const server = createServer((request, response) => response.end(answers[request.url ?? '']));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  after(() => server.close());
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  await using server = await startHostileAuthority({
+    'GET /authority-keys': { successions: chain },
+    'GET /long': { successions: ['x'.repeat(3 * 1024 * 1024)] },
+    'GET /other': { status: 'ok' },
+  });
+  const { url } = server;
   const long = await follow(id, `${url}/long`, '--yes');
   assert.equal(long.code, 5, long.stderr);
   const other = await follow(id, `${url}/other`, '--yes');

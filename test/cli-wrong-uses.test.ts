@@ -1,10 +1,9 @@
 /** Wrong uses of commands: each ends with its exit code and one sentence with the cause, and says what to do. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { wrapped } from '../src/cli/kernel/output.ts';
@@ -12,11 +11,11 @@ import { startTestAuthority } from './support/authority.ts';
 import { REAL_TIME } from './support/clock.ts';
 import { runAtTerminal, runCommand } from './support/commands.ts';
 import { joinedNode } from './support/requests.ts';
+import { sharedScratch } from './support/shared-scratch.ts';
 
 const na = await startTestAuthority({ clock: REAL_TIME });
 after(() => na.stop());
-const folder = mkdtempSync(join(tmpdir(), 'wrong-uses-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = sharedScratch();
 await joinedNode(na, { name: 'web-1' });
 writeFileSync(join(folder, 'junk.json'), '{');
 writeFileSync(join(folder, 'marked.json'), '\u{feff}{}');

@@ -1,16 +1,16 @@
 /** The command line, end to end: the real program against a real authority, in real time. */
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { suite, type TestContext, test } from 'node:test';
+import { suite, test } from 'node:test';
 import { verifyAuditChain } from '../src/authority/audit/audit.ts';
 import { type AuditEntry, GENESIS_HASH } from '../src/store/store.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { type Ended, runProgram } from './support/child-server.ts';
 import { REAL_TIME } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
+import { scratchFolder } from './support/folders.ts';
 import { get, operate } from './support/requests.ts';
 import { IN_DATABASE } from './support/test-stores.ts';
 import { until } from './support/until.ts';
@@ -19,12 +19,6 @@ const DONE = 0;
 const REFUSED = 4;
 const UNREACHABLE = 5;
 const TOKEN = /^[0-9a-f]{48}$/;
-
-function scratchFolder(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'mesh-cli-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 /** The one JSON object that a successful command printed, with no other output. */
 function printed({ code, stdout, stderr }: Ended): Record<string, unknown> {
@@ -49,8 +43,9 @@ function failed({ code, stdout, stderr }: Ended, exit: number): { code: string; 
   return error;
 }
 
-test('a network can be managed on the command line: from init to the audit log', async (t) => {
-  const scratch = scratchFolder(t);
+test('a network can be managed on the command line: from init to the audit log', async () => {
+  await using folder = scratchFolder();
+  const { path: scratch } = folder;
   const dataDir = join(scratch, 'network');
   const made = printed(
     await runCommand(['init', '--data-dir', dataDir, '--network-name', 'beta', '--json']),
@@ -202,19 +197,13 @@ test('a network can be managed on the command line: from init to the audit log',
 });
 
 suite('heartbeats at an interval', () => {
-  test('continue until a signal, which ends them with 0 and a count', async (t) => {
-    const folder = scratchFolder(t);
+  test('continue until a signal, which ends them with 0 and a count', async () => {
+    await using folder = scratchFolder();
     await using na = await startTestAuthority({ clock: REAL_TIME });
     const made = await operate(na, '/admin/invite', {});
-    const args = ['--node-dir', folder, '--url', na.url];
-    await runCommand([
-      'node',
-      'join',
-      ...args,
-      '--trust-on-first-use',
-      '--token',
-      made.body.token_id,
-    ]);
+    const args = ['--node-dir', folder.path, '--url', na.url];
+    const joining = ['--trust-on-first-use', '--token', made.body.token_id];
+    await runCommand(['node', 'join', ...args, ...joining]);
     let child: ChildProcess | undefined;
     const loop = runProgram(
       ['node', 'heartbeat', ...args, '--every', '1', '--status', 'looping', '--json'],

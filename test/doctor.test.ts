@@ -13,7 +13,6 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { sha256Hex } from '../src/base/crypto/digest.ts';
@@ -35,12 +34,13 @@ import { runCommand } from './support/commands.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { PROJECT } from './support/project.ts';
 import { get, joinedNode, operate } from './support/requests.ts';
+import { sharedScratch } from './support/shared-scratch.ts';
 import { stage, succession } from './support/successions.ts';
 import { makeTlsPair } from './support/tls-files.ts';
 import { startReceiver } from './support/webhook-receiver.ts';
 
 const DAY = 24 * HOUR;
-const scratch = mkdtempSync(join(tmpdir(), 'mesh-na-doctor-'));
+const scratch = sharedScratch();
 const healthy = join(scratch, 'healthy');
 const other = join(scratch, 'other');
 const clock = testClock();
@@ -51,7 +51,6 @@ before(async () => {
   await makeHealthy(healthy, 'alpha');
   await makeHealthy(other, 'other');
 });
-after(() => rmSync(scratch, { recursive: true, force: true }));
 
 async function makeHealthy(folder: string, name: string): Promise<void> {
   mkdirSync(join(folder, 'backups'), { recursive: true });

@@ -1,6 +1,5 @@
 /** After restoring a backup from before a succession, the network has its current key [backup-6]. */
 import assert from 'node:assert/strict';
-
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { verifySignature } from '../src/base/crypto/ed25519.ts';
@@ -16,6 +15,7 @@ import type { GivenEvidence } from '../src/maintenance/restore/evidence.ts';
 import { planRestore } from '../src/maintenance/restore/plan.ts';
 import type { GenesisBlock } from '../src/protocol/records/genesis.ts';
 import { signRecord, soleSigner } from '../src/protocol/records/signed-record.ts';
+import type { SignedSuccession } from '../src/protocol/records/succession-request.ts';
 import { loadConfig } from '../src/server/config/load.ts';
 import { openSigner } from '../src/server/threads/signer-thread.ts';
 import { openLmdbTarget } from '../src/store/lmdb/receiver.ts';
@@ -76,19 +76,29 @@ suite('restoring after a succession', () => {
   const signed = (draft: Draft) =>
     signedSuccession(na.dataDir, { genesis, successions: [], now }, draft);
 
-  /** The states of the keys after a restore at this time, oldest first. */
-  async function keysAfter(evidence: Partial<GivenEvidence>, at: number): Promise<string[]> {
-    const found = await plan(evidence, backup, at);
+  const chainTo = ({ statement, genesis }: SignedSuccession) => ({
+    authorityKeys: { successions: [statement] },
+    genesis,
+  });
+
+  /** Restores the backup at this time, and returns the folder. */
+  async function restored(evidence: Partial<GivenEvidence>, at: number): Promise<string> {
     restores += 1;
     const dataDir = join(folder.path, `restored-${restores}`);
     await applyRestore({
-      plan: found,
+      plan: await plan(evidence, backup, at),
       bytes: await readBackup(backup, []),
       target: openLmdbTarget(dataDir),
       verify: verifySignature,
       runtime: { ...systemRuntime, now: () => at },
       clockTolerance: 5 * MINUTE,
     });
+    return dataDir;
+  }
+
+  /** The states of the keys after a restore at this time, oldest first. */
+  async function keysAfter(evidence: Partial<GivenEvidence>, at: number): Promise<string[]> {
+    const dataDir = await restored(evidence, at);
     const source = await openLmdbSource(dataDir);
     try {
       const check = createStateCheck(source.facts.network, verifySignature);
@@ -131,25 +141,23 @@ suite('restoring after a succession', () => {
   }
 
   test('lists signed by the next key count if the chain is given', async () => {
-    const { statement, genesis: next } = signed({});
+    const chain = chainTo(signed({}));
     const crl = (await get(na, '/crl')).body as JsonObject;
     const { signatures: _, ...record } = { ...crl, sequence: 7 } as JsonObject;
     const signer = soleSigner(keyIn(na.dataDir, 'na.next.key'));
     const evidence = { crls: [signRecord(record, signer)] };
     await assert.rejects(plan(evidence), /--crl is not a revocation list signed by the authority/);
-    const chain = { authorityKeys: { successions: [statement] }, genesis: next };
     assert.ok((await plan({ ...evidence, ...chain })).crlSequence > 1_000_000);
   });
 
   test('what a stolen key has signed since the theft does not count', async () => {
-    const { statement, genesis: next } = signed({ kind: 'compromise' });
-    const chain = { authorityKeys: { successions: [statement] }, genesis: next };
+    const chain = chainTo(signed({ kind: 'compromise' }));
     const crl = (await get(na, '/crl')).body as JsonObject;
     await assert.rejects(plan({ ...chain, crls: [crl] }), /--crl is not a revocation list/);
     const { signatures: _, ...record } = crl;
     const earlier = { ...record, issued_at: formatInstant(now - 2 * DAY) };
-    const { publicKey } = keyIn(na.dataDir, 'na.key');
-    const signedEarlier = signRecord(earlier, soleSigner(keyIn(na.dataDir, 'na.key'), publicKey));
+    const key = keyIn(na.dataDir, 'na.key');
+    const signedEarlier = signRecord(earlier, soleSigner(key, key.publicKey));
     await plan({ ...chain, crls: [signedEarlier] });
   });
 
@@ -175,16 +183,7 @@ suite('restoring after a succession', () => {
   });
 
   test('the backup of a state with successions is sound, and a chain that contradicts it is refused', async () => {
-    const { statement, genesis: next } = signed({});
-    const dataDir = join(folder.path, 'with-keys');
-    await applyRestore({
-      plan: await plan({ authorityKeys: { successions: [statement] }, genesis: next }),
-      bytes: await readBackup(backup, []),
-      target: openLmdbTarget(dataDir),
-      verify: verifySignature,
-      runtime: { ...systemRuntime, now: () => now },
-      clockTolerance: 5 * MINUTE,
-    });
+    const dataDir = await restored(chainTo(signed({})), now);
     const path = join(folder.path, 'second-backup');
     await backUp(await openLmdbSource(dataDir), path);
     const { manifest, successions } = await plan({}, path);
