@@ -1,7 +1,6 @@
 /** Backups taken while an authority runs: they restore its state, and a changed byte is detected. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { generateX25519Identity, identityToRecipient } from 'age-encryption';
@@ -25,13 +24,14 @@ import { fill } from '../src/store/stream/target.ts';
 import { summarize } from '../src/store/stream/write.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { runCommand } from './support/commands.ts';
+import { ownFolder } from './support/folders.ts';
 import { get, heartbeat, joinedNode, operate } from './support/requests.ts';
 import { sharedCluster } from './support/shared-cluster.ts';
 import { sourceOf } from './support/test-stores.ts';
 
 const cluster = await sharedCluster();
 
-const folder = mkdtempSync(join(tmpdir(), 'mesh-backup-'));
+const folder = ownFolder();
 let na: TestAuthority;
 
 before(async () => {
@@ -48,10 +48,7 @@ before(async () => {
   await na.flush();
 });
 
-after(async () => {
-  await na[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true, force: true });
-});
+after(() => na[Symbol.asyncDispose]());
 
 async function backUp(source: StateSource, name: string, recipients: readonly string[] = []) {
   const { genesis, keySource, publicKey, keyId } = loadConfig(

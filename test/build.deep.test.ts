@@ -1,27 +1,18 @@
 /** The npm package of the release, installed into an empty folder: compiled, with a command and a client. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { packageVersion } from '../src/cli/version.ts';
 import { startChildServer } from './support/child-server.ts';
+import { ownFolder } from './support/folders.ts';
 import { PROJECT_PATH } from './support/project.ts';
 import { releaseFolder } from './support/released.ts';
 import { get, heartbeat, joinedNode, operate } from './support/requests.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'mesh-na-installed-'));
-after(() => rmSync(folder, { recursive: true }));
+const folder = ownFolder();
 const tarball = join(releaseFolder(), `mesh-network-authority-${packageVersion()}.tgz`);
 const install = ['install', '--silent', '--offline', '--prefix', folder, tarball];
 execFileSync('npm', install, { cwd: folder });
@@ -98,9 +89,8 @@ test('everything that the package exports can be imported and has types', () => 
   assert.equal(printed.trim(), '{"a":[true],"b":1} true null');
 });
 
-test('npm run prune-binaries leaves the one binary of uWebSockets.js that is loaded', (t) => {
-  const place = mkdtempSync(join(tmpdir(), 'mesh-na-pruned-'));
-  t.after(() => rmSync(place, { recursive: true }));
+test('npm run prune-binaries leaves the one binary of uWebSockets.js that is loaded', () => {
+  const place = ownFolder();
   const library = join(place, 'node_modules', 'uWebSockets.js');
   const original = dirname(createRequire(import.meta.url).resolve('uWebSockets.js'));
   const own = `uws_${process.platform}_${process.arch}_${process.versions.modules}.node`;

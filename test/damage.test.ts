@@ -7,12 +7,10 @@ import {
   openSync,
   readdirSync,
   readFileSync,
-  rmSync,
   writeSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import type { Database, Key } from 'lmdb';
 import { verifySignature } from '../src/base/crypto/ed25519.ts';
 import { soundTables } from '../src/maintenance/backup/check-state.ts';
@@ -21,11 +19,11 @@ import { openEnvironment, openTables } from '../src/store/lmdb/tables.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
 import { endOf } from './support/failed-command.ts';
-import { makeNetworkFolder } from './support/folders.ts';
+import { ownFolder, ownNetwork } from './support/folders.ts';
 import { get, heartbeat, joinedNode, operate, outcome } from './support/requests.ts';
 
-const scratch = mkdtempSync(join(tmpdir(), 'mesh-damage-'));
-const { folder: dataDir } = makeNetworkFolder();
+const scratch = ownFolder();
+const dataDir = ownNetwork();
 let certId: string;
 
 before(async () => {
@@ -33,9 +31,6 @@ before(async () => {
   ({ certId } = await joinedNode(na));
   await operate(na, '/admin/invite');
   await na.stop();
-});
-after(() => {
-  for (const folder of [dataDir, scratch]) rmSync(folder, { recursive: true, force: true });
 });
 
 const rowOf = (id: string) =>

@@ -1,17 +1,16 @@
 /** The files in docs/deploy, checked by the programs that they are for. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, suite, test } from 'node:test';
+import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { httpFetch } from '../src/cli/connection/server.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { runProgram, startChildServer } from './support/child-server.ts';
 import { SECOND } from './support/clock.ts';
-import { makeNetworkFolder } from './support/folders.ts';
+import { makeNetworkFolder, ownFolder, ownNetwork } from './support/folders.ts';
 import { findProgram } from './support/programs.ts';
 import { PROJECT, PROJECT_PATH } from './support/project.ts';
 import { get, heartbeat, joinedNode, newKey, operatorRequest } from './support/requests.ts';
@@ -21,8 +20,7 @@ import { makeTlsPair } from './support/tls-files.ts';
 const cluster = await sharedCluster();
 
 const run = promisify(execFile);
-const folder = mkdtempSync(join(tmpdir(), 'mesh-deploy-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = ownFolder();
 
 const deployed = (name: string) => readFileSync(new URL(`docs/deploy/${name}`, PROJECT), 'utf8');
 const absent = (program: string) =>
@@ -116,9 +114,8 @@ suite('the alerts', { skip: absent('promtool') }, () => {
   });
 });
 
-test("the command of the signer's unit signs for the group", async (t) => {
-  const { folder: dataDir } = makeNetworkFolder();
-  t.after(() => rmSync(dataDir, { recursive: true, force: true }));
+test("the command of the signer's unit signs for the group", async () => {
+  const dataDir = ownNetwork();
   const [, command = ''] =
     /^ExecStart=\S+ \S+ (.*)$/m.exec(deployed('mesh-na-signer.service')) ?? [];
   const args = command

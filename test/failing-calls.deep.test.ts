@@ -4,10 +4,7 @@
  * run test:failing-calls` sets, runs every row; otherwise a few of each kind run.
  */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { suite, type TestContext, test } from 'node:test';
+import { suite, test } from 'node:test';
 import { startTestAuthority } from './support/authority.ts';
 import { assertEnded, assertNamed, assertStored, invite } from './support/broken-disk.ts';
 import {
@@ -25,7 +22,7 @@ import {
   failingFromStart,
   mayTrace,
 } from './support/failing-calls.ts';
-import { makeNetworkFolder } from './support/folders.ts';
+import { ownFolder, ownNetwork } from './support/folders.ts';
 import { joinedNode, outcome, sendSigned, signedByNode } from './support/requests.ts';
 
 const skip = mayTrace() ? false : 'this user may not trace processes';
@@ -97,9 +94,8 @@ const CAUSE = /EIO|ENOSPC|Input\/output error|No space left on device/;
 
 suite('an init', { skip }, () => {
   for (const row of some(2, INIT)) {
-    test(`is refused if ${titleOf(row)} fails, and the next one creates the network`, async (t) => {
-      const folder = mkdtempSync(join(tmpdir(), 'mesh-na-init-'));
-      t.after(() => rmSync(folder, { recursive: true }));
+    test(`is refused if ${titleOf(row)} fails, and the next one creates the network`, async () => {
+      const folder = ownFolder();
       const init = ['init', '--data-dir', folder];
       assertRefused(await runProgramBehind(failingFromStart(folder, failingOf(row)), init));
       const { code, stderr } = await runProgramBehind([], init);
@@ -111,15 +107,15 @@ suite('an init', { skip }, () => {
 
 suite('a first start', { skip }, () => {
   for (const row of some(3, START)) {
-    test(`is refused if ${titleOf(row)} fails, and the next one serves`, async (t) => {
-      const folder = networkFolder(t);
+    test(`is refused if ${titleOf(row)} fails, and the next one serves`, async () => {
+      const folder = ownNetwork();
       assertRefused(await startedWith(folder, row));
       await assertStored(folder, []);
     });
   }
   for (const row of some(2, DAMAGING)) {
-    test(`serves nothing if ${titleOf(row)} fails, and the next one serves`, async (t) => {
-      const folder = networkFolder(t);
+    test(`serves nothing if ${titleOf(row)} fails, and the next one serves`, async () => {
+      const folder = ownNetwork();
       const { code, stdout } = await startedWith(folder, row);
       assert.notEqual(code, 0);
       assert.equal(stdout, '');
@@ -130,15 +126,15 @@ suite('a first start', { skip }, () => {
 
 suite('a server', { skip }, () => {
   for (const row of COMMIT) {
-    test(`ends with 1 if ${titleOf(row)} fails, and everything it acknowledged is stored`, async (t) => {
-      const { server, tokens } = await invitingUntil(t, row);
+    test(`ends with 1 if ${titleOf(row)} fails, and everything it acknowledged is stored`, async () => {
+      const { server, tokens } = await invitingUntil(row);
       await assertEnded(server, CAUSE);
       await assertStored(server.na.dataDir, tokens);
     });
   }
   for (const row of DAMAGING_COMMIT) {
-    test(`ends if ${titleOf(row)} fails, and everything it acknowledged is stored`, async (t) => {
-      const { server, tokens } = await invitingUntil(t, row);
+    test(`ends if ${titleOf(row)} fails, and everything it acknowledged is stored`, async () => {
+      const { server, tokens } = await invitingUntil(row);
       const { code, signal, stderr } = await server.ended;
       assert.notEqual(code, 0);
       if (signal === null) assertNamed(stderr, CAUSE);
@@ -146,8 +142,8 @@ suite('a server', { skip }, () => {
     });
   }
 
-  test('ends with 1 if its last flush fails, and no heartbeat that it acknowledged is accepted again', async (t) => {
-    const server = await start(t, { MESH_LIVENESS_FLUSH_MS: '60000' });
+  test('ends with 1 if its last flush fails, and no heartbeat that it acknowledged is accepted again', async () => {
+    const server = await start({ MESH_LIVENESS_FLUSH_MS: '60000' });
     const { key, certId } = await joinedNode(server.na);
     const beat = signedByNode(server.na, '/heartbeat', key, { cert_id: certId, status: 'healthy' });
     assert.equal(outcome(await sendSigned(server.na, beat)), '200');
@@ -167,12 +163,6 @@ function titleOf([file, call, error, nth = 1]: Row): string {
   return `${call} number ${nth} of ${file} (${error})`;
 }
 
-function networkFolder(t: TestContext): string {
-  const { folder } = makeNetworkFolder();
-  t.after(() => rmSync(folder, { recursive: true }));
-  return folder;
-}
-
 function startedWith(folder: string, row: Row): Promise<Ended> {
   const serve = ['serve', '--data-dir', folder, '--port', '0', '--json'];
   return runProgramBehind(failingFromStart(folder, failingOf(row)), serve);
@@ -184,13 +174,13 @@ function assertRefused({ code, signal, stdout, stderr }: Ended): void {
   assert.match(stderr, /cannot be (used|locked|written|changed)/);
 }
 
-function start(t: TestContext, environment: ChildEnvironment = {}): Promise<ChildServer> {
-  return startChildServer(networkFolder(t), { environment: { ...NO_LIMITS, ...environment } });
+function start(environment: ChildEnvironment = {}): Promise<ChildServer> {
+  return startChildServer(ownNetwork(), { environment: { ...NO_LIMITS, ...environment } });
 }
 
 /** A server with a failing call, and the tokens of the invites that it acknowledged before and after the failure. */
-async function invitingUntil(t: TestContext, row: Row) {
-  const server = await start(t);
+async function invitingUntil(row: Row) {
+  const server = await start();
   const tokens = await invite(server, 2);
   await failFromNow(server, failingOf(row));
   tokens.push(...(await invite(server)));

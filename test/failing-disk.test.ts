@@ -3,18 +3,16 @@
  * that fill up.
  */
 import assert from 'node:assert/strict';
-import { rmSync } from 'node:fs';
 import { test } from 'node:test';
 import { assertEnded, assertStored, invite } from './support/broken-disk.ts';
 import { NO_LIMITS, runProgram, startChildServer } from './support/child-server.ts';
 import { failFromNow, mayTrace } from './support/failing-calls.ts';
-import { makeNetworkFolder } from './support/folders.ts';
+import { ownNetwork } from './support/folders.ts';
 import { networkOn, smallDisk } from './support/small-disk.ts';
 
 test('a server whose commit cannot be stored ends with 1, names the cause, and has stored everything it acknowledged', async (t) => {
   if (!mayTrace()) return t.skip('this user may not trace processes');
-  const { folder } = makeNetworkFolder();
-  t.after(() => rmSync(folder, { recursive: true }));
+  const folder = ownNetwork();
   const server = await startChildServer(folder, { environment: NO_LIMITS });
   const tokens = await invite(server, 2);
   await failFromNow(server, { file: 'state/data.mdb', call: 'fdatasync', error: 'EIO', nth: 1 });

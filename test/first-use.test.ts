@@ -1,7 +1,6 @@
 /** A node that connects to its network for the first time, with a person at the terminal. */
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
@@ -9,11 +8,12 @@ import { EXIT } from '../src/cli/kernel/errors.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { REAL_TIME } from './support/clock.ts';
 import { runAtTerminal } from './support/commands.ts';
+import { ownFolder } from './support/folders.ts';
 import { get, invite } from './support/requests.ts';
 import { openTerminal, programLine } from './support/terminal.ts';
 
 suite('node join without a root key, at a terminal', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'mesh-na-first-'));
+  const folder = ownFolder();
   let na: TestAuthority;
   let rootKey: string;
   let token: string;
@@ -22,10 +22,7 @@ suite('node join without a root key, at a terminal', () => {
     rootKey = String(JSON.parse((await get(na, '/genesis')).text).root_public_key);
     token = await invite(na);
   });
-  after(async () => {
-    await na[Symbol.asyncDispose]();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  after(() => na[Symbol.asyncDispose]());
 
   const QUESTION = /The authority at [\s\S]*Trust it\? \[y\/N\] /;
   const join_ = (nodeDir: string) => [

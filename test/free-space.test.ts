@@ -1,13 +1,13 @@
 /** A disk that is almost full: new nodes are refused, and everyone else is served [core-4-2-1]. */
 import assert from 'node:assert/strict';
-import { cpSync, rmSync } from 'node:fs';
+import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { jsonText } from '../src/base/json/write.ts';
 import { loadConfig } from '../src/server/config/load.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE, SECOND, testClock } from './support/clock.ts';
-import { makeNetworkFolder } from './support/folders.ts';
+import { ownNetwork } from './support/folders.ts';
 import {
   get,
   heartbeat,
@@ -87,21 +87,15 @@ test('with MESH_MIN_FREE_MB=0 no one is refused', async (t) => {
 });
 
 test('the disk of the data folder does not matter to a state in a database', () => {
-  const { folder: dataDir } = makeNetworkFolder();
+  const dataDir = ownNetwork();
   const load = (flags: object) => loadConfig({ dataDir, ...flags }, {}, Date.now()).minFree;
-  try {
-    assert.equal(load({}), 256 * MEGABYTE);
-    assert.equal(load({ store: 'postgresql://mesh@localhost/mesh' }), 0);
-  } finally {
-    rmSync(dataDir, { recursive: true });
-  }
+  assert.equal(load({}), 256 * MEGABYTE);
+  assert.equal(load({ store: 'postgresql://mesh@localhost/mesh' }), 0);
 });
 
 function startOn(disk: SmallDisk, minFree: string): Promise<TestAuthority> {
   const dataDir = join(disk.path, 'data');
-  const { folder } = makeNetworkFolder();
-  cpSync(folder, dataDir, { recursive: true });
-  rmSync(folder, { recursive: true });
+  cpSync(ownNetwork(), dataDir, { recursive: true });
   const environment = { MESH_MIN_FREE_MB: minFree };
   return startTestAuthority({ dataDir, environment, clock: testClock() });
 }

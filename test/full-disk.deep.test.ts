@@ -1,13 +1,12 @@
 /** Writes that fail: the process names the cause and ends, and what it acknowledged is on disk. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { rmSync } from 'node:fs';
-import { suite, type TestContext, test } from 'node:test';
+import { suite, test } from 'node:test';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { assertEnded, assertStored, invite } from './support/broken-disk.ts';
 import { type ChildServer, NO_LIMITS, startChildServer } from './support/child-server.ts';
 import { MINUTE } from './support/clock.ts';
-import { makeNetworkFolder } from './support/folders.ts';
+import { ownNetwork } from './support/folders.ts';
 import { joinedNode, outcome, sendSigned, signedByNode } from './support/requests.ts';
 import { networkOn, type SmallDisk, smallDisk } from './support/small-disk.ts';
 
@@ -32,8 +31,8 @@ for (const threads of ['1', '2']) {
       });
     }
 
-    test('a data file that cannot grow ends the process with 1, and nothing acknowledged is lost', async (t) => {
-      const { dataDir, server } = await startOnDisk(t, threads);
+    test('a data file that cannot grow ends the process with 1, and nothing acknowledged is lost', async () => {
+      const { dataDir, server } = await startOnDisk(threads);
       const tokens = await invite(server, 2);
       refuseWrites(server);
       tokens.push(...(await invite(server)));
@@ -41,8 +40,8 @@ for (const threads of ['1', '2']) {
       await assertStored(dataDir, tokens);
     });
 
-    test('liveness that cannot be written ends the process with 1, without any command', async (t) => {
-      const { server } = await startOnDisk(t, threads);
+    test('liveness that cannot be written ends the process with 1, without any command', async () => {
+      const { server } = await startOnDisk(threads);
       const node = await joinedNode(server.na);
       refuseWrites(server);
       // Signed before the last flush, so that it is acknowledged immediately.
@@ -63,9 +62,8 @@ function start(dataDir: string, threads: string): Promise<ChildServer> {
   return startChildServer(dataDir, { args: ['--threads', threads], environment });
 }
 
-async function startOnDisk(t: TestContext, threads: string) {
-  const { folder } = makeNetworkFolder();
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+async function startOnDisk(threads: string) {
+  const folder = ownNetwork();
   return { dataDir: folder, server: await start(folder, threads) };
 }
 

@@ -4,23 +4,21 @@ import {
   cpSync,
   existsSync,
   linkSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { openHeadFile } from '../src/server/head/open.ts';
 import { startTestAuthority, type TestAuthority, type TestOptions } from './support/authority.ts';
-import { makeNetworkFolder } from './support/folders.ts';
+import { makeNetworkFolder, ownFolder } from './support/folders.ts';
 import { get, joinedNode, operate } from './support/requests.ts';
 import { LMDB_ONLY } from './support/test-stores.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'mesh-heads-'));
+const folder = ownFolder();
 const head = join(folder, 'head');
 let first: TestAuthority;
 
@@ -55,7 +53,6 @@ suite('the head file', { concurrency: false, ...LMDB_ONLY }, () => {
   after(async () => {
     await first.stop();
     rmSync(first.dataDir, { recursive: true, force: true });
-    rmSync(folder, { recursive: true, force: true });
   });
 
   test('contains each revocation before it is answered, and everything else at the end', async () => {
@@ -152,7 +149,7 @@ suite('the head file', { concurrency: false, ...LMDB_ONLY }, () => {
 });
 
 test('is not overwritten if another process writes it during a sync', async () => {
-  const path = join(mkdtempSync(join(tmpdir(), 'mesh-heads-')), 'head');
+  const path = join(ownFolder(), 'head');
   const file = openHeadFile(path);
   await file.write('ours');
   const written = file.write('ours again');
@@ -161,5 +158,4 @@ test('is not overwritten if another process writes it during a sync', async () =
   assert.equal(readFileSync(path, 'utf8'), 'theirs');
   assert.deepEqual(readdirSync(dirname(path)).sort(), ['head', 'head.lock']);
   file.release();
-  rmSync(dirname(path), { recursive: true, force: true });
 });

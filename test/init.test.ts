@@ -3,17 +3,14 @@ import { once } from 'node:events';
 import {
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
-  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { sha256Hex } from '../src/base/crypto/digest.ts';
@@ -27,11 +24,11 @@ import {
 } from '../src/cli/service/init-network.ts';
 import { isSignedByRoot, readGenesisBlock } from '../src/protocol/records/genesis.ts';
 import { runCommand } from './support/commands.ts';
+import { ownFolder } from './support/folders.ts';
 import { spawnNode } from './support/processes.ts';
 import { LOADER, modulePath } from './support/project.ts';
 
-const scratch = mkdtempSync(join(tmpdir(), 'mesh-init-'));
-after(() => rmSync(scratch, { recursive: true }));
+const scratch = ownFolder();
 
 const KEY_NAMES = ['na', 'operator-privileged', 'operator-standard', 'root'];
 /** The contents of the folder of a new network. */

@@ -1,16 +1,14 @@
 /** Tests pass regardless of what is in the checkout and of the user's settings. */
 import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { makeCheckout } from './support/checkout.ts';
-import { makeNetworkFolder } from './support/folders.ts';
+import { makeNetworkFolder, ownFolder } from './support/folders.ts';
 import { PROJECT_PATH } from './support/project.ts';
 
-const scratch = mkdtempSync(join(tmpdir(), 'mesh-litter-'));
-after(() => rmSync(scratch, { recursive: true, force: true }));
+const scratch = ownFolder();
 const checkout = join(scratch, 'checkout');
 const home = join(scratch, 'home');
 

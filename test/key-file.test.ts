@@ -1,18 +1,16 @@
 import assert from 'node:assert/strict';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
 import { parseKeyText, readKeyFile, writeKeyFile } from '../src/base/keys/key-file.ts';
 import { blobOfKey, publicKeyOf, readPublicKey } from '../src/base/keys/read-key.ts';
 import { EXIT } from '../src/cli/kernel/errors.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { endOf } from './support/failed-command.ts';
-import { makeNetworkFolder } from './support/folders.ts';
+import { ownFolder, ownNetwork } from './support/folders.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'mesh-keys-'));
-after(() => rmSync(folder, { recursive: true }));
+const folder = ownFolder();
 
 const key = Buffer.from(Array.from({ length: 32 }, (_, index) => index));
 const base64 = key.toString('base64');
@@ -81,19 +79,15 @@ for (const [fault, wrong] of [
 }
 
 test('the start warns of key files that every user can read but the authority does not need', async () => {
-  const { folder: dataDir } = makeNetworkFolder();
+  const dataDir = ownNetwork();
   const warnings = async () => {
     await using na = await startTestAuthority({ dataDir });
     return na.logLines.filter((line) => line.includes('can be opened by every user')).length;
   };
-  try {
-    assert.equal(await warnings(), 0);
-    chmodSync(join(dataDir, 'keys', 'root.key'), 0o644);
-    chmodSync(join(dataDir, 'keys', 'operator-standard.key'), 0o640);
-    assert.equal(await warnings(), 1);
-  } finally {
-    rmSync(dataDir, { recursive: true, force: true });
-  }
+  assert.equal(await warnings(), 0);
+  chmodSync(join(dataDir, 'keys', 'root.key'), 0o644);
+  chmodSync(join(dataDir, 'keys', 'operator-standard.key'), 0o640);
+  assert.equal(await warnings(), 1);
 });
 
 const made = {
@@ -153,117 +147,45 @@ test('the public key of a seed is that of the signer', () => {
 
 /** Nothing listens there, so a command that contacts an authority would fail as unreachable. */
 const URL = 'http://127.0.0.1:9';
-const network = makeNetworkFolder().folder;
-after(() => rmSync(network, { recursive: true, force: true }));
+const network = ownNetwork();
 const OPERATOR = ['--url', URL, '--data-dir', network];
 
+const RENEW = ['genesis', 'renew', '--genesis', join(network, 'genesis.json'), '--root-key'];
+const connecting = (authorityKey: string, keyFile: string) => [
+  ...['connect', URL, '--authority-key', authorityKey, '--key-file', keyFile],
+  ...['--config-home', folder],
+];
+const adding = (...key: string[]) => [
+  ...['operator-key', 'add', 'ops-3', ...key, '--tier', 'standard', ...OPERATOR],
+];
+const BARE_ROOT = readKeyFile(join(network, 'keys', 'root.pub')).toString('base64');
+
 for (const [title, args] of Object.entries({
-  'operator-key add --public-key-file': [
-    'operator-key',
-    'add',
-    'ops-3',
-    '--public-key-file',
-    PRIVATE,
-    '--tier',
-    'standard',
-    ...OPERATOR,
-  ],
-  'operator-key add --public-key': [
-    'operator-key',
-    'add',
-    'ops-3',
-    '--public-key',
-    PEM,
-    '--tier',
-    'standard',
-    ...OPERATOR,
-  ],
+  'operator-key add --public-key-file': adding('--public-key-file', PRIVATE),
+  'operator-key add --public-key': adding('--public-key', PEM),
   'treaty issue --key': ['treaty', 'issue', 'beta', '--key', PRIVATE, ...OPERATOR],
   'treaty verify --issuer-key': ['treaty', 'verify', PUBLIC, '--issuer-key', PRIVATE, '--url', URL],
   'attestation issue --subject-key': [
-    'attestation',
-    'issue',
-    'x',
-    '--role',
-    'role:a',
-    '--subject-key',
-    PRIVATE,
-    ...OPERATOR,
+    ...['attestation', 'issue', 'x', '--role', 'role:a', '--subject-key', PRIVATE, ...OPERATOR],
   ],
   'invite create --recipient': [
-    'invite',
-    'create',
-    '--recipient',
-    readFileSync(PRIVATE, 'utf8'),
-    ...OPERATOR,
+    ...['invite', 'create', '--recipient', readFileSync(PRIVATE, 'utf8'), ...OPERATOR],
   ],
   'consensus verify --validator-key': [
-    'consensus',
-    'verify',
-    PUBLIC,
-    '--validator-key',
-    `a=${PRIVATE}`,
-    '--url',
-    URL,
+    ...['consensus', 'verify', PUBLIC, '--validator-key', `a=${PRIVATE}`, '--url', URL],
   ],
-  'connect --authority-key, as a file': [
-    'connect',
-    URL,
-    '--authority-key',
-    PRIVATE,
-    '--key-file',
-    PRIVATE,
-    '--config-home',
-    folder,
-  ],
-  'connect --authority-key, that of the operator': [
-    'connect',
-    URL,
-    '--authority-key',
-    made.seed,
-    '--key-file',
-    PRIVATE,
-    '--config-home',
-    folder,
-  ],
+  'connect --authority-key, as a file': connecting(PRIVATE, PRIVATE),
+  'connect --authority-key, that of the operator': connecting(made.seed, PRIVATE),
   'node join --root-key': [
-    'node',
-    'join',
-    '--root-key',
-    PRIVATE,
-    '--token',
-    'abc',
-    '--node-dir',
-    join(folder, 'node'),
-    '--url',
-    URL,
+    ...['node', 'join', '--root-key', PRIVATE, '--token', 'abc', '--url', URL],
+    ...['--node-dir', join(folder, 'node')],
   ],
-  'connect --key-file, a public one': [
-    'connect',
-    URL,
-    '--authority-key',
-    made.publicKey,
-    '--key-file',
-    PUBLIC,
-    '--config-home',
-    folder,
-  ],
+  'connect --key-file, a public one': connecting(made.publicKey, PUBLIC),
   'an operator’s --key-file, a public one': ['node', 'list', '--key-file', PUBLIC, ...OPERATOR],
-  'genesis renew --root-key, a public one': [
-    'genesis',
-    'renew',
-    '--root-key',
-    join(network, 'keys', 'root.pub'),
-    '--genesis',
-    join(network, 'genesis.json'),
-  ],
+  'genesis renew --root-key, a public one': [...RENEW, join(network, 'keys', 'root.pub')],
   'genesis renew --root-key, a public one that does not say so': [
-    'genesis',
-    'renew',
-    '--root-key',
-    bare('root', readKeyFile(join(network, 'keys', 'root.pub')).toString('base64')),
-    '--genesis',
-    join(network, 'genesis.json'),
+    ...RENEW,
+    bare('root', BARE_ROOT),
   ],
 })) {
   test(`${title}: the wrong half of a key is refused before anything is sent`, async () => {

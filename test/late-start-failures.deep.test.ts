@@ -1,9 +1,8 @@
 /** A start that fails after requests are served ends the whole process, and says why. */
 import assert from 'node:assert/strict';
-import { rmSync } from 'node:fs';
 import { test } from 'node:test';
 import { NO_LIMITS, startChildServer } from './support/child-server.ts';
-import { makeNetworkFolder } from './support/folders.ts';
+import { ownNetwork } from './support/folders.ts';
 import { LATE_START_THROWS } from './support/injected-faults.ts';
 import { sharedCluster } from './support/shared-cluster.ts';
 
@@ -15,9 +14,8 @@ for (const [what, threads, hasDatabase] of [
   ['in PostgreSQL, with one thread', '1', true],
   ['in PostgreSQL, with two', '2', true],
 ] as const) {
-  test(`a start that fails late ends with 3 and its cause, with the state ${what}, and the next one serves`, async (t) => {
-    const { folder } = makeNetworkFolder();
-    t.after(() => rmSync(folder, { recursive: true, force: true }));
+  test(`a start that fails late ends with 3 and its cause, with the state ${what}, and the next one serves`, async () => {
+    const folder = ownNetwork();
     const place = hasDatabase ? ['--store', await cluster.createStore()] : [];
     const args = ['--threads', threads, ...place];
     await assert.rejects(

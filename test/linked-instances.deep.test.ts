@@ -10,8 +10,8 @@ import { HOUR } from './support/clock.ts';
 import {
   cuttableProxy,
   isActive,
-  type Place,
   placeOf,
+  type TestInstances,
   testInstances,
 } from './support/instances.ts';
 import { startCluster } from './support/postgresql.ts';
@@ -39,16 +39,14 @@ after(() => browser.close());
 
 test('every instance answers every request, and none with a document older than what any of them has acknowledged', async () => {
   await using instances = await testInstances(cluster);
-  const first = await instances.start(LINKED);
-  const [second, third] = await Promise.all([instances.start(LINKED), instances.start(LINKED)]);
+  const [first, second, third] = await linked(instances, 3);
   const all = [first, second, third];
-  let places: readonly Place[] = [];
-  await until(async () => {
-    places = await Promise.all(all.map(placeOf));
-    return places.every(({ ready }) => ready);
-  });
   const standby = { role: 'standby', term: 1, ready: true };
-  assert.deepEqual(places, [{ ...standby, role: 'active' }, standby, standby]);
+  assert.deepEqual(await Promise.all(all.map(placeOf)), [
+    { ...standby, role: 'active' },
+    standby,
+    standby,
+  ]);
 
   const node = await joinedNode(second.na);
   assert.equal(outcome(await heartbeat(third.na, node)), '200');
@@ -100,9 +98,7 @@ test('every instance answers every request, and none with a document older than 
 
 test('stopping the active instance fails no request at the standbys, and killing it loses nothing acknowledged', async () => {
   await using instances = await testInstances(cluster);
-  const first = await instances.start(LINKED);
-  const [second, third] = await Promise.all([instances.start(LINKED), instances.start(LINKED)]);
-  await until(async () => (await placeOf(second)).ready && (await placeOf(third)).ready);
+  const [first, second, third] = await linked(instances, 3);
 
   const load = [second, third].map(({ na }) => underLoad(na));
   await until(async () => load.every(({ acknowledged }) => acknowledged.length > 5));
@@ -137,9 +133,7 @@ test('stopping the active instance fails no request at the standbys, and killing
 
 test('the history contains the counts of every instance, and keeps them through a change of the active instance', async () => {
   await using instances = await testInstances(cluster);
-  const first = await instances.start(LINKED);
-  const second = await instances.start(LINKED);
-  await until(async () => (await placeOf(second)).ready);
+  const [first, second] = await linked(instances, 2);
   const node = await joinedNode(first.na);
   const beat = async (server: ChildServer, times: number) => {
     for (let n = 0; n < times; n += 1) {
@@ -168,9 +162,7 @@ test('the history contains the counts of every instance, and keeps them through 
 
 test('a heartbeat session counts on every instance, once for each heartbeat, and through a change of the active instance', async () => {
   await using instances = await testInstances(cluster);
-  const first = await instances.start(LINKED);
-  const second = await instances.start(LINKED);
-  await until(async () => (await placeOf(second)).ready);
+  const [first, second] = await linked(instances, 2);
   const node = await joinedNode(second.na);
   const session = await openSession(second.na, node);
   const next = () => setTimeout(2);
@@ -191,33 +183,13 @@ test('a heartbeat session counts on every instance, once for each heartbeat, and
   assert.equal(outcome(await beat(second.na, session)), '403 certificate_revoked');
 });
 
-test('a batch of invites is the same through every instance, and after a change of the active instance', async () => {
+test('a batch of invites is the same through every instance and after a change of the active one, and a license policy is that of all until then', async () => {
   await using instances = await testInstances(cluster);
-  const first = await instances.start(LINKED);
-  const second = await instances.start(LINKED);
-  await until(async () => (await placeOf(second)).ready);
+  const [first, second] = await linked(instances, 2);
   const batch = 'field-team-7';
   const { tokens } = (await operate(second.na, '/admin/invite', { batch, count: 4 })).body;
   const join = { invite_token: tokens[0].token_id };
   assert.equal(outcome(await nodeRequest(second.na, '/join', newKey(), join)), '200');
-  const unused = `/admin/invites?batch=${batch}&status=unused`;
-  const lists = [first, second].map(({ na }) => operate(na, unused, {}, { method: 'GET' }));
-  for (const { body } of await Promise.all(lists)) assert.equal(body.count, 3);
-  for (const { na } of [first, second]) {
-    const { body } = await operate(na, '/admin/contacts', {}, { method: 'GET' });
-    assert.deepEqual([body.total.active, body.bins.length], [1, 1]);
-  }
-  assert.equal((await first.end('SIGTERM')).code, 0);
-  await until(() => isActive(second));
-  const withdrawn = await operate(second.na, '/admin/invites/withdraw', { batch });
-  assert.deepEqual(withdrawn.body, { batch, withdrawn: 3, remaining: 0 });
-});
-
-test('a license policy that was posted through any instance is that of all, until another one is active', async () => {
-  await using instances = await testInstances(cluster);
-  const first = await instances.start(LINKED);
-  const second = await instances.start(LINKED);
-  await until(async () => (await placeOf(second)).ready);
   const posted = await operate(second.na, '/admin/data-usage/policy', {
     licensee_sovereign_id: 'beta',
     allowed_source_ids: ['s-1'],
@@ -227,10 +199,16 @@ test('a license policy that was posted through any instance is that of all, unti
   });
   assert.equal(outcome(posted), '201');
   for (const { na } of [first, second]) {
+    const unused = `/admin/invites?batch=${batch}&status=unused`;
+    assert.equal((await operate(na, unused, {}, { method: 'GET' })).body.count, 3);
+    const { body } = await operate(na, '/admin/contacts', {}, { method: 'GET' });
+    assert.deepEqual([body.total.active, body.bins.length], [1, 1]);
     assert.equal((await get(na, '/data-usage/policy')).text, posted.text);
   }
   assert.equal((await first.end('SIGTERM')).code, 0);
   await until(() => isActive(second));
+  const withdrawn = await operate(second.na, '/admin/invites/withdraw', { batch });
+  assert.deepEqual(withdrawn.body, { batch, withdrawn: 3, remaining: 0 });
   assert.equal(outcome(await get(second.na, '/data-usage/policy')), '404 no_policy');
 });
 
@@ -281,10 +259,8 @@ test('while the active instance is suspended, a standby reports at once that it 
 
 test('the dashboard of every instance shows all of them, and follows a change of the active instance', async () => {
   await using instances = await testInstances(cluster);
-  const first = await instances.start(LINKED);
-  const [second, third] = await Promise.all([instances.start(LINKED), instances.start(LINKED)]);
+  const [first, second, third] = await linked(instances, 3);
   const all = [first, second, third];
-  await until(async () => (await Promise.all(all.map(placeOf))).every(({ ready }) => ready));
   await operate(first.na, '/admin/invite');
   const [active, ...standbys] = await Promise.all(all.map(({ na }) => idOf(na)));
   const expected = shown(String(active), standbys);
@@ -344,6 +320,15 @@ function shown(active: string, standbys: readonly string[]) {
 }
 
 const LINKED = { MESH_LINK: '127.0.0.1:0' };
+
+/** The first is active, and the others answer too. */
+async function linked(instances: TestInstances, count: number) {
+  const first = await instances.start(LINKED);
+  const others = Array.from({ length: count - 1 }, () => instances.start(LINKED));
+  const all = [first, ...(await Promise.all(others))];
+  await until(async () => (await Promise.all(all.map(placeOf))).every(({ ready }) => ready));
+  return all as [ChildServer, ChildServer, ChildServer];
+}
 
 async function joinedThrough({ na }: ChildServer) {
   const { body } = await operate(na, '/admin/invite');

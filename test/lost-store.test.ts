@@ -1,15 +1,13 @@
 import assert from 'node:assert/strict';
-import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { open } from 'lmdb';
 import { NO_LIMITS, startChildServer } from './support/child-server.ts';
-import { makeNetworkFolder } from './support/folders.ts';
+import { ownNetwork } from './support/folders.ts';
 import { get, operate } from './support/requests.ts';
 
-test('a server that can no longer store ends with 1 and never answers the command', async (t) => {
-  const { folder } = makeNetworkFolder();
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+test('a server that can no longer store ends with 1 and never answers the command', async () => {
+  const folder = ownNetwork();
   const server = await startChildServer(folder, { environment: NO_LIMITS });
   assert.equal((await get(server.na, '/readyz')).status, 200);
   await takeFolderOver(folder);
@@ -23,9 +21,8 @@ test('a server that can no longer store ends with 1 and never answers the comman
   );
 });
 
-test('a server whose folder was taken over ends by itself, without any request', async (t) => {
-  const { folder } = makeNetworkFolder();
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+test('a server whose folder was taken over ends by itself, without any request', async () => {
+  const folder = ownNetwork();
   const server = await startChildServer(folder, { environment: NO_LIMITS });
   await takeFolderOver(folder);
   const { code, stderr } = await server.ended;

@@ -2,21 +2,20 @@
  * A row of the database that a disk has damaged: which commands find it, what they advise, and that the advice helps.
  */
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { startTestAuthority } from './support/authority.ts';
 import { runProgram } from './support/child-server.ts';
 import { changeFile, losePage, spoilPage } from './support/damaged-page.ts';
-import { makeNetworkFolder } from './support/folders.ts';
+import { ownFolder, ownNetwork } from './support/folders.ts';
 import { startCluster, type TestCluster } from './support/postgresql.ts';
 import { migratedDatabase } from './support/postgresql-store.ts';
 import { joinedNode } from './support/requests.ts';
 
 const cluster = await startCluster();
-const scratch = mkdtempSync(join(tmpdir(), 'mesh-na-damage-'));
-const { folder: dataDir } = makeNetworkFolder();
+const scratch = ownFolder();
+const dataDir = ownNetwork();
 let standby: TestCluster;
 let url: string;
 /** How every finding names the row. */
@@ -33,7 +32,6 @@ before(async () => {
   row = `the row ["certificate","${certId}"] of table subjects does not match its checksum`;
 });
 after(async () => {
-  for (const folder of [scratch, dataDir]) rmSync(folder, { recursive: true, force: true });
   for (const each of [standby, cluster]) await each[Symbol.asyncDispose]();
 });
 

@@ -1,6 +1,6 @@
 /** Rows and files of a database that a disk has damaged or lost: reading the state, as a backup does, finds them. */
 import assert from 'node:assert/strict';
-import { readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { verifySignature } from '../src/base/crypto/ed25519.ts';
@@ -11,7 +11,7 @@ import { openPostgresqlSource } from '../src/store/postgresql/source.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { changeFile, loseFile, losePage, spoilPage } from './support/damaged-page.ts';
 import { failIn, mayTrace } from './support/failing-calls.ts';
-import { makeNetworkFolder } from './support/folders.ts';
+import { ownNetwork } from './support/folders.ts';
 import { startCluster } from './support/postgresql.ts';
 import { migratedDatabase } from './support/postgresql-store.ts';
 import { get, heartbeat, joinedNode, operate, outcome } from './support/requests.ts';
@@ -155,11 +155,10 @@ async function problemOf(url: string): Promise<string | null> {
 /** The state of a service that has stopped. */
 async function databaseWithNode(): Promise<string> {
   const url = await migratedDatabase(cluster);
-  const { folder: dataDir } = makeNetworkFolder();
+  const dataDir = ownNetwork();
   const na = await startTestAuthority({ dataDir, flags: { store: url } });
   await heartbeat(na, await joinedNode(na));
   await operate(na, '/admin/invite');
   await na.stop();
-  rmSync(dataDir, { recursive: true });
   return url;
 }

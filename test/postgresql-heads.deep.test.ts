@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import pg from 'pg';
@@ -13,7 +12,7 @@ import { openPostgresqlSource } from '../src/store/postgresql/source.ts';
 import { summarize } from '../src/store/stream/write.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { NO_LIMITS, runProgram, startChildServer } from './support/child-server.ts';
-import { makeNetworkFolder, networkFolder } from './support/folders.ts';
+import { networkFolder, ownFolder, ownNetwork } from './support/folders.ts';
 import { placeOf, testInstances } from './support/instances.ts';
 import { startCluster } from './support/postgresql.ts';
 import { migratedDatabase } from './support/postgresql-store.ts';
@@ -23,16 +22,13 @@ import { until } from './support/until.ts';
 
 const cluster = await startCluster();
 const programs = findPostgresql() ?? '';
-const scratch = mkdtempSync(join(tmpdir(), 'mesh-na-heads-'));
+const scratch = ownFolder();
 const head = join(scratch, 'head');
-const { folder: dataDir } = makeNetworkFolder();
+const dataDir = ownNetwork();
 let url: string;
 let first: TestAuthority;
 
-after(async () => {
-  for (const folder of [scratch, dataDir]) rmSync(folder, { recursive: true, force: true });
-  await cluster[Symbol.asyncDispose]();
-});
+after(() => cluster[Symbol.asyncDispose]());
 
 function start(store: string, { hasHead = true, newHead = false } = {}): Promise<TestAuthority> {
   return startTestAuthority({

@@ -1,25 +1,21 @@
 /** A lost database: the program restores it into another one, with every revocation made after the backup. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import fc from 'fast-check';
 import { HISTORY, playAndRestore } from './restoring/histories.ts';
 import { routesWith } from './restoring/places.ts';
 import { NO_LIMITS, runProgram, startChildServer } from './support/child-server.ts';
-import { networkFolder } from './support/folders.ts';
+import { networkFolder, ownFolder } from './support/folders.ts';
 import { startCluster } from './support/postgresql.ts';
 import { migratedDatabase } from './support/postgresql-store.ts';
 import { get, heartbeat, joinedNode, operate, outcome } from './support/requests.ts';
 
 const cluster = await startCluster();
 const routes = await routesWith(cluster);
-const scratch = mkdtempSync(join(tmpdir(), 'mesh-na-restore-'));
-after(async () => {
-  rmSync(scratch, { recursive: true, force: true });
-  await cluster[Symbol.asyncDispose]();
-});
+const scratch = ownFolder();
+after(() => cluster[Symbol.asyncDispose]());
 
 test('everything revoked after the backup stays revoked, and the lost database is not served again', async () => {
   await using folder = await networkFolder('alpha');

@@ -1,12 +1,12 @@
 /** The service on PostgreSQL: started, stopped, killed and replaced. */
 import assert from 'node:assert/strict';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { assertEnded, invite } from './support/broken-disk.ts';
 import { NO_LIMITS, runProgram, startChildServer } from './support/child-server.ts';
 import { failIn, mayTrace } from './support/failing-calls.ts';
-import { makeNetworkFolder, networkFolder } from './support/folders.ts';
+import { networkFolder, ownNetwork } from './support/folders.ts';
 import { startCluster } from './support/postgresql.ts';
 import { get, newKey, nodeRequest, operate, outcome } from './support/requests.ts';
 import { until } from './support/until.ts';
@@ -14,9 +14,8 @@ import { until } from './support/until.ts';
 const cluster = await startCluster();
 after(() => cluster[Symbol.asyncDispose]());
 
-test('the service keeps its state in the database that --store names, through stops and kills', async (t) => {
-  const { folder } = makeNetworkFolder();
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+test('the service keeps its state in the database that --store names, through stops and kills', async () => {
+  const folder = ownNetwork();
   const url = await migratedByCommand();
   const environment = NO_LIMITS;
   const args = ['--store', url];

@@ -21,8 +21,8 @@ suite('the program ends with 3 and says why', () => {
   const serve = (folder: string, ...more: string[]) =>
     runCommand(['serve', '--data-dir', folder, ...more]);
 
-  test('as a process', async (t) => {
-    const setup = setupOf(t);
+  test('as a process', async () => {
+    const setup = setupOf();
     remove('keys/na.key')(setup);
     assertRefused(
       await runProgram(['serve', '--data-dir', setup.folder]),
@@ -30,14 +30,14 @@ suite('the program ends with 3 and says why', () => {
     );
   });
 
-  test('an operator key without tier, by its flag', async (t) => {
-    const { folder } = setupOf(t);
+  test('an operator key without tier, by its flag', async () => {
+    const { folder } = setupOf();
     const key = ['--operator-public-key', `ops-2=${KEY}`];
     assertRefused(await serve(folder, ...key), /Operator key ops-2 has no tier/);
   });
 
-  test('with --json, as one JSON object', async (t) => {
-    const { folder } = setupOf(t);
+  test('with --json, as one JSON object', async () => {
+    const { folder } = setupOf();
     const tier = ['--operator-key-tier', 'ops-9=standard'];
     const { code, stdout, stderr } = await serve(folder, '--json', ...tier);
     assert.equal(code, START_REFUSED);
@@ -62,8 +62,8 @@ suite('the program ends with 3 and says why', () => {
     assert.equal(outcome(await operate(na, '/admin/invite')), '200', 'its holder goes on');
   });
 
-  test('a port in use, after which the data folder is free again', LMDB_ONLY, async (t) => {
-    const setup = setupOf(t);
+  test('a port in use, after which the data folder is free again', LMDB_ONLY, async () => {
+    const setup = setupOf();
     const taken = createServer();
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
     const address = taken.address();
@@ -91,8 +91,8 @@ suite('the program ends with 3 and says why', () => {
 
   test('a folder and files that this user may not open', {
     skip: process.getuid?.() !== 0 && 'only root can become another user',
-  }, async (t) => {
-    const setup = setupOf(t);
+  }, async () => {
+    const setup = setupOf();
     const nobody = { NODE_OPTIONS: `--import=${AS_NOBODY}` };
     const start = () => runProgram(['serve', '--data-dir', setup.folder, '--port', '0'], nobody);
     chmodSync(setup.folder, 0o755);
@@ -103,8 +103,8 @@ suite('the program ends with 3 and says why', () => {
     );
   });
 
-  test('a data folder that is a file', async (t) => {
-    const setup = setupOf(t);
+  test('a data folder that is a file', async () => {
+    const setup = setupOf();
     setup.write('file', '');
     assertRefused(
       await serve(setup.path('file')),
@@ -113,8 +113,8 @@ suite('the program ends with 3 and says why', () => {
   });
 });
 
-test('a start merges the sources, allows an unsigned genesis, and puts a flag above a variable', async (t) => {
-  const setup = setupOf(t);
+test('a start merges the sources, allows an unsigned genesis, and puts a flag above a variable', async () => {
+  const setup = setupOf();
   genesisWith(
     () => ({}),
     () => [],
@@ -162,8 +162,8 @@ function assertRefused({ code, signal, stdout, stderr }: Ended, message: RegExp)
 }
 
 suite('the settings can be shown without a start', () => {
-  test('serve --check names every problem, ends with 3, and leaves the folder as it is', async (t) => {
-    const setup = setupOf(t);
+  test('serve --check names every problem, ends with 3, and leaves the folder as it is', async () => {
+    const setup = setupOf();
     const before = readdirSync(setup.folder);
     const args = ['serve', '--check', '--data-dir', setup.folder, '--backup-to', '/nonexistent'];
     const refused = await runCommand(args, { PORT: 'http' });
@@ -178,8 +178,8 @@ suite('the settings can be shown without a start', () => {
     assert.deepEqual(readdirSync(setup.folder), before);
   });
 
-  test('config show says where each value comes from, and of a secret only that it is set', async (t) => {
-    const setup = setupOf(t);
+  test('config show says where each value comes from, and of a secret only that it is set', async () => {
+    const setup = setupOf();
     setup.write('mesh-na.json', JSON.stringify({ log: { level: 'ERROR' } }));
     const { code, stdout } = await runCommand(
       ['config', 'show', '--json', '--data-dir', setup.folder, '--port', '1'],
@@ -203,8 +203,8 @@ suite('the settings can be shown without a start', () => {
     assert.deepEqual(shown('webhook.urls'), ['set', 'variable']);
   });
 
-  test('a misspelled variable is named with the most similar setting, and others are not', async (t) => {
-    const args = ['serve', '--check', '--json', '--data-dir', setupOf(t).folder];
+  test('a misspelled variable is named with the most similar setting, and others are not', async () => {
+    const args = ['serve', '--check', '--json', '--data-dir', setupOf().folder];
     const { stdout } = await runCommand(args, {
       MESH_LOG_LEVL: 'DEBUG',
       MESH_PORT: '1',

@@ -14,7 +14,7 @@ import { loadConfig } from '../src/server/config/load.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
-import { makeNetworkFolder } from './support/folders.ts';
+import { ownNetwork } from './support/folders.ts';
 import { get, invite } from './support/requests.ts';
 
 const DAY = 24 * HOUR;
@@ -26,9 +26,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-const { folder: network } = makeNetworkFolder();
-const { genesis } = loadConfig({ dataDir: network }, {}, Date.now());
-rmSync(network, { recursive: true });
+const { genesis } = loadConfig({ dataDir: ownNetwork() }, {}, Date.now());
 
 suite('a schedule', () => {
   let now: number;
@@ -212,20 +210,15 @@ suite('invalid settings are refused', () => {
     [{ backupRecipient: ['age1x'] }, /--backup-recipient requires --backup-to/],
   ] as const) {
     test(JSON.stringify(flags), () => {
-      const { folder: dataDir } = makeNetworkFolder();
-      try {
-        assert.throws(() => loadConfig({ dataDir, ...flags }, {}, Date.now()), problem);
-      } finally {
-        rmSync(dataDir, { recursive: true });
-      }
+      const dataDir = ownNetwork();
+      assert.throws(() => loadConfig({ dataDir, ...flags }, {}, Date.now()), problem);
     });
   }
 
   test('an invalid recipient prevents the start', async () => {
-    const { folder: dataDir } = makeNetworkFolder();
+    const dataDir = ownNetwork();
     const flags = ['--backup-to', folder, '--backup-recipient', 'age1nobody', '--port', '0'];
     const { code, stderr } = await runCommand(['serve', '--data-dir', dataDir, ...flags]);
-    rmSync(dataDir, { recursive: true });
     assert.equal(code, 3);
     assert.match(stderr, /^mesh-na: age1nobody is not an age recipient/);
   });

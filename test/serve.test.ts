@@ -3,16 +3,14 @@ import assert from 'node:assert/strict';
 import {
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
-  rmSync,
   writeFileSync,
 } from 'node:fs';
-import { availableParallelism, tmpdir } from 'node:os';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { suite, type TestContext, test } from 'node:test';
+import { suite, test } from 'node:test';
 import { packageVersion } from '../src/cli/version.ts';
 import { startTestAuthority } from './support/authority.ts';
 import {
@@ -23,7 +21,7 @@ import {
 } from './support/child-server.ts';
 import { REAL_TIME } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
-import { makeNetworkFolder } from './support/folders.ts';
+import { ownFolder, ownNetwork } from './support/folders.ts';
 import { get, outcome } from './support/requests.ts';
 import { activated, stage, succession } from './support/successions.ts';
 import { until } from './support/until.ts';
@@ -31,29 +29,18 @@ import { until } from './support/until.ts';
 const UNUSABLE = 3;
 const IS_SERVED = /INFO mesh\.server Network alpha is served on http:\/\/127\.0\.0\.1:\d+\n/;
 
-function scratchFolder(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'mesh-serve-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
-
-function networkFolder(t: TestContext): string {
-  const { folder } = makeNetworkFolder();
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
-
 async function stopped(server: ChildServer) {
   const ended = await server.end('SIGTERM');
   assert.equal(ended.code, 0, ended.stderr);
   return ended;
 }
 
-test('serve --json prints one JSON object on standard output, and logs to standard error', async (t) => {
-  const dataDir = networkFolder(t);
+test('serve --json prints one JSON object on standard output, logs to standard error, and creates no second network', async () => {
+  const dataDir = ownNetwork();
   // The number of threads is left to the program.
   const environment = { ...NO_LIMITS, MESH_THREADS: '' };
-  const server = await startChildServer(dataDir, { args: ['--key-id', 'na-1'], environment });
+  const args = ['--key-id', 'na-1', '--create', '--network-name', 'gamma'];
+  const server = await startChildServer(dataDir, { args, environment });
   await get(server.na, '/genesis');
   const { stdout, stderr } = await stopped(server);
   const { url, port, na_public_key, threads, ...served } = JSON.parse(stdout);
@@ -76,76 +63,64 @@ test('serve --json prints one JSON object on standard output, and logs to standa
   assert.match(stderr, /mesh\.access GET \/genesis 200 [\s\S]* Stopped\n$/);
 });
 
-test('the ready line names the key that signs, not the configured one', async (t) => {
-  const dataDir = networkFolder(t);
+test('the ready line names the key that signs, not the configured one, and a log on a full disk delays nothing', async () => {
+  const dataDir = ownNetwork();
   const na = await startTestAuthority({ dataDir, clock: REAL_TIME, flags: { keyId: 'na-1' } });
   const signed = await succession(na);
   assert.equal(outcome(await stage(na, signed)), '200');
   await activated(na);
   await na.stop();
-  const again = await startChildServer(dataDir, { args: ['--key-id', 'na-1'] });
+  const args = ['--key-id', 'na-1', '--log-file', '/dev/full'];
+  const again = await startChildServer(dataDir, { args });
+  assert.equal((await get(again.na, '/readyz')).status, 200);
+  assert.equal((await get(again.na, '/metrics')).status, 200);
   const { stdout } = await stopped(again);
   const { na_public_key, key_id } = JSON.parse(stdout);
   const { to_key } = signed.statement;
   assert.deepEqual([na_public_key, key_id], [to_key, to_key]);
 });
 
-suite('a log file', () => {
-  test('gets every line, continues when it is moved away, and SIGHUP reopens it, or says in the previous one why not', async (t) => {
-    const dataDir = networkFolder(t);
-    const folder = join(dataDir, 'logs');
-    mkdirSync(folder);
-    const log = join(folder, 'na.log');
-    const server = await startChildServer(dataDir, { args: ['--log-file', log] });
-    const moved = `${log}.1`;
-    renameSync(log, moved);
-    await get(server.na, '/policies/before-the-signal');
-    await until(() => readFileSync(moved, 'utf8').includes('before-the-signal'));
-    assert.ok(!existsSync(log));
-    server.process.kill('SIGHUP');
-    await until(
-      () => existsSync(log) && readFileSync(log, 'utf8').includes('reopened the log file'),
-    );
-    await get(server.na, '/policies/after-the-signal');
-    const away = join(dataDir, 'away');
-    renameSync(folder, away);
-    server.process.kill('SIGHUP');
-    const lines = (name: string) => readFileSync(join(away, name), 'utf8');
-    await until(() => lines('na.log').includes(' ERROR '));
-    assert.match(lines('na.log'), /ERROR mesh\.server The log file .* cannot be opened \(ENOENT\)/);
-    assert.equal((await get(server.na, '/readyz')).status, 200);
-    const { stdout, stderr } = await stopped(server);
-    assert.equal(JSON.parse(stdout).log_file, log);
-    assert.equal(stderr, '');
-    assert.match(lines('na.log.1'), IS_SERVED);
-    assert.doesNotMatch(lines('na.log.1'), /after-the-signal/);
-    assert.match(lines('na.log'), /after-the-signal[\s\S]* Stopped\n$/);
-  });
-
-  test('on a full disk delays nothing', async (t) => {
-    const server = await startChildServer(networkFolder(t), { args: ['--log-file', '/dev/full'] });
-    assert.equal((await get(server.na, '/readyz')).status, 200);
-    const dropped = async () => String((await get(server.na, '/metrics')).body);
-    assert.equal(typeof (await dropped()), 'string');
-    await stopped(server);
-  });
+test('a log file gets every line, continues when it is moved away, and SIGHUP reopens it, or says in the previous one why not', async () => {
+  const dataDir = ownNetwork();
+  const folder = join(dataDir, 'logs');
+  mkdirSync(folder);
+  const log = join(folder, 'na.log');
+  const server = await startChildServer(dataDir, { args: ['--log-file', log] });
+  const moved = `${log}.1`;
+  renameSync(log, moved);
+  await get(server.na, '/policies/before-the-signal');
+  await until(() => readFileSync(moved, 'utf8').includes('before-the-signal'));
+  assert.ok(!existsSync(log));
+  server.process.kill('SIGHUP');
+  await until(() => existsSync(log) && readFileSync(log, 'utf8').includes('reopened the log file'));
+  await get(server.na, '/policies/after-the-signal');
+  const away = join(dataDir, 'away');
+  renameSync(folder, away);
+  server.process.kill('SIGHUP');
+  const lines = (name: string) => readFileSync(join(away, name), 'utf8');
+  await until(() => lines('na.log').includes(' ERROR '));
+  assert.match(lines('na.log'), /ERROR mesh\.server The log file .* cannot be opened \(ENOENT\)/);
+  assert.equal((await get(server.na, '/readyz')).status, 200);
+  const { stdout, stderr } = await stopped(server);
+  assert.equal(JSON.parse(stdout).log_file, log);
+  assert.equal(stderr, '');
+  assert.match(lines('na.log.1'), IS_SERVED);
+  assert.doesNotMatch(lines('na.log.1'), /after-the-signal/);
+  assert.match(lines('na.log'), /after-the-signal[\s\S]* Stopped\n$/);
 });
 
 suite('serve --create', () => {
-  test('fills an empty folder, and says so in the one object', async (t) => {
-    const dataDir = scratchFolder(t);
+  test('fills an empty folder, and says so in the one object', async () => {
+    const dataDir = ownFolder();
     const args = ['--create', '--network-name', 'beta'];
     const ended = await serveOnce(dataDir, args);
     const { network_name, created } = JSON.parse(ended.stdout);
     assert.equal(network_name, 'beta');
     assert.equal(created.genesis_file, join(dataDir, 'genesis.json'));
-    const again = await serveOnce(dataDir, ['--create', '--network-name', 'gamma'], 'SIGINT');
-    assert.equal(JSON.parse(again.stdout).created, null, 'only once');
-    assert.equal(JSON.parse(again.stdout).network_name, 'beta');
   });
 
-  test('fills the root of a new file system, and logs only to standard output without --json', async (t) => {
-    const dataDir = scratchFolder(t);
+  test('fills the root of a new file system, and logs only to standard output without --json', async () => {
+    const dataDir = ownFolder();
     mkdirSync(join(dataDir, 'lost+found'));
     let signaled = false;
     const ended = await runProgram(
@@ -162,8 +137,8 @@ suite('serve --create', () => {
     assert.equal(ended.stderr, '');
   });
 
-  test('refuses a folder with other files, names it, and leaves it as it is', async (t) => {
-    const dataDir = scratchFolder(t);
+  test('refuses a folder with other files, names it, and leaves it as it is', async () => {
+    const dataDir = ownFolder();
     writeFileSync(join(dataDir, 'thesis.txt'), 'years of work');
     const { code, stdout, stderr } = await runCommand(['serve', '--create', '--data-dir', dataDir]);
     assert.deepEqual([code, stdout], [UNUSABLE, '']);
@@ -172,15 +147,15 @@ suite('serve --create', () => {
     assert.deepEqual(readdirSync(dataDir), ['thesis.txt']);
   });
 
-  test('creates no network in an empty folder when genesis and key come from the environment', async (t) => {
-    const from = networkFolder(t);
-    const dataDir = scratchFolder(t);
+  test('creates no network in an empty folder when genesis and key come from the environment', async () => {
+    const from = ownNetwork();
+    const dataDir = ownFolder();
     const environment = {
       ...NO_LIMITS,
       GENESIS_FILE: join(from, 'genesis.json'),
       NA_PRIVATE_KEY_FILE: join(from, 'keys', 'na.key'),
     };
-    const { stdout } = await serveOnce(dataDir, ['--create'], 'SIGTERM', environment);
+    const { stdout } = await serveOnce(dataDir, ['--create'], 'SIGINT', environment);
     assert.equal(JSON.parse(stdout).network_name, 'alpha');
     assert.ok(!existsSync(join(dataDir, 'keys')));
   });

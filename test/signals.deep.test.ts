@@ -1,11 +1,11 @@
 /** What each signal does to the service: under a service manager, as the first process of a container, in a terminal. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { suite, type TestContext, test } from 'node:test';
+import { suite, test } from 'node:test';
 import { type ChildServer, NO_LIMITS, startChildServer } from './support/child-server.ts';
-import { makeNetworkFolder } from './support/folders.ts';
+import { ownNetwork } from './support/folders.ts';
 import { childrenOf, isRunning } from './support/processes.ts';
 import { get } from './support/requests.ts';
 import { until } from './support/until.ts';
@@ -44,8 +44,8 @@ const PLACES: readonly Place[] = [
 for (const { name, before, pidOf, quits } of PLACES) {
   const skip = before.length > 0 && !runs(before) && `${before[0]} cannot be used here`;
   suite(name, { skip }, () => {
-    test('SIGHUP reloads what there is, and SIGUSR1, SIGUSR2 and SIGPIPE do nothing', async (t) => {
-      const server = await start(t, before);
+    test('SIGHUP reloads what there is, and SIGUSR1, SIGUSR2 and SIGPIPE do nothing', async () => {
+      const server = await start(before);
       const pid = pidOf(server);
       for (const signal of ['SIGUSR1', 'SIGUSR2', 'SIGPIPE', 'SIGHUP', 'SIGHUP'] as const) {
         process.kill(pid, signal);
@@ -57,15 +57,15 @@ for (const { name, before, pidOf, quits } of PLACES) {
     });
 
     for (const signals of [['SIGINT'], ['SIGTERM', 'SIGINT']] as const) {
-      test(`${signals.join(', then ')} stops the service, with everything written`, async (t) => {
+      test(`${signals.join(', then ')} stops the service, with everything written`, async () => {
         const drain = signals.length === 1 ? '0' : '300';
-        const server = await start(t, before, { MESH_DRAIN_SECONDS: drain });
+        const server = await start(before, { MESH_DRAIN_SECONDS: drain });
         await stoppedBy(server, pidOf(server), signals);
       });
     }
 
-    test(`SIGQUIT ${quits ? 'ends the process as a crash does' : 'does nothing'}`, async (t) => {
-      const server = await start(t, before);
+    test(`SIGQUIT ${quits ? 'ends the process as a crash does' : 'does nothing'}`, async () => {
+      const server = await start(before);
       const pid = pidOf(server);
       process.kill(pid, 'SIGQUIT');
       if (quits) {
@@ -84,8 +84,8 @@ suite('a terminal that hangs up', { skip: !runs(TERMINAL) && 'script cannot be u
     ['stops the service', TERMINAL, true],
     ['leaves a service alone that nohup has started', NOHUP, false],
   ] as const) {
-    test(what, async (t) => {
-      const { folder } = network(t);
+    test(what, async () => {
+      const folder = ownNetwork();
       const log = join(folder, 'log');
       const server = await startChildServer(folder, { before, args: ['--log-file', log] });
       const pid = Number(/"pid":(\d+)/.exec(said(server))?.[1]);
@@ -113,19 +113,11 @@ async function assertReady({ na }: ChildServer, when: string): Promise<void> {
 /** Everything that the process has written; a terminal has only one stream. */
 const said = (server: ChildServer): string => server.output() + server.log();
 
-function network(t: TestContext): { folder: string } {
-  const { folder } = makeNetworkFolder();
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  return { folder };
-}
-
 function start(
-  t: TestContext,
   before: readonly string[],
   environment: Readonly<Record<string, string>> = {},
 ): Promise<ChildServer> {
-  const { folder } = network(t);
-  return startChildServer(folder, { before, environment: { ...NO_LIMITS, ...environment } });
+  return startChildServer(ownNetwork(), { before, environment: { ...NO_LIMITS, ...environment } });
 }
 
 async function stoppedBy(

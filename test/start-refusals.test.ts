@@ -40,8 +40,8 @@ function load({ flags, environment }: Setup): Config {
 function refuses(title: string, cases: readonly Case[]): void {
   suite(`the start is refused, in one sentence, with ${title}`, () => {
     for (const [what, prepare, message] of cases) {
-      test(what, (t) => {
-        const setup = setupOf(t);
+      test(what, () => {
+        const setup = setupOf();
         load(setup);
         prepare(setup);
         assert.throws(
@@ -59,8 +59,8 @@ function refuses(title: string, cases: readonly Case[]): void {
 }
 
 function accepts(what: string, prepare: (setup: Setup) => void, check: (config: Config) => void) {
-  test(what, (t) => {
-    const setup = setupOf(t);
+  test(what, () => {
+    const setup = setupOf();
     prepare(setup);
     check(load(setup));
   });
@@ -113,8 +113,8 @@ refuses('a genesis block that is', [
   ['GENESIS_JSON and another record', genesisJson('{"a":1}'), /expected form; restore /],
 ]);
 
-test('an empty folder is that of a new network, or of a lost one', (t) => {
-  const setup = setupOf(t);
+test('an empty folder is that of a new network, or of a lost one', () => {
+  const setup = setupOf();
   for (const name of readdirSync(setup.folder)) remove(name)(setup);
   assert.throws(
     () => load(setup),
@@ -190,10 +190,10 @@ refuses('an authority key that is', [
   ],
 ]);
 
-test('no message repeats a private key that was refused', (t) => {
+test('no message repeats a private key that was refused', () => {
   for (const text of ['c2VjcmV0LXRleHQ=', Buffer.alloc(31, 7).toString('base64')]) {
     for (const prepare of [variable('NA_PRIVATE_KEY', text), replaced('keys/na.key', text)]) {
-      const setup = setupOf(t);
+      const setup = setupOf();
       prepare(setup);
       assert.throws(
         () => load(setup),
@@ -648,8 +648,8 @@ suite('each setting that prevents the start is named as it was given', () => {
     for (const problem of problems) assert.match(problem, /^\S[^\n\r]{10,300}[^\s.]$/);
   }
 
-  test('by flag', (t) => {
-    const setup = setupOf(t);
+  test('by flag', () => {
+    const setup = setupOf();
     for (const [name, { flag: asFlag, kind, repeatable = false }] of SETTINGS) {
       const text = REFUSED[name] === undefined ? '-' : REFUSED[name];
       // A switch has no value.
@@ -659,8 +659,8 @@ suite('each setting that prevents the start is named as it was given', () => {
     }
   });
 
-  test('by variable', (t) => {
-    const setup = setupOf(t);
+  test('by variable', () => {
+    const setup = setupOf();
     for (const [name, { variable: asVariable }] of SETTINGS) {
       const text = REFUSED[name] === undefined ? '-' : REFUSED[name];
       if (asVariable === undefined || text === null) continue;
@@ -673,8 +673,8 @@ suite('each setting that prevents the start is named as it was given', () => {
     }
   });
 
-  test('by the configuration file', (t) => {
-    const setup = setupOf(t);
+  test('by the configuration file', () => {
+    const setup = setupOf();
     const file = setup.path('mesh-na.json');
     for (const [, { member }] of SETTINGS) {
       if (member === null) continue;
@@ -703,8 +703,8 @@ suite('each setting that prevents the start is named as it was given', () => {
     );
   });
 
-  test('a member that is not a setting, with the most similar one, and all problems at once', (t) => {
-    const setup = setupOf(t);
+  test('a member that is not a setting, with the most similar one, and all problems at once', () => {
+    const setup = setupOf();
     setup.write(
       'mesh-na.json',
       JSON.stringify({ port: 'x', stor: 'y', tls_cert: 'c', tls: 3, log: { levle: 'INFO' } }),
@@ -723,8 +723,8 @@ suite('each setting that prevents the start is named as it was given', () => {
     );
   });
 
-  test('a file with the private key in it that other users can read', (t) => {
-    const setup = setupOf(t);
+  test('a file with the private key in it that other users can read', () => {
+    const setup = setupOf();
     setup.write(
       'mesh-na.json',
       JSON.stringify({ na_private_key: seedIn(setup, 'na').toString('base64') }),
@@ -793,9 +793,9 @@ suite('the configuration file', () => {
     },
   );
 
-  test('is described by a schema that agrees with the program', (t) => {
+  test('is described by a schema that agrees with the program', () => {
     const isValid = new Ajv({ allowUnionTypes: true }).compile(configFileSchema());
-    const setup = setupOf(t);
+    const setup = setupOf();
     assert.ok(isValid(JSON.parse(readFileSync(setup.path('mesh-na.json'), 'utf8'))), 'of init');
     assert.ok(isValid({ tls: { cert: 'a', key: 'b' }, port: 0, rate_limit: { admin: 'off' } }));
     for (const wrong of [{ port: 65_536 }, { stor: 'x' }, { tls: { crt: 'a' } }, { log: 3 }]) {

@@ -1,11 +1,11 @@
 /** Stops of a whole process: everything acknowledged is on disk, and no one can delay the end. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { suite, type TestContext, test } from 'node:test';
+import { suite, test } from 'node:test';
 import { createLifecycle } from '../src/server/lifecycle/lifecycle.ts';
 import { startTestAuthority } from './support/authority.ts';
 import {
@@ -15,7 +15,7 @@ import {
   startChildServer,
 } from './support/child-server.ts';
 import { REAL_TIME } from './support/clock.ts';
-import { makeNetworkFolder } from './support/folders.ts';
+import { ownNetwork } from './support/folders.ts';
 import {
   get,
   heartbeat,
@@ -35,7 +35,7 @@ const NODES = 12;
 for (const threads of ['1', '2']) {
   suite(`with ${threads} thread(s)`, { concurrency: 2 }, () => {
     test('each heartbeat acknowledged on an idle connection during a stop is kept, and cannot be replayed; requests in progress are finished while new work is 503 shutting_down, and those that never end are given up', async (t) => {
-      const server = await start(t, threads, { MESH_LIVENESS_FLUSH_MS: '60000' });
+      const server = await start(threads, { MESH_LIVENESS_FLUSH_MS: '60000' });
       const nodes = await Promise.all(Array.from({ length: NODES }, () => joinedNode(server.na)));
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       t.after(() => agent.destroy());
@@ -72,9 +72,9 @@ for (const threads of ['1', '2']) {
       }
     });
 
-    test('/readyz says 503 before work is refused; after a second signal a half-sent upload delays nothing', async (t) => {
+    test('/readyz says 503 before work is refused; after a second signal a half-sent upload delays nothing', async () => {
       const environment = { MESH_DRAIN_SECONDS: '60', MESH_LIVENESS_FLUSH_MS: '60000' };
-      const server = await start(t, threads, environment);
+      const server = await start(threads, environment);
       const node = await joinedNode(server.na);
       await halfSent(server);
       const { status: _, ...described } = (await get(server.na, '/readyz')).body;
@@ -96,9 +96,8 @@ for (const threads of ['1', '2']) {
   });
 }
 
-test('a signal while the state is read ends the process cleanly', async (t) => {
-  const { folder } = makeNetworkFolder();
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+test('a signal while the state is read ends the process cleanly', async () => {
+  const folder = ownNetwork();
   const { code, stdout } = await runProgram(
     ['serve', '--data-dir', folder, '--port', '0'],
     NO_LIMITS,
@@ -110,12 +109,10 @@ test('a signal while the state is read ends the process cleanly', async (t) => {
 });
 
 async function start(
-  t: TestContext,
   threads: string,
   environment: Readonly<Record<string, string>> = {},
 ): Promise<ChildServer> {
-  const { folder } = makeNetworkFolder();
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = ownNetwork();
   const args = ['--threads', threads];
   return startChildServer(folder, { args, environment: { ...NO_LIMITS, ...environment } });
 }

@@ -1,8 +1,7 @@
 /** The authority's own TLS, and how a new certificate comes into use. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
@@ -10,16 +9,15 @@ import { readTlsPair } from '../src/base/tls/pair.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { startChildServer } from './support/child-server.ts';
 import { runCommand } from './support/commands.ts';
-import { makeNetworkFolder } from './support/folders.ts';
+import { ownFolder, ownNetwork } from './support/folders.ts';
 import { type MadePair, makeTlsPair, putInPlace } from './support/tls-files.ts';
 
 const DAY = 86_400_000;
-const folder = mkdtempSync(join(tmpdir(), 'mesh-tls-'));
+const folder = ownFolder();
 const [first, second, other] = ['first', 'second', 'other'].map((name) =>
   makeTlsPair(folder, name),
 ) as [MadePair, MadePair, MadePair];
 const served = { certFile: join(folder, 'served.crt'), keyFile: join(folder, 'served.pem') };
-after(() => rmSync(folder, { recursive: true, force: true }));
 
 interface Opened {
   readonly socket: TLSSocket;
@@ -150,10 +148,9 @@ suite('a pair is refused in one sentence', () => {
 });
 
 test('SIGHUP loads a new pair, and a bad one is reported', async () => {
-  const { folder: dataDir } = makeNetworkFolder();
   putInPlace(first, served);
   const args = ['--tls-cert', served.certFile, '--tls-key', served.keyFile];
-  await using server = await startChildServer(dataDir, { args });
+  await using server = await startChildServer(ownNetwork(), { args });
   const early = await open(server.na.url);
   assert.equal(early.name, 'first');
   const { stderr } = server.process;
@@ -172,7 +169,6 @@ test('SIGHUP loads a new pair, and a bad one is reported', async () => {
   assert.equal(await nameOn(server.na.url), 'second');
   assert.match(await answerOn(early), /^HTTP\/1\.1 200 /);
   early.socket.destroy();
-  rmSync(dataDir, { recursive: true, force: true });
 });
 
 test('a command trusts only the authority that --ca names', async () => {

@@ -2,31 +2,21 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  chownSync,
-  copyFileSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chownSync, copyFileSync, readFileSync, realpathSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from 'node:tls';
 import { httpFetch } from '../src/cli/connection/server.ts';
 import { makeCheckout } from './support/checkout.ts';
+import { ownFolder } from './support/folders.ts';
 import { ownPort } from './support/own-port.ts';
 import { PROJECT, PROJECT_PATH } from './support/project.ts';
 import { lacksSystemd, type Systemd, signerDropIn, startSystemd } from './support/systemd.ts';
 import { makeTlsPair } from './support/tls-files.ts';
 
 const lacking = await lacksSystemd();
-const scratch = mkdtempSync(join(tmpdir(), 'mesh-na-units-'));
-after(() => rmSync(scratch, { recursive: true, force: true }));
+const scratch = ownFolder();
 
 const deployed = (name: string) =>
   readFileSync(new URL(`docs/deploy/${name}`, PROJECT), 'utf8').replace('/usr/bin/node', NODE);

@@ -58,7 +58,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
 
     test('stores a unit whole: subjects of any kind, nonces and audit entries', async () => {
       await using place = await open();
-      const unit: Unit = {
+      const whole: Unit = {
         subjects: [
           created('invite', 'i-1', { roles: ['role:client'], usedAt: null }),
           created('certificate', 'c-1', { nested: { list: [1, 2.5, -1, 'é✓😀', true] } }),
@@ -67,9 +67,9 @@ export function testStore({ name, open }: StoreUnderTest): void {
         nonces: [{ digest: 'n-1', forgetAt: 120_000 }],
         audit: [sealed(1)],
       };
-      assert.equal(await place.store.commit(unit), 1);
+      assert.equal(await place.store.commit(whole), 1);
       const { subjects, nonces, auditHead } = await contentsOf(place.store);
-      assert.deepEqual(subjects, sorted(unit.subjects.map(withoutReplaces)));
+      assert.deepEqual(subjects, sorted(whole.subjects.map(withoutReplaces)));
       assert.deepEqual(
         nonces.map(({ digest }) => digest),
         ['n-1'],
@@ -104,10 +104,10 @@ export function testStore({ name, open }: StoreUnderTest): void {
         auditHead: GENESIS_HASH,
       });
       await Promise.all([
-        store.commit({ ...unitOf(), audit: [sealed(1), sealed(2)] }),
-        store.commit({ ...unitOf(), audit: [sealed(3)] }),
+        store.commit(unit({ audit: [sealed(1), sealed(2)] })),
+        store.commit(unit({ audit: [sealed(3)] })),
       ]);
-      await store.commit({ ...unitOf(), audit: [sealed(4)] });
+      await store.commit(unit({ audit: [sealed(4)] }));
       const position = { epoch: 1, revision: 3, auditLength: 4, auditHead: 'hash-4' };
       assert.deepEqual(await store.position(), position);
       const hashes = await Promise.all([1, 2, 3, 4, 5].map(store.auditHashAt));
@@ -120,11 +120,11 @@ export function testStore({ name, open }: StoreUnderTest): void {
       const { store } = place;
       assert.deepEqual(await store.auditAfter(0, 10), []);
       await Promise.all([
-        store.commit({ ...unitOf(), audit: [sealed(1), sealed(2), sealed(3)] }),
-        store.commit({ ...unitOf(), audit: [sealed(4)] }),
+        store.commit(unit({ audit: [sealed(1), sealed(2), sealed(3)] })),
+        store.commit(unit({ audit: [sealed(4)] })),
       ]);
       for (let entry = 5; entry <= 40; entry += 1) {
-        await store.commit({ ...unitOf(), audit: [sealed(entry)] });
+        await store.commit(unit({ audit: [sealed(entry)] }));
       }
       const lines = Array.from({ length: 40 }, (_, index) => auditLine(sealed(index + 1)));
       const reread = (await closeAndReopen(place)).auditAfter;
@@ -168,10 +168,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
 
     test('a unit without anything in it still takes a revision', async () => {
       await using place = await open();
-      assert.equal(
-        await place.store.commit({ subjects: [], removals: [], nonces: [], audit: [] }),
-        1,
-      );
+      assert.equal(await place.store.commit(unit()), 1);
       assert.equal((await contentsOf(place.store)).revision, 1);
     });
 
@@ -219,7 +216,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
     test('a removed subject may be created again, even before its removal is on disk', async () => {
       await using place = await open();
       const { store } = place;
-      const remove = (version: number) => ({ ...unitOf(), removals: [removal('c', '1', version)] });
+      const remove = (version: number) => unit({ removals: [removal('c', '1', version)] });
       await store.commit(unitOf(created('c', '1', { first: true })));
       await store.commit(remove(1));
       await Promise.all([
@@ -241,7 +238,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
       // A turn later, so that these belong to the second flush.
       await Promise.resolve().then(() => Promise.resolve());
       const later = [
-        store.commit({ ...unitOf(), removals: [removal('c', '1', 1)] }),
+        store.commit(unit({ removals: [removal('c', '1', 1)] })),
         store.commit(unitOf(created('c', '1', { round: 2 }))),
       ];
       await first;
@@ -266,8 +263,8 @@ export function testStore({ name, open }: StoreUnderTest): void {
         await store.commit(unitOf(replacing('c', 'held', 1)));
         await store.touchMany([contact('held'), contact('second')], []);
         const before = await contentsOf(store);
-        const unit = { ...unitOf(), removals: [removal('c', 'second', 1), ...removals] };
-        await assert.rejects(store.commit(unit), StoreConflict);
+        const refused = unit({ removals: [removal('c', 'second', 1), ...removals] });
+        await assert.rejects(store.commit(refused), StoreConflict);
         assert.deepEqual(await contentsOf(store), before);
         assert.equal(await store.commit(unitOf(replacing('c', 'second', 1))), 3);
       });
@@ -277,11 +274,13 @@ export function testStore({ name, open }: StoreUnderTest): void {
       await using place = await open();
       await place.store.commit(unitOf(created('c', '1', {})));
       const removals = [removal('c', '1', 1)];
-      for (const unit of [
-        { ...unitOf(replacing('c', '1', 1)), removals },
-        { ...unitOf(), removals: [...removals, ...removals] },
+      for (const twice of [
+        unit({ subjects: [replacing('c', '1', 1)], removals }),
+        unit({ removals: [...removals, ...removals] }),
       ]) {
-        await assert.rejects(place.store.commit(unit), { message: 'A unit names a subject twice' });
+        await assert.rejects(place.store.commit(twice), {
+          message: 'A unit names a subject twice',
+        });
       }
       assert.equal((await contentsOf(place.store)).subjects.length, 1);
     });
@@ -297,13 +296,12 @@ export function testStore({ name, open }: StoreUnderTest): void {
         await place.store.commit(unitOf(created('invite', 'held', { v: 1 })));
         await place.store.commit(unitOf(replacing('invite', 'held', 1)));
         const before = await contentsOf(place.store);
-        const unit: Unit = {
+        const refused = unit({
           subjects: [created('certificate', 'new', {}), stale],
-          removals: [],
           nonces: [{ digest: 'n-9', forgetAt: 120_000 }],
           audit: [sealed(9)],
-        };
-        await assert.rejects(place.store.commit(unit), StoreConflict);
+        });
+        await assert.rejects(place.store.commit(refused), StoreConflict);
         assert.deepEqual(await contentsOf(place.store), before);
         assert.deepEqual(await place.auditEntries(), []);
         assert.equal(place.store.health(), null);
@@ -432,7 +430,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
         digest: `digest-${minute}`,
         forgetAt: minute * 60_000 - 1,
       }));
-      await place.store.commit({ subjects: [], removals: [], nonces: minutes, audit: [] });
+      await place.store.commit(unit({ nonces: minutes }));
       const now = 10 * 60_000;
       await place.store.forgetNonces(now, []);
       const reopened = await closeAndReopen(place);
@@ -460,8 +458,8 @@ export function testStore({ name, open }: StoreUnderTest): void {
       // Each answer is in one unit with its nonce, and both units are stored together.
       const [first, last] = answers as [KeptAnswer, KeptAnswer];
       const commits = [
-        place.store.commit({ ...unitOf(), nonces: spent.slice(0, 1), answers: [first] }),
-        place.store.commit({ ...unitOf(), nonces: spent.slice(1), answers: [last] }),
+        place.store.commit(unit({ nonces: spent.slice(0, 1), answers: [first] })),
+        place.store.commit(unit({ nonces: spent.slice(1), answers: [last] })),
       ];
       await Promise.all(commits);
       assert.deepEqual((await loadAll(place.store)).answers, answers);
@@ -479,7 +477,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
         digest: `n-${minute}`,
         forgetAt: minute * 60_000,
       }));
-      await place.store.commit({ subjects: [], removals: [], nonces, audit: [] });
+      await place.store.commit(unit({ nonces }));
       await place.store.forgetNonces(10 * 60_000, [[0, 60_000]]);
       const reopened = await closeAndReopen(place);
       assert.deepEqual((await contentsOf(reopened)).forgottenTimes, [[0, 60_000]]);
@@ -511,9 +509,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
         digest: `digest-${i}`,
         forgetAt: (i % 3) * 10 * 60_000 + 60_000,
       }));
-      const commits = nonces.map((nonce) =>
-        place.store.commit({ subjects: [], removals: [], nonces: [nonce], audit: [] }),
-      );
+      const commits = nonces.map((nonce) => place.store.commit(unit({ nonces: [nonce] })));
       await Promise.all(commits);
       for (const passed of [0, 1, 2, 3]) {
         await place.store.forgetNonces(passed * 10 * 60_000, []);
@@ -526,24 +522,19 @@ export function testStore({ name, open }: StoreUnderTest): void {
     test('repeated calls of forgetNonces discard any number of nonces', async () => {
       await using place = await open();
       const nonces = range(1, 50_000).map((i) => ({ digest: `d-${i}`, forgetAt: i }));
-      await place.store.commit({ subjects: [], removals: [], nonces, audit: [] });
+      await place.store.commit(unit({ nonces }));
       for (let call = 0; call < 10; call += 1) await place.store.forgetNonces(10 * 60_000, []);
       assert.deepEqual((await contentsOf(place.store)).nonces, []);
     });
 
     test('audit entries keep the order of the commits and of each unit', async () => {
       await using place = await open();
-      const units = range(1, 100).map((i) => ({
-        subjects: [],
-        removals: [],
-        nonces: [],
-        audit: [sealed(2 * i - 1), sealed(2 * i)],
-      }));
-      await Promise.all(units.map((unit) => place.store.commit(unit)));
+      const units = range(1, 100).map((i) => unit({ audit: [sealed(2 * i - 1), sealed(2 * i)] }));
+      await Promise.all(units.map(place.store.commit));
       assert.deepEqual(await place.auditEntries(), range(1, 200).map(auditEntry));
       const reopened = await closeAndReopen(place);
       assert.equal((await contentsOf(reopened)).auditHead, 'hash-200');
-      await reopened.commit({ subjects: [], removals: [], nonces: [], audit: [sealed(201)] });
+      await reopened.commit(unit({ audit: [sealed(201)] }));
       assert.deepEqual(await place.auditEntries(), range(1, 201).map(auditEntry));
     });
 
@@ -551,7 +542,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
       await using place = await open();
       assert.deepEqual((await place.store.load()).recentAudit, []);
       const audit = range(1, 1500).map(auditEntry);
-      await place.store.commit({ subjects: [], removals: [], nonces: [], audit: audit.map(seal) });
+      await place.store.commit(unit({ audit: audit.map(seal) }));
       const reopened = await closeAndReopen(place);
       const { recentAudit } = await reopened.load();
       assert.ok(recentAudit.length > 0);
@@ -604,23 +595,18 @@ export function testStore({ name, open }: StoreUnderTest): void {
       test(`a unit with ${what} is stored whole, or rejected and not stored in part`, async () => {
         await using place = await open();
         await place.store.close();
-        const unit: Unit = {
+        const whole = unit({
           subjects: [created('c', 'first', {}), impossible],
-          removals: [],
           nonces: [{ digest: 'n', forgetAt: 120_000 }],
           audit: [sealed(1)],
-        };
-        await place.dieAfter([unit]);
+        });
+        await place.dieAfter([whole]);
         const reopened = await place.reopen();
         const { revision, subjects, nonces } = await contentsOf(reopened);
         const audit = await place.auditEntries();
         const stored = [revision, subjects.length, nonces.length, audit.length];
         const expected = revision === 0 ? [0, 0, 0, 0] : [1, 2, 1, 1];
-        assert.deepEqual(
-          stored,
-          expected,
-          'revision, subjects, removals: [], nonces, audit entries',
-        );
+        assert.deepEqual(stored, expected, 'revision, subjects, nonces, audit entries');
       });
     }
 
@@ -633,12 +619,13 @@ export function testStore({ name, open }: StoreUnderTest): void {
     test('a holder that died without closing has kept everything it acknowledged, and is known to have died', async () => {
       await using place = await open();
       await place.store.close();
-      const units = range(1, 20).map((i) => ({
-        subjects: [created('c', `c-${i}`, { i })],
-        removals: [],
-        nonces: [{ digest: `n-${i}`, forgetAt: 600_000 }],
-        audit: [sealed(i)],
-      }));
+      const units = range(1, 20).map((i) =>
+        unit({
+          subjects: [created('c', `c-${i}`, { i })],
+          nonces: [{ digest: `n-${i}`, forgetAt: 600_000 }],
+          audit: [sealed(i)],
+        }),
+      );
       await place.dieAfter(units);
       const reopened = await place.reopen();
       const { previousOwner, revision, subjects, nonces, auditHead } = await contentsOf(reopened);
@@ -687,8 +674,13 @@ export function testStore({ name, open }: StoreUnderTest): void {
   });
 }
 
+/** A unit with only these parts. */
+export function unit(parts: Partial<Unit> = {}): Unit {
+  return { subjects: [], removals: [], nonces: [], audit: [], ...parts };
+}
+
 function unitOf(...subjects: SubjectWrite[]): Unit {
-  return { subjects, removals: [], nonces: [], audit: [] };
+  return unit({ subjects });
 }
 
 export function created(kind: string, id: string, context: object): SubjectWrite {
@@ -735,25 +727,13 @@ export function seal(entry: AuditEntry): SealedEntry {
 
 /** Everything that a store loads, as plain values in a fixed order. */
 async function contentsOf(store: Store) {
-  const {
-    revision,
-    subjects,
-    nonces,
-    forgottenTimes,
-    unstoredTimes,
-    liveness,
-    auditHead,
-    previousOwner,
-  } = await loadAll(store);
+  const { subjects, nonces, liveness, ...others } = await loadAll(store);
+  const { revision, forgottenTimes, unstoredTimes, auditHead, previousOwner } = others;
   return {
-    revision,
-    forgottenTimes,
-    unstoredTimes,
+    ...{ revision, forgottenTimes, unstoredTimes, auditHead, previousOwner },
     subjects: sorted(subjects),
     nonces: nonces.sort((a, b) => (a.digest < b.digest ? -1 : 1)),
     liveness: sorted(liveness),
-    auditHead,
-    previousOwner,
   };
 }
 

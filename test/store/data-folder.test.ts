@@ -7,16 +7,14 @@ import {
   copyFileSync,
   cpSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   rmSync,
   statSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, suite, test } from 'node:test';
+import { before, suite, test } from 'node:test';
 import { canonicalJson } from '../../src/base/json/write.ts';
 import { checkForReading } from '../../src/store/lmdb/folder-state.ts';
 import { metaNumbers, readMeta } from '../../src/store/lmdb/pages.ts';
@@ -27,17 +25,17 @@ import { GENESIS_HASH, type SealedEntry } from '../../src/store/store.ts';
 import { startTestAuthority } from '../support/authority.ts';
 import { testClock } from '../support/clock.ts';
 import { runCommand } from '../support/commands.ts';
-import { makeNetworkFolder, networkFolder } from '../support/folders.ts';
+import { makeNetworkFolder, ownFolder, ownNetwork } from '../support/folders.ts';
 import { PROJECT_PATH } from '../support/project.ts';
 import { get, joinedNode } from '../support/requests.ts';
+import { unit } from './conformance.ts';
 
 const DATABASE = 'state/data.mdb';
 const SENTENCE = /^The [^\n]{10,300}[^.\s]$/;
 
 /** Two networks that were used and stopped; no test changes their folders. */
 const clock = testClock();
-const alpha = makeNetworkFolder('alpha').folder;
-const beta = makeNetworkFolder('beta').folder;
+const [alpha, beta] = [ownNetwork('alpha'), ownNetwork('beta')];
 
 before(async () => {
   for (const dataDir of [alpha, beta]) {
@@ -45,10 +43,6 @@ before(async () => {
     for (let i = 0; i < 20; i += 1) await joinedNode(na);
     await na.stop();
   }
-});
-
-after(() => {
-  for (const folder of [alpha, beta]) rmSync(folder, { recursive: true, force: true });
 });
 
 suite('the start is refused, in one sentence,', { concurrency: false }, () => {
@@ -104,9 +98,9 @@ suite('the start is refused, in one sentence,', { concurrency: false }, () => {
     ],
   ] as const) {
     test(what, async () => {
-      await using copy = copyOf(alpha);
-      prepare(copy.folder);
-      await assert.rejects(startTestAuthority({ dataDir: copy.folder, clock }), (cause) => {
+      const copy = copyOf(alpha);
+      prepare(copy);
+      await assert.rejects(startTestAuthority({ dataDir: copy, clock }), (cause) => {
         assert.ok(cause instanceof Error);
         assert.match(cause.message, SENTENCE);
         assert.match(cause.message, message);
@@ -116,13 +110,13 @@ suite('the start is refused, in one sentence,', { concurrency: false }, () => {
   }
 
   test('when the state belongs to a network of the same name with other keys', async () => {
-    await using copy = copyOf(alpha);
+    const copy = copyOf(alpha);
     const { folder, made } = makeNetworkFolder('alpha');
     for (const name of ['genesis.json', 'mesh-na.json', 'keys']) {
-      cpSync(join(folder, name), join(copy.folder, name), { recursive: true, force: true });
+      cpSync(join(folder, name), join(copy, name), { recursive: true, force: true });
     }
     rmSync(folder, { recursive: true });
-    await assert.rejects(startTestAuthority({ dataDir: copy.folder, clock }), (cause) => {
+    await assert.rejects(startTestAuthority({ dataDir: copy, clock }), (cause) => {
       assert.ok(cause instanceof Error);
       assert.match(cause.message, /belongs to another network "alpha", whose root key is /);
       assert.equal(cause.message.includes(made.root_public_key), false);
@@ -146,89 +140,89 @@ suite('the start is refused, in one sentence,', { concurrency: false }, () => {
     ],
   ] as const) {
     test(what, async () => {
-      await using fresh = networkFolder('alpha');
-      prepare(fresh.path);
-      await assert.rejects(startTestAuthority({ dataDir: fresh.path, clock }), message);
+      const dataDir = ownNetwork();
+      prepare(dataDir);
+      await assert.rejects(startTestAuthority({ dataDir, clock }), message);
     });
   }
 });
 
 suite('the audit log is read from a database that LMDB can open safely:', () => {
   test('a page that does not fit is named, and the program ends with exit code 3', async () => {
-    await using copy = copyOf(alpha);
-    const page = damagePage(join(copy.folder, DATABASE));
+    const copy = copyOf(alpha);
+    const page = damagePage(join(copy, DATABASE));
     const named = `of state/data.mdb, page ${page} does not fit the others; restore it from a backup`;
-    const ended = await runCommand(['audit', 'verify', '--data-dir', copy.folder]);
+    const ended = await runCommand(['audit', 'verify', '--data-dir', copy]);
     assert.deepEqual([ended.code, ended.stdout], [3, '']);
     assert.equal(ended.stderr, `mesh-na: The stored state is damaged: ${named}\n`);
   });
 
   test('an empty one has no state', async () => {
-    await using copy = copyOf(alpha);
-    truncateSync(join(copy.folder, DATABASE), 0);
-    assert.throws(() => checkForReading(copy.folder), /holds no state of an authority$/);
+    const copy = copyOf(alpha);
+    truncateSync(join(copy, DATABASE), 0);
+    assert.throws(() => checkForReading(copy), /holds no state of an authority$/);
   });
 
   test('one that this user may not read is not called empty', async () => {
-    await using copy = copyOf(alpha);
+    const copy = copyOf(alpha);
     const isRoot = process.getuid?.() === 0;
-    chmodSync(copy.folder, isRoot ? 0o700 : 0o000);
+    chmodSync(copy, isRoot ? 0o700 : 0o000);
     if (isRoot) process.seteuid?.(65_534);
     try {
       assert.throws(
-        () => checkForReading(copy.folder),
+        () => checkForReading(copy),
         /data\.mdb cannot be read \(EACCES\): run this as the user of the authority$/,
       );
     } finally {
       if (isRoot) process.seteuid?.(0);
-      chmodSync(copy.folder, 0o700);
+      chmodSync(copy, 0o700);
     }
   });
 
   test('a database that changes while it is checked is not called damaged', async () => {
-    await using copy = copyOf(alpha);
-    const writer = spawn(process.execPath, ['-e', WRITER, join(copy.folder, 'state')], {
+    const copy = copyOf(alpha);
+    const writer = spawn(process.execPath, ['-e', WRITER, join(copy, 'state')], {
       cwd: PROJECT_PATH,
     });
     const ended = once(writer, 'exit');
     try {
       await once(writer.stdout, 'data');
-      for (let i = 0; i < 100; i += 1) checkForReading(copy.folder);
+      for (let i = 0; i < 100; i += 1) checkForReading(copy);
     } finally {
       writer.kill('SIGKILL');
       await ended;
     }
-    assert.equal(checkForReading(copy.folder), true);
+    assert.equal(checkForReading(copy), true);
   });
 });
 
 suite('a write of which only the last step is missing', () => {
   test('is finished by the next start; a reader is informed', async () => {
-    await using copy = copyOf(alpha);
-    const path = join(copy.folder, DATABASE);
-    const entries = [...readAuditEntries(copy.folder)];
+    const copy = copyOf(alpha);
+    const path = join(copy, DATABASE);
+    const entries = [...readAuditEntries(copy)];
     withMetas(path, ([older, current]) => takeBack(current, older));
-    assert.throws(() => checkForReading(copy.folder), /was interrupted: start the authority/);
-    await (await startTestAuthority({ dataDir: copy.folder, clock })).stop();
-    assert.equal(checkForReading(copy.folder), true);
-    assert.deepEqual([...readAuditEntries(copy.folder)].slice(0, entries.length), entries);
+    assert.throws(() => checkForReading(copy), /was interrupted: start the authority/);
+    await (await startTestAuthority({ dataDir: copy, clock })).stop();
+    assert.equal(checkForReading(copy), true);
+    assert.deepEqual([...readAuditEntries(copy)].slice(0, entries.length), entries);
   });
 
   test('is not finished when its pages are damaged', async () => {
-    await using copy = copyOf(alpha);
-    const path = join(copy.folder, DATABASE);
+    const copy = copyOf(alpha);
+    const path = join(copy, DATABASE);
     damageEachPageWith(path, '"event_type"');
     withMetas(path, ([older, current]) => takeBack(current, older));
-    await assert.rejects(startTestAuthority({ dataDir: copy.folder, clock }), /does not fit/);
+    await assert.rejects(startTestAuthority({ dataDir: copy, clock }), /does not fit/);
   });
 
   test('is not assumed for a root with a damaged number', async () => {
-    await using copy = copyOf(alpha);
-    withMetas(join(copy.folder, DATABASE), ([older, current], bytes) => {
+    const copy = copyOf(alpha);
+    withMetas(join(copy, DATABASE), ([older, current], bytes) => {
       const next = readMeta(current).transaction + 1n;
       bytes.writeBigUInt64LE(next, Number(readMeta(older).main.root) * PAGE_SIZE + 8);
     });
-    await assert.rejects(startTestAuthority({ dataDir: copy.folder, clock }), /does not fit/);
+    await assert.rejects(startTestAuthority({ dataDir: copy, clock }), /does not fit/);
   });
 });
 
@@ -256,30 +250,26 @@ function takeBack(current: Buffer, older: Buffer): void {
 }
 
 test('a start checks the end of the audit log, however long it is; readers have all of it checked', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'mesh-na-log-'));
-  try {
-    const store = openLmdbStore(folder);
-    const numbers = Array.from({ length: 2500 }, (_, index) => index + 1);
-    for (const number of numbers) {
-      await store.commit({ subjects: [], removals: [], nonces: [], audit: [entryNumber(number)] });
-    }
-    await store.close();
-    damageEachPageWith(join(folder, DATABASE), '"event-3"');
-    const again = openLmdbStore(folder);
-    const { recentAudit, dispose } = await again.load();
-    assert.deepEqual(
-      recentAudit.map(({ event_id }) => event_id),
-      numbers.slice(-1000).map((number) => `event-${number}`),
-    );
-    await dispose();
-    await again.commit({ subjects: [], removals: [], nonces: [], audit: [entryNumber(2501)] });
-    await again.close();
-    assert.throws(() => checkStructure(join(folder, DATABASE), 'whole'), /does not fit/);
-    damageEachPageWith(join(folder, DATABASE), '"event-2200"');
-    assert.throws(() => openLmdbStore(folder), /does not fit/);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
+  const folder = ownFolder();
+  const store = openLmdbStore(folder);
+  const numbers = Array.from({ length: 2500 }, (_, index) => index + 1);
+  for (const number of numbers) {
+    await store.commit(unit({ audit: [entryNumber(number)] }));
   }
+  await store.close();
+  damageEachPageWith(join(folder, DATABASE), '"event-3"');
+  const again = openLmdbStore(folder);
+  const { recentAudit, dispose } = await again.load();
+  assert.deepEqual(
+    recentAudit.map(({ event_id }) => event_id),
+    numbers.slice(-1000).map((number) => `event-${number}`),
+  );
+  await dispose();
+  await again.commit(unit({ audit: [entryNumber(2501)] }));
+  await again.close();
+  assert.throws(() => checkStructure(join(folder, DATABASE), 'whole'), /does not fit/);
+  damageEachPageWith(join(folder, DATABASE), '"event-2200"');
+  assert.throws(() => openLmdbStore(folder), /does not fit/);
 });
 
 function entryNumber(number: number): SealedEntry {
@@ -332,18 +322,18 @@ function damagePage(path: string): number {
 }
 
 test('a state from before its use was recorded gets a record at the next start', async () => {
-  await using copy = copyOf(alpha);
-  rmSync(join(copy.folder, 'mesh-na.state.json'));
-  await (await startTestAuthority({ dataDir: copy.folder, clock })).stop();
-  rmSync(join(copy.folder, DATABASE));
-  await assert.rejects(startTestAuthority({ dataDir: copy.folder, clock }), /was in use by the/);
+  const copy = copyOf(alpha);
+  rmSync(join(copy, 'mesh-na.state.json'));
+  await (await startTestAuthority({ dataDir: copy, clock })).stop();
+  rmSync(join(copy, DATABASE));
+  await assert.rejects(startTestAuthority({ dataDir: copy, clock }), /was in use by the/);
 });
 
 test('a start that is refused leaves a lost holder as lost', async () => {
-  await using copy = copyOf(alpha);
-  const port = { dataDir: copy.folder, clock, flags: { host: '192.0.2.1' } };
+  const copy = copyOf(alpha);
+  const port = { dataDir: copy, clock, flags: { host: '192.0.2.1' } };
   await assert.rejects(startTestAuthority(port), /Cannot listen on/);
-  await using na = await startTestAuthority({ dataDir: copy.folder, clock });
+  await using na = await startTestAuthority({ dataDir: copy, clock });
   assert.equal((await get(na, '/readyz')).status, 200);
 });
 
@@ -359,13 +349,8 @@ function folderInPlaceOf(path: string): void {
   mkdirSync(path);
 }
 
-function copyOf(dataDir: string) {
-  const folder = mkdtempSync(join(tmpdir(), 'mesh-folder-'));
+function copyOf(dataDir: string): string {
+  const folder = ownFolder();
   cpSync(dataDir, folder, { recursive: true });
-  return {
-    folder,
-    async [Symbol.asyncDispose]() {
-      rmSync(folder, { recursive: true, force: true });
-    },
-  };
+  return folder;
 }

@@ -3,13 +3,13 @@
  * run test:flips` tries 300 bits; MESH_TEST_SEED repeats a choice of bits.
  */
 import assert from 'node:assert/strict';
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { readAuditEntries } from '../../src/store/lmdb/source.ts';
 import { randomFrom } from '../fuzz/random.ts';
 import { startTestAuthority, type TestAuthority } from '../support/authority.ts';
+import { ownFolder } from '../support/folders.ts';
 import {
   get,
   heartbeat,
@@ -46,16 +46,16 @@ test(`${FLIPS} flipped bits are each found at the start or without effect (seed 
   for (let round = 0; round < FLIPS; round += 1) {
     const at = random.below(bytes.length);
     const bit = random.below(8);
-    await using copy = copyOf(na.dataDir);
-    writeFileSync(join(copy.folder, DATABASE), flipped(bytes, at, bit));
-    const started = await start(copy.folder, na);
+    const copy = copyOf(na.dataDir);
+    writeFileSync(join(copy, DATABASE), flipped(bytes, at, bit));
+    const started = await start(copy, na);
     if (typeof started === 'string') {
       assert.match(started, /^The (stored state|data directory) [^\n]{10,300}$/, `${at}.${bit}`);
       found.push(started);
       continue;
     }
     await using running = started;
-    assert.deepEqual([...readAuditEntries(copy.folder)].slice(0, audit.length), audit);
+    assert.deepEqual([...readAuditEntries(copy)].slice(0, audit.length), audit);
     assert.deepEqual(await answersOf(running, revoked), expected, `${at}.${bit}`);
     // Damage to a free page shows up when the page is reused.
     assert.equal(outcome(await heartbeat(running, await joinedNode(running))), '200');
@@ -71,15 +71,10 @@ async function start(dataDir: string, { clock }: TestAuthority): Promise<TestAut
   }
 }
 
-function copyOf(dataDir: string) {
-  const folder = mkdtempSync(join(tmpdir(), 'mesh-flip-'));
+function copyOf(dataDir: string): string {
+  const folder = ownFolder();
   cpSync(dataDir, folder, { recursive: true });
-  return {
-    folder,
-    async [Symbol.asyncDispose]() {
-      rmSync(folder, { recursive: true, force: true });
-    },
-  };
+  return folder;
 }
 
 function flipped(bytes: Buffer, at: number, bit: number): Buffer {

@@ -14,7 +14,7 @@ import type { Store, Unit } from '../../src/store/store.ts';
 import { spawnNode } from '../support/processes.ts';
 import { LOADER, modulePath } from '../support/project.ts';
 import { loadAll } from '../support/stored.ts';
-import { created, type OpenedStore, seal, testStore } from './conformance.ts';
+import { created, type OpenedStore, seal, testStore, unit } from './conformance.ts';
 
 testStore({ name: 'LMDB', open });
 
@@ -36,30 +36,19 @@ test('the audit log is read while another process writes it', async () => {
   await place.store.close();
   const entry = { event_id: 'e', event_type: 'certificate_issued', details: {} };
   const chained = { ...entry, created_at: '2026-01-01T00:00:00Z', prev_hash: 'p', hash: 'h' };
-  const holder = await startHolder(place.folder, [
-    { subjects: [], removals: [], nonces: [], audit: [seal(chained)] },
-  ]);
+  const holder = await startHolder(place.folder, [unit({ audit: [seal(chained)] })]);
   assert.deepEqual([...readAuditEntries(place.folder)], [chained]);
   await kill(holder);
 });
 
 test('a process that lost the folder can no longer write to it', async () => {
   await using place = await open();
-  await place.store.commit({
-    subjects: [created('c', 'before', {})],
-    removals: [],
-    nonces: [],
-    audit: [],
-  });
-  const env = openEnvironment({
-    path: join(place.folder, 'state'),
-    maxDbs: 16,
-    overlappingSync: false,
-  });
+  await place.store.commit(unit({ subjects: [created('c', 'before', {})] }));
+  const env = environmentIn(place.folder);
   const meta = env.openDB<unknown, string>({ name: 'meta', useVersions: true });
   await meta.put('owner', { pid: 1, startedAt: 'another process', held: true }, 1_000_000);
 
-  const late: Unit = { subjects: [created('c', 'late', {})], removals: [], nonces: [], audit: [] };
+  const late: Unit = unit({ subjects: [created('c', 'late', {})] });
   await assert.rejects(place.store.commit(late), {
     message: 'Another process has taken over the data directory',
   });
@@ -87,12 +76,7 @@ test('snapshots of one kind with different members are restored, whenever their 
   ];
   let { store } = place;
   for (const [i, context] of contexts.entries()) {
-    await store.commit({
-      subjects: [created('c', `${i}`, context)],
-      removals: [],
-      nonces: [],
-      audit: [],
-    });
+    await store.commit(unit({ subjects: [created('c', `${i}`, context)] }));
     await store.close();
     store = await place.reopen();
     const loaded = (await loadAll(store)).subjects.map(({ snapshot }) => snapshot.context);
@@ -103,17 +87,12 @@ test('snapshots of one kind with different members are restored, whenever their 
 test('a shape first used by a refused unit is stored with the next one that uses it', async () => {
   await using place = await open();
   const { store } = place;
-  await store.commit({ subjects: [created('c', 'held', {})], removals: [], nonces: [], audit: [] });
+  await store.commit(unit({ subjects: [created('c', 'held', {})] }));
   const impossible = created('c', 'impossible', { shape: 2n ** 200n });
   for (const subjects of [[created('c', 'held', { shape: 1 })], [impossible]]) {
-    await assert.rejects(store.commit({ subjects, removals: [], nonces: [], audit: [] }));
+    await assert.rejects(store.commit(unit({ subjects })));
   }
-  await store.commit({
-    subjects: [created('c', 'next', { shape: 2 })],
-    removals: [],
-    nonces: [],
-    audit: [],
-  });
+  await store.commit(unit({ subjects: [created('c', 'next', { shape: 2 })] }));
   await store.close();
   const reopened = await place.reopen();
   const loaded = (await loadAll(reopened)).subjects.map(({ snapshot }) => snapshot.context);
@@ -125,13 +104,11 @@ test('a flush that fails to encode stores nothing, and nothing is stored after i
   const { store } = place;
   const impossible = (2n ** 200n) as unknown as string;
   const units: Unit[] = [
-    { subjects: [created('c', '1', {})], removals: [], nonces: [], audit: [] },
-    {
+    unit({ subjects: [created('c', '1', {})] }),
+    unit({
       subjects: [created('c', '2', {})],
-      removals: [],
       nonces: [{ digest: impossible, forgetAt: 60_000 }],
-      audit: [],
-    },
+    }),
   ];
   const outcomes = await Promise.allSettled(units.map((unit) => store.commit(unit)));
   assert.deepEqual(
@@ -147,11 +124,7 @@ test('a flush that fails to encode stores nothing, and nothing is stored after i
 test('a folder of another schema version is refused', async () => {
   await using place = await open();
   await place.store.close();
-  const env = openEnvironment({
-    path: join(place.folder, 'state'),
-    maxDbs: 16,
-    overlappingSync: false,
-  });
+  const env = environmentIn(place.folder);
   await env.openDB<unknown, string>({ name: 'meta', useVersions: true }).put('schema', 1);
   await env.close();
   assert.throws(() => openLmdbStore(place.folder), {
@@ -159,6 +132,11 @@ test('a folder of another schema version is refused', async () => {
       'The data directory has schema version 1; this program reads version 5: start the program that wrote it',
   });
 });
+
+/** As another process opens it. */
+function environmentIn(folder: string) {
+  return openEnvironment({ path: join(folder, 'state'), maxDbs: 16, overlappingSync: false });
+}
 
 interface LmdbPlace extends OpenedStore {
   readonly folder: string;

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { openLmdbStore } from '../../src/store/lmdb/store.ts';
 import { measured } from '../../src/store/measured.ts';
 import { networkFolder } from '../support/folders.ts';
+import { unit } from './conformance.ts';
 
 test('a commit that has not reached the disk after two seconds makes the store unhealthy until it does', async () => {
   await using folder = await networkFolder('alpha');
@@ -17,7 +18,7 @@ test('a commit that has not reached the disk after two seconds makes the store u
     { ...disk, commit: (unit) => stuck.then(() => disk.commit(unit)) },
     { elapsed: () => now, stored: () => undefined },
   );
-  const committed = store.commit({ subjects: [], removals: [], nonces: [], audit: [] });
+  const committed = store.commit(unit());
   now = 1999;
   assert.equal(store.health(), null);
   now = 2001;

@@ -14,7 +14,7 @@ import { spawnNode } from '../support/processes.ts';
 import { LOADER, modulePath } from '../support/project.ts';
 import { smallDisk } from '../support/small-disk.ts';
 import { loadAll } from '../support/stored.ts';
-import { created } from './conformance.ts';
+import { created, unit } from './conformance.ts';
 
 const { tryLock, unlock }: typeof import('fs-native-extensions') = createRequire(import.meta.url)(
   'fs-native-extensions',
@@ -144,7 +144,7 @@ test('everything acknowledged while another process repeatedly opened the databa
   let count = 0;
   for (; !isOver; count += 1) {
     const subjects = [created('c', `n-${count}`, {})];
-    await store.commit({ subjects, removals: [], nonces: [], audit: [] });
+    await store.commit(unit({ subjects }));
   }
   assert.deepEqual(await ended, [0, null]);
   await store.close();

@@ -19,10 +19,10 @@ import { SETTABLE_CLOCK, settingClock, startCluster } from '../support/postgresq
 import { migratedDatabase, SYSTEM_CLOCK, storeOptions } from '../support/postgresql-store.ts';
 import { scratchFolder } from '../support/scratch.ts';
 import { sharedCluster } from '../support/shared-cluster.ts';
-import { isCanceled, untilWritesWait } from '../support/standby-waits.ts';
+import { absentStandby } from '../support/standby-waits.ts';
 import { loadAll } from '../support/stored.ts';
 import { until } from '../support/until.ts';
-import { created } from './conformance.ts';
+import { created, unit } from './conformance.ts';
 
 const cluster = await sharedCluster();
 /** For tests that stop the server or change its settings. */
@@ -425,18 +425,13 @@ test('a commit that stops waiting for its standby is not acknowledged', async ()
   const url = await migratedDatabase(own);
   const store = await openPostgresqlStore(storeOptions(url));
   assert.equal(await store.commit(unitOf('before')), 1);
-  const client = await connected(url);
-  await client.query(`alter system set synchronous_standby_names = 'absent'`);
-  await client.query('select pg_reload_conf()');
-  await untilWritesWait(url, client);
-  const committed = store.commit(unitOf('alone'));
-  const refused = assert.rejects(committed, { message: /^canceling wait for synchronous repl/ });
-  await until(() => isCanceled(client, 'select mesh_na.hold_lease'));
-  await refused;
-  await client.query('set synchronous_commit = local');
-  await client.query('alter system reset synchronous_standby_names');
-  await client.query('select pg_reload_conf()');
-  await client.end();
+  await using absent = await absentStandby(url);
+  await absent.goAway();
+  await assert.rejects(
+    absent.canceling('select mesh_na.hold_lease', () => store.commit(unitOf('alone'))),
+    { message: /^canceling wait for synchronous repl/ },
+  );
+  await absent.comeBack();
   await store.close();
 });
 
@@ -445,9 +440,8 @@ test('while a standby is away, those who want the lease leave no sessions behind
   const client = await connected(url);
   const dead = await hold(url);
   await runOut(url);
-  await client.query(`alter system set synchronous_standby_names = 'absent'`);
-  await client.query('select pg_reload_conf()');
-  await untilWritesWait(url, client);
+  await using absent = await absentStandby(url);
+  await absent.goAway();
   let attempts = 0;
   const ttl = 300;
   const waiting = acquireLease({
@@ -469,9 +463,7 @@ test('while a standby is away, those who want the lease leave no sessions behind
       where application_name = 'mesh-na' and wait_event_type in ('Lock', 'IPC')`,
   );
   assert.ok(left !== null && left <= 2, `${left} sessions after ${attempts} attempts`);
-  await client.query('set synchronous_commit = local');
-  await client.query('alter system reset synchronous_standby_names');
-  await client.query('select pg_reload_conf()');
+  await absent.comeBack();
   const lease = await waiting;
   assert.deepEqual([lease.term, lease.previousOwner], [2, 'lost'], 'by the first attempt');
   await lease.end('released');
@@ -784,7 +776,7 @@ async function setClock(url: string, seconds: number): Promise<void> {
 
 function unitOf(id: string): Unit {
   const nonces = [{ digest: `n-${id}`, forgetAt: HOUR - MINUTE }];
-  return { subjects: [created('c', id, {})], removals: [], nonces, audit: [] };
+  return unit({ subjects: [created('c', id, {})], nonces });
 }
 
 function contact(id: string) {

@@ -10,7 +10,7 @@ import { storeOptions } from '../support/postgresql-store.ts';
 import { get, operate, operatorRequest, outcome } from '../support/requests.ts';
 import { sharedCluster } from '../support/shared-cluster.ts';
 import { until } from '../support/until.ts';
-import { created } from './conformance.ts';
+import { created, unit } from './conformance.ts';
 
 const cluster = await sharedCluster();
 
@@ -90,5 +90,5 @@ async function waitsFor(client: pg.Client): Promise<number> {
 }
 
 function unitOf(id: string): Unit {
-  return { subjects: [created('c', id, {})], removals: [], nonces: [], audit: [] };
+  return unit({ subjects: [created('c', id, {})] });
 }

@@ -1,9 +1,8 @@
 /** Unusable databases are refused with one sentence, and nothing is written to them. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -16,15 +15,13 @@ import { SCHEMA_VERSION } from '../../src/store/postgresql/schema.ts';
 import { migrateDatabase, readStatus } from '../../src/store/postgresql/status.ts';
 import { openPostgresqlStore } from '../../src/store/postgresql/store.ts';
 import { markInUse } from '../../src/store/usage-mark.ts';
+import { ownFolder } from '../support/folders.ts';
 import { startCluster } from '../support/postgresql.ts';
 import { migratedDatabase, storeOptions } from '../support/postgresql-store.ts';
 
 const cluster = await startCluster();
-const folder = mkdtempSync(join(tmpdir(), 'mesh-na-start-'));
-after(async () => {
-  rmSync(folder, { recursive: true });
-  await cluster[Symbol.asyncDispose]();
-});
+const folder = ownFolder();
+after(() => cluster[Symbol.asyncDispose]());
 
 const ALPHA: NetworkIdentity = {
   network_name: 'alpha',

@@ -96,24 +96,17 @@ export async function startChildServer(
       standard: operatorOf(dataDir, 'ops-standard', 'operator-standard'),
       logLines: [],
       settle: () => Promise.resolve(),
-      keepKeys: () =>
-        Promise.reject(new Error('A server in another process keeps its keys by itself')),
-      flush: () => Promise.reject(new Error('A server in another process flushes by itself')),
-      checkClock: () =>
-        Promise.reject(new Error('A server in another process checks its clock by itself')),
-      checkDisk: () =>
-        Promise.reject(new Error('A server in another process checks its disk by itself')),
-      renewLists: () =>
-        Promise.reject(new Error('A server in another process renews its lists by itself')),
-      sweep: () => Promise.reject(new Error('A server in another process sweeps by itself')),
-      federate: () => Promise.reject(new Error('A server in another process fetches by itself')),
-      backUp: () => Promise.reject(new Error('A server in another process backs up by itself')),
-      reloadTls: () =>
-        Promise.reject(new Error('A server in another process reads its TLS files by itself')),
-      recordHistory: () =>
-        Promise.reject(new Error('A server in another process records its history by itself')),
-      runTrustCycle: () =>
-        Promise.reject(new Error('A server in another process checks its trust by itself')),
+      flush: byItself('flushes'),
+      sweep: byItself('sweeps'),
+      keepKeys: byItself('keeps its keys'),
+      checkClock: byItself('checks its clock'),
+      checkDisk: byItself('checks its disk'),
+      renewLists: byItself('renews its lists'),
+      recordHistory: byItself('records its history'),
+      runTrustCycle: byItself('checks its trust'),
+      federate: byItself('fetches'),
+      backUp: byItself('backs up'),
+      reloadTls: byItself('reads its TLS files'),
       stop: () => server.end('SIGTERM').then(() => undefined),
       async restart() {
         await server.end('SIGTERM');
@@ -133,6 +126,9 @@ export async function startChildServer(
   };
   return server;
 }
+
+const byItself = (does: string) => () =>
+  Promise.reject(new Error(`A server in another process ${does} by itself`));
 
 /** Runs a command of the program until it ends. */
 export function runProgram(

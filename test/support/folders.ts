@@ -2,6 +2,7 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { after } from 'node:test';
 import { systemRuntime } from '../../src/base/runtime.ts';
 import {
   type InitOptions,
@@ -26,6 +27,20 @@ export function makeNetworkFolder(
     ...given,
   });
   return { folder, made };
+}
+
+/** An empty folder that is removed with the test or file that asks for it; not for hooks. */
+export function ownFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'mesh-na-own-'));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** The data folder of a new network, likewise. */
+export function ownNetwork(networkName = 'alpha'): string {
+  const { folder } = makeNetworkFolder(networkName);
+  after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
 }
 
 /** In memory if possible, which is fast even with thousands of small files. */

@@ -2,12 +2,11 @@
 import assert from 'node:assert/strict';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { TestContext } from 'node:test';
 import { signerFromSeed } from '../../src/base/crypto/ed25519.ts';
 import type { Signer } from '../../src/base/crypto/primitives.ts';
 import { type GenesisBlock, readGenesisBlock } from '../../src/protocol/records/genesis.ts';
 import { signRecord, soleSigner } from '../../src/protocol/records/signed-record.ts';
-import { makeNetworkFolder } from './folders.ts';
+import { ownNetwork } from './folders.ts';
 import { newKey } from './requests.ts';
 
 /** A new network that a case can change before the start. */
@@ -22,9 +21,8 @@ export interface Setup {
 
 export type Case = readonly [what: string, prepare: (setup: Setup) => void, message: RegExp];
 
-export function setupOf(t: TestContext): Setup {
-  const { folder } = makeNetworkFolder();
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+export function setupOf(): Setup {
+  const folder = ownNetwork();
   const path = (name: string) => join(folder, name);
   const genesis = readGenesisBlock(JSON.parse(readFileSync(path('genesis.json'), 'utf8')));
   assert.ok(genesis !== null);

@@ -51,7 +51,7 @@ export async function absentStandby(url: string): Promise<AbsentStandby> {
 }
 
 /** Writes until a write waits for a standby, because the server reads its changed settings only after some time. */
-export async function untilWritesWait(url: string, watcher: pg.Client): Promise<void> {
+async function untilWritesWait(url: string, watcher: pg.Client): Promise<void> {
   const writer = new pg.Client(url);
   await writer.connect();
   for (let hasWaited = false; !hasWaited; ) {
@@ -66,7 +66,7 @@ export async function untilWritesWait(url: string, watcher: pg.Client): Promise<
 }
 
 /** Cancels the wait for a standby of the statement that begins with this text; returns false if none is waiting. */
-export async function isCanceled(watcher: pg.Client, statement: string): Promise<boolean> {
+async function isCanceled(watcher: pg.Client, statement: string): Promise<boolean> {
   const { rowCount } = await watcher.query(
     `select pg_cancel_backend(pid) from pg_stat_activity
       where wait_event = 'SyncRep' and starts_with(query, $1)`,
