@@ -2,17 +2,11 @@
 import type { JsonObject } from '../../src/base/json/value.ts';
 import type { OpenAuthority, Reply } from './authority-calls.ts';
 import { backgroundChange } from './background.ts';
+import { copyOf } from './copies.ts';
 import type { InFlight, MemoryStore } from './memory-store.ts';
 import type { Proof } from './model/access.ts';
 import type { AuthorityKeys } from './model/authority-keys.ts';
-import {
-  type Change,
-  copyOf,
-  type Made,
-  type Moment,
-  type Outcome,
-  type State,
-} from './model/state.ts';
+import type { Change, Made, Moment, Outcome, State } from './model/state.ts';
 import { fits, newIds, titleOf } from './outcomes.ts';
 import type { SignatureChecks } from './signatures.ts';
 import { insist } from './violation.ts';

@@ -1,21 +1,16 @@
 /** A key takes over while the nodes of a large fleet are counted, so that an overlap can be finished [authority-keys-9-5]. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deserialize, serialize } from 'node:v8';
-import {
-  createDocumentCache,
-  createDocumentPublisher,
-  documentText,
-} from '../../src/protocol/contract/documents.ts';
+import { documentText } from '../../src/protocol/contract/documents.ts';
 import type { AuthorityKeys } from '../../src/protocol/records/authority-chain.ts';
-import { randomFrom } from '../fuzz/random.ts';
-import { type CallInput, call, type OperatorCallName, open } from './authority-calls.ts';
+import { type CallInput, call, type OperatorCallName } from './authority-calls.ts';
 import { asOperator } from './instances/asking.ts';
-import { BEGAN, randomness } from './instances/machine-runtime.ts';
-import { SEED } from './instances/seed.ts';
+import { BEGAN } from './instances/machine-runtime.ts';
+import { openStill, SEED } from './instances/seed.ts';
 import { KeyFolder } from './key-folder.ts';
 import { copyOfDisk, keyOf, type MemoryDisk } from './memory-disk.ts';
-import { openMemoryStore } from './memory-store.ts';
 import { AUTHORITY, GENESIS, NEXT_KEYS } from './requests.ts';
 import { madeSuccession } from './successions.ts';
 
@@ -27,36 +22,14 @@ test('finish counts anew in slices, never at once, if a key takes over during th
   const folder = new KeyFolder();
   const [to = AUTHORITY] = NEXT_KEYS;
   folder.put(to);
-  const publisher = createDocumentPublisher();
-  const documents = createDocumentCache(publisher.versions);
-  publisher.follow(documents.take);
-  const runtime = {
-    now: () => BEGAN,
-    elapsed: () => 0,
-    pause: () => Promise.resolve(),
-    ...randomness(randomFrom(1)),
-  };
-  const authority = await open({
-    store: openMemoryStore(disk, 'at_once'),
-    runtime,
-    publisher,
-    fatal: (_where, cause) => assert.fail(String(cause)),
-    signer: folder.signer(),
-    folder,
-  });
-  let asked = 0;
-  async function ask<Name extends OperatorCallName>(name: Name, given: CallInput<Name>) {
-    asked += 1;
-    const { publicKey } = AUTHORITY;
-    const authorityKeys = { audiences: [publicKey], current: publicKey };
-    const asking = { now: BEGAN, nonce: `nonce-${asked}`, authorityKeys };
-    return call(authority, name, asOperator(name, given, asking));
-  }
+  const { authority, documents, uuid, asking } = await openStill(disk, folder, BEGAN, 1);
+  const ask = <Name extends OperatorCallName>(name: Name, given: CallInput<Name>) =>
+    call(authority, name, asOperator(name, given, asking()));
 
   const latest = documents.latest('authority_keys');
   assert.ok(latest !== undefined);
   const document: AuthorityKeys = JSON.parse(documentText(latest));
-  const ground = { genesis: GENESIS, document, now: BEGAN, uuid: runtime.uuid };
+  const ground = { genesis: GENESIS, document, now: BEGAN, uuid };
   const draft = { kind: 'planned', to, activatesIn: 0, overlap: 3_600_000, flaw: 'none' } as const;
   const { signed } = madeSuccession(ground, draft);
   assert.equal((await ask('stageSuccession', { succession: signed })).ok, true);

@@ -1,6 +1,7 @@
 /** What a thief signs with a former authority key, and how the edges of the authority judge it. */
 import { SHA256 } from '../../src/base/crypto/digest.ts';
 import { verifySignature } from '../../src/base/crypto/ed25519.ts';
+import type { JsonObject } from '../../src/base/json/value.ts';
 import { formatInstant } from '../../src/base/timestamp.ts';
 import { verifyTreaty } from '../../src/protocol/api/verifications.ts';
 import { readTreatyScope } from '../../src/protocol/records/recognition.ts';
@@ -27,43 +28,35 @@ export function forgedBy({ from, distrustedFrom }: Theft, now: number) {
   const stolen = keyOfAuthority(from);
   const key = stolen.publicKey;
   const signer = soleSigner(stolen);
+  const sign = <Fields extends JsonObject>(fields: Fields) => signRecord(fields, signer);
   const [issued_at, later] = [formatInstant(at), formatInstant(at + 3_600_000)];
   return {
-    certificate: signRecord(
-      {
-        cert_id: 'forged',
-        node_public_key: NODES[0]?.publicKey ?? '',
-        network_name: NETWORK,
-        roles: ['role:root'],
-        issued_at,
-        expires_at: later,
-        issued_by: key,
-      },
-      signer,
-    ),
-    crl: signRecord(
-      {
-        crl_id: 'forged',
-        sequence: 1_000_000,
-        issued_at,
-        next_update: later,
-        issuer: key,
-        revoked_certificates: [],
-      },
-      signer,
-    ),
-    policy: signRecord(
-      {
-        policy_id: 'forged',
-        issued_at,
-        issued_by: key,
-        min_client_version: '0',
-        allowed_ports: [443],
-        allowed_services: [],
-        routing: { preferred_transports: ['quic'], max_hops: 6 },
-      },
-      signer,
-    ),
+    certificate: sign({
+      cert_id: 'forged',
+      node_public_key: NODES[0]?.publicKey ?? '',
+      network_name: NETWORK,
+      roles: ['role:root'],
+      issued_at,
+      expires_at: later,
+      issued_by: key,
+    }),
+    crl: sign({
+      crl_id: 'forged',
+      sequence: 1_000_000,
+      issued_at,
+      next_update: later,
+      issuer: key,
+      revoked_certificates: [],
+    }),
+    policy: sign({
+      policy_id: 'forged',
+      issued_at,
+      issued_by: key,
+      min_client_version: '0',
+      allowed_ports: [443],
+      allowed_services: [],
+      routing: { preferred_transports: ['quic'], max_hops: 6 },
+    }),
     bulletin: signSingly(
       {
         version: 1,
@@ -77,34 +70,28 @@ export function forgedBy({ from, distrustedFrom }: Theft, now: number) {
       },
       signer,
     ),
-    treaty: signRecord(
-      {
-        treaty_id: 'forged',
-        issuer_sovereign_id: NETWORK,
-        subject_sovereign_id: 'thief',
-        subject_public_keys: [key],
-        scope: readTreatyScope({}),
-        status: 'active',
-        issued_at,
-        valid_from: issued_at,
-        expires_at: later,
-        issued_by: key,
-        metadata: {},
-      },
-      signer,
-    ),
-    feed: signRecord(
-      {
-        feed_id: 'forged',
-        issuer_sovereign_id: NETWORK,
-        sequence: 1_000_000,
-        issued_at,
-        revoked_attestation_ids: [],
-        revocation_reasons: {},
-        issued_by: key,
-      },
-      signer,
-    ),
+    treaty: sign({
+      treaty_id: 'forged',
+      issuer_sovereign_id: NETWORK,
+      subject_sovereign_id: 'thief',
+      subject_public_keys: [key],
+      scope: readTreatyScope({}),
+      status: 'active',
+      issued_at,
+      valid_from: issued_at,
+      expires_at: later,
+      issued_by: key,
+      metadata: {},
+    }),
+    feed: sign({
+      feed_id: 'forged',
+      issuer_sovereign_id: NETWORK,
+      sequence: 1_000_000,
+      issued_at,
+      revoked_attestation_ids: [],
+      revocation_reasons: {},
+      issued_by: key,
+    }),
   };
 }
 

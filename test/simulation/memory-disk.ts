@@ -1,6 +1,7 @@
 /** A state in memory that outlives the process, as if on disk, with its readers and writers. */
 import { deserialize, serialize } from 'node:v8';
 import { compareCodePoints } from '../../src/base/json/write.ts';
+import { auditLineOf } from '../../src/store/audit-log.ts';
 import {
   type AuditEntry,
   GENESIS_HASH,
@@ -9,6 +10,7 @@ import {
   type SealedEntry,
   type SpentNonce,
   type StatePosition,
+  type Store,
   type StoreContents,
   type StoredHistory,
   type StoredLiveness,
@@ -17,6 +19,7 @@ import {
   type Unit,
 } from '../../src/store/store.ts';
 import { inOneBatch } from '../support/stored.ts';
+import { copyOf } from './copies.ts';
 
 const RECENT_AUDIT = 1000;
 
@@ -53,15 +56,7 @@ export function emptyDisk(): MemoryDisk {
 }
 
 export function copyOfDisk(disk: MemoryDisk): MemoryDisk {
-  return {
-    ...disk,
-    subjects: new Map(disk.subjects),
-    nonces: new Map(disk.nonces),
-    answers: new Map(disk.answers),
-    liveness: new Map(disk.liveness),
-    history: new Map(disk.history),
-    audit: [...disk.audit],
-  };
+  return { ...copyOf(disk), audit: [...disk.audit] };
 }
 
 /** The position of the disk in its history. */
@@ -73,6 +68,33 @@ export function positionOf({ revision, audit }: MemoryDisk): StatePosition {
 /** Changes what is on disk; returns its revision. */
 export type Write = (disk: MemoryDisk) => number;
 
+/** How a process reaches the disk. */
+export interface Reach {
+  ask<Result>(question: (disk: MemoryDisk) => Result): Promise<Result>;
+  /** Resolves with the revision once the change is durable; `unit` is null unless it is one. */
+  change(write: Write, unit: Unit | null): Promise<number>;
+  readonly previousOwner: PreviousOwner;
+}
+
+/** What every store on such a disk does. */
+export function storeOn({ ask, change, previousOwner }: Reach) {
+  return {
+    position: () => ask(positionOf),
+    auditHashAt: (entry) => ask(({ audit }) => audit[entry - 1]?.hash ?? null),
+    auditAfter: (entry, most) =>
+      ask(({ audit }) => audit.slice(entry, entry + most).map(auditLineOf)),
+    subjectsOf: (kind) => ask((disk) => subjectsOn(disk, kind)),
+    load: () => ask((disk) => contentsOf(disk, previousOwner)),
+    commit: (unit) => change(unitWriter(unit), unit),
+    async touchMany(rows, unstoredTimes) {
+      await change(livenessWriter(rows, unstoredTimes), null);
+    },
+    async forgetNonces(now, forgottenTimes) {
+      await change(nonceForgetter(now, forgottenTimes), null);
+    },
+  } satisfies Partial<Store>;
+}
+
 export function subjectsOn(disk: MemoryDisk, kind: string): StoredSubject[] {
   // Instances ask all the time, so only what is asked for is deserialized.
   return [...disk.subjects]
@@ -81,7 +103,7 @@ export function subjectsOn(disk: MemoryDisk, kind: string): StoredSubject[] {
     .sort((one, other) => compareCodePoints(one.id, other.id));
 }
 
-export function livenessWriter(
+function livenessWriter(
   rows: readonly StoredLiveness[],
   unstoredTimes: readonly TimeRange[] | null,
 ): Write {
@@ -93,7 +115,7 @@ export function livenessWriter(
   };
 }
 
-export function nonceForgetter(now: number, forgottenTimes: readonly TimeRange[]): Write {
+function nonceForgetter(now: number, forgottenTimes: readonly TimeRange[]): Write {
   return (disk) => {
     const past = [...disk.nonces.values()].filter(({ forgetAt }) => forgetAt < now);
     for (const { digest } of past) {
@@ -106,7 +128,7 @@ export function nonceForgetter(now: number, forgottenTimes: readonly TimeRange[]
 }
 
 /** Serializes the unit immediately, because the caller's objects may change before the flush. */
-export function unitWriter({ subjects, removals, nonces, answers = [], audit }: Unit): Write {
+function unitWriter({ subjects, removals, nonces, answers = [], audit }: Unit): Write {
   const rows = subjects.map(({ kind, id, version, snapshot }) => ({
     kind,
     id,

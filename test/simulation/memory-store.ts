@@ -3,25 +3,12 @@
  * simulation decides when, and in which order relative to everything else.
  */
 
-import { auditLineOf } from '../../src/store/audit-log.ts';
 import { type Store, StoreConflict, type Unit } from '../../src/store/store.ts';
 import { inOneBatch } from '../support/stored.ts';
-import {
-  contentsOf,
-  keyOf,
-  livenessWriter,
-  type MemoryDisk,
-  nonceForgetter,
-  positionOf,
-  subjectOf,
-  subjectsOn,
-  unitWriter,
-  type Write,
-} from './memory-disk.ts';
+import { keyOf, type MemoryDisk, storeOn, subjectOf, type Write } from './memory-disk.ts';
 
 /** A write that was accepted but is not answered yet. */
 export interface InFlight {
-  readonly what: 'unit' | 'liveness' | 'forgetting' | 'history';
   /** Null for all writes except units. */
   readonly unit: Unit | null;
   isDurable: boolean;
@@ -55,14 +42,12 @@ export function openMemoryStore(disk: MemoryDisk, flush: 'at_once' | 'by_hand'):
   let failure: Error | null = null;
   let isDead = false;
 
-  function enqueue(
-    what: InFlight['what'],
-    unit: Unit | null,
-    apply: InFlight['apply'],
-  ): Promise<number> {
+  const port = storeOn({ ask: async (question) => question(disk), change, previousOwner });
+
+  function change(apply: Write, unit: Unit | null): Promise<number> {
     if (failure !== null) return Promise.reject(failure);
     return new Promise((resolve, reject) => {
-      inFlight.push({ what, unit, apply, resolve, reject, isDurable: false, revision: 0 });
+      inFlight.push({ unit, apply, resolve, reject, isDurable: false, revision: 0 });
       if (flush === 'at_once') setImmediate(flushAll);
     });
   }
@@ -123,30 +108,19 @@ export function openMemoryStore(disk: MemoryDisk, flush: 'at_once' | 'by_hand'):
       inFlight = [];
       letGo();
     },
-    position: () => Promise.resolve(positionOf(disk)),
-    auditHashAt: (entry) => Promise.resolve(disk.audit[entry - 1]?.hash ?? null),
-    auditAfter: (entry, most) =>
-      Promise.resolve(disk.audit.slice(entry, entry + most).map(auditLineOf)),
-    subjectsOf: (kind) => Promise.resolve(subjectsOn(disk, kind)),
-    load: () => Promise.resolve(contentsOf(disk, previousOwner)),
+    ...port,
     commit(unit) {
       const conflict = conflictIn(unit);
       if (conflict !== null) return Promise.reject(conflict);
       for (const { kind, id, version } of unit.subjects) versions.set(keyOf(kind, id), version);
       for (const { kind, id } of unit.removals) versions.delete(keyOf(kind, id));
-      return enqueue('unit', unit, unitWriter(unit));
-    },
-    async touchMany(rows, unstoredTimes) {
-      await enqueue('liveness', null, livenessWriter(rows, unstoredTimes));
-    },
-    async forgetNonces(now, forgottenTimes) {
-      await enqueue('forgetting', null, nonceForgetter(now, forgottenTimes));
+      return port.commit(unit);
     },
     async putHistory(rows) {
-      await enqueue('history', null, (disk) => {
+      await change((disk) => {
         for (const row of rows) disk.history.set(`${row.seconds} ${row.slot}`, row);
         return disk.revision;
-      });
+      }, null);
     },
     history: () =>
       inOneBatch(

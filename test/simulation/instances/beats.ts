@@ -11,6 +11,7 @@ import { TOLERANCE } from '../model/access.ts';
 import { AUTHORITY, signAsNode, signer } from '../requests.ts';
 import {
   type BeatFlaw,
+  heartbeatOf,
   isOfSession,
   judgeBeat,
   type KnownSession,
@@ -199,12 +200,7 @@ export class Beats {
     const claim = sent.judge(running);
     if (claim === null) return null;
     const { certId } = nodeAt(sent.node);
-    const given = { node: claim, cert_id: certId, status: 'healthy' };
-    const answer = running.call('heartbeat', {
-      ...given,
-      bulletin: false,
-      authority_keys_digest: null,
-    });
+    const answer = running.call('heartbeat', heartbeatOf(claim, certId));
     return Promise.resolve(answer).then((answer) => {
       if (answer.ok && claim.nonce !== null) this.#begin(running, sent.node);
       else if (answer.ok) this.counted += 1;

@@ -1,19 +1,9 @@
 /** The store port on the database, as the lease holder's process reaches it: its writes arrive in order. */
 
-import { auditLineOf } from '../../../src/store/audit-log.ts';
 import type { Lease } from '../../../src/store/postgresql/lease.ts';
 import type { Holding } from '../../../src/store/postgresql/lease-table.ts';
 import type { PreviousOwner, Store, Unit } from '../../../src/store/store.ts';
-import {
-  contentsOf,
-  livenessWriter,
-  type MemoryDisk,
-  nonceForgetter,
-  positionOf,
-  subjectsOn,
-  unitWriter,
-  type Write,
-} from '../memory-disk.ts';
+import { type MemoryDisk, storeOn, type Write } from '../memory-disk.ts';
 import type { Machine } from './clockwork.ts';
 import type { Database } from './database.ts';
 
@@ -40,7 +30,8 @@ export function remoteStore(options: RemoteStoreOptions): Store {
     return database.ask(machine, () => question(database.disk));
   }
 
-  function change(write: Write, facts: readonly string[]): Promise<number> {
+  function change(write: Write, unit: Unit | null): Promise<number> {
+    const facts = unit === null ? [] : factsOf(unit);
     const written = last.then(async () => {
       const sentAt = machine.elapsed();
       const after = revision;
@@ -55,23 +46,14 @@ export function remoteStore(options: RemoteStoreOptions): Store {
     return written;
   }
 
+  const { previousOwner } = by;
+  const port = storeOn({ ask, change, previousOwner });
   return {
-    position: () => ask(positionOf),
-    auditHashAt: (entry) => ask(({ audit }) => audit[entry - 1]?.hash ?? null),
-    auditAfter: (entry, most) =>
-      ask(({ audit }) => audit.slice(entry, entry + most).map(auditLineOf)),
-    subjectsOf: (kind) => ask((disk) => subjectsOn(disk, kind)),
+    ...port,
     async load() {
-      const contents = await ask((disk) => contentsOf(disk, by.previousOwner));
+      const contents = await port.load();
       revision = contents.revision;
       return contents;
-    },
-    commit: (unit) => change(unitWriter(unit), factsOf(unit)),
-    async touchMany(rows, unstoredTimes) {
-      await change(livenessWriter(rows, unstoredTimes), []);
-    },
-    async forgetNonces(now, forgottenTimes) {
-      await change(nonceForgetter(now, forgottenTimes), []);
     },
     putHistory: () => Promise.reject(new Error('Nobody records the history')),
     history() {

@@ -1,12 +1,13 @@
 /** The initial state of every history: enrolled nodes, and invites. */
 import { createDocumentPublisher } from '../../../src/protocol/contract/documents.ts';
+import { createDocumentCache } from '../../../src/protocol/contract/publications.ts';
 import { randomFrom } from '../../fuzz/random.ts';
 import { type CallName, type CallOf, call, open } from '../authority-calls.ts';
 import { KeyFolder } from '../key-folder.ts';
-import { emptyDisk } from '../memory-disk.ts';
+import { emptyDisk, type MemoryDisk } from '../memory-disk.ts';
 import { openMemoryStore } from '../memory-store.ts';
 import { AUTHORITY, signer } from '../requests.ts';
-import { asOperator, INVITE, joining } from './asking.ts';
+import { type Asking, asOperator, INVITE, joining } from './asking.ts';
 import { BEGAN, randomness } from './machine-runtime.ts';
 
 const HOUR = 3_600_000;
@@ -14,19 +15,21 @@ const HOUR = 3_600_000;
 const NODES = 40;
 const INVITES = 4;
 
-async function seeded() {
-  const now = BEGAN - HOUR;
-  const disk = emptyDisk();
-  const folder = new KeyFolder();
+/** An authority whose clock stands still, and which stores at once. */
+export async function openStill(disk: MemoryDisk, folder: KeyFolder, now: number, seed: number) {
+  const publisher = createDocumentPublisher();
+  const documents = createDocumentCache(publisher.versions);
+  publisher.follow(documents.take);
+  const runtime = {
+    now: () => now,
+    elapsed: () => 0,
+    pause: () => Promise.resolve(),
+    ...randomness(randomFrom(seed)),
+  };
   const authority = await open({
     store: openMemoryStore(disk, 'at_once'),
-    runtime: {
-      now: () => now,
-      elapsed: () => 0,
-      pause: () => Promise.resolve(),
-      ...randomness(randomFrom(0)),
-    },
-    publisher: createDocumentPublisher(),
+    runtime,
+    publisher,
     fatal(_where, cause) {
       throw cause;
     },
@@ -34,12 +37,26 @@ async function seeded() {
     folder,
   });
   let asked = 0;
-
-  const asking = () => {
-    asked += 1;
-    const current = AUTHORITY.publicKey;
-    return { now, nonce: `seed-${asked}`, authorityKeys: { current, audiences: [current] } };
+  return {
+    authority,
+    documents,
+    uuid: runtime.uuid,
+    /** A request of now, for the first key. */
+    asking(): Asking {
+      asked += 1;
+      const current = AUTHORITY.publicKey;
+      return {
+        now,
+        nonce: `asked-${now}-${asked}`,
+        authorityKeys: { current, audiences: [current] },
+      };
+    },
   };
+}
+
+async function seeded() {
+  const disk = emptyDisk();
+  const { authority, asking } = await openStill(disk, new KeyFolder(), BEGAN - HOUR, 0);
 
   async function answer<Name extends CallName>(name: Name, given: CallOf<Name>, member: string) {
     const reply = await call(authority, name, given);

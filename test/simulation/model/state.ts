@@ -125,30 +125,6 @@ export function emptyState(
   };
 }
 
-export function copyOf(state: State): State {
-  return {
-    authority: state.authority,
-    operators: new Map(state.operators),
-    invites: new Map(state.invites),
-    certificates: new Map(state.certificates),
-    issued: state.issued,
-    revoked: new Set(state.revoked),
-    compromised: new Set(state.compromised),
-    publications: new Map(state.publications),
-    policies: new Map(state.policies),
-    activePolicy: state.activePolicy,
-    agents: new Map(state.agents),
-    attestations: new Map(state.attestations),
-    treaties: new Map(state.treaties),
-    recognitionPolicy: state.recognitionPolicy,
-    importedFeeds: new Map(state.importedFeeds),
-    importedIds: new Set(state.importedIds),
-    nullified: new Set(state.nullified),
-    spent: new Set(state.spent),
-    audited: new Map(state.audited),
-  };
-}
-
 /** Ids that the authority chose for what a request created, by kind of subject. */
 export type Made = (kind: string) => readonly string[];
 
