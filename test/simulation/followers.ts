@@ -24,6 +24,11 @@ export interface Published {
   readonly crl: JsonObject;
 }
 
+interface Pin {
+  readonly authorityKey: string;
+  readonly rootKey?: string;
+}
+
 interface Follower {
   readonly name: string;
   /** How many statements were in force when it pinned the key; null if it pinned the root key. */
@@ -33,7 +38,13 @@ interface Follower {
   readonly readsGenesis: boolean;
 }
 
-const VERIFY = { verify: verifySignature, sha256: SHA256 };
+export const ROOT_PIN = { authorityKey: AUTHORITY.publicKey, rootKey: ROOT.publicKey };
+export const VERIFY = { verify: verifySignature, sha256: SHA256 };
+
+/** A client that has pinned these keys. */
+export function trustOf(now: () => number, pin: Pin): NetworkTrust {
+  return createNetworkTrust({ networkName: NETWORK, now, ...VERIFY, ...pin });
+}
 
 export class Followers {
   readonly #followers: Follower[] = [];
@@ -47,9 +58,8 @@ export class Followers {
   constructor(now: () => number, changed?: (create: () => NetworkTrust) => NetworkTrust) {
     this.#now = now;
     this.#changed = changed ?? ((create) => create());
-    const root = { authorityKey: AUTHORITY.publicKey, rootKey: ROOT.publicKey };
-    this.#add('those who pinned the root key', null, root, true);
-    this.#add('those who pinned the root key, without the genesis block', null, root, false);
+    this.#add('those who pinned the root key', null, ROOT_PIN, true);
+    this.#add('those who pinned the root key, without the genesis block', null, ROOT_PIN, false);
     this.#add('those who pinned the first key', 0, { authorityKey: AUTHORITY.publicKey }, true);
   }
 
@@ -167,23 +177,12 @@ export class Followers {
     }
   }
 
-  #add(
-    name: string,
-    pinnedAfter: number | null,
-    pin: { readonly authorityKey: string; readonly rootKey?: string },
-    readsGenesis: boolean,
-  ): void {
+  #add(name: string, pinnedAfter: number | null, pin: Pin, readsGenesis: boolean): void {
     this.#followers.push(this.#made(name, pinnedAfter, pin, readsGenesis));
   }
 
-  #made(
-    name: string,
-    pinnedAfter: number | null,
-    pin: { readonly authorityKey: string; readonly rootKey?: string },
-    readsGenesis: boolean,
-  ): Follower {
-    const options = { networkName: NETWORK, now: this.#now, ...VERIFY, ...pin };
-    const trust = this.#changed(() => createNetworkTrust(options));
+  #made(name: string, pinnedAfter: number | null, pin: Pin, readsGenesis: boolean): Follower {
+    const trust = this.#changed(() => trustOf(this.#now, pin));
     return { name, pinnedAfter, readsGenesis, trust };
   }
 }

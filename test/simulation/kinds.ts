@@ -94,19 +94,22 @@ interface Asked<Name extends OperatorCallName> extends Pick<Sent, 'refused'> {
 }
 
 /** A request that only an operator of this tier may make. */
-export function operator<All extends Members, Name extends OperatorCallName>(
-  weight: number,
-  name: Name,
-  tier: Tier,
-  members: All,
-  asked: (step: Drawn<All>, world: World) => Asked<Name>,
-): Kind<All & typeof byOperator & { readonly isHeld: fc.Arbitrary<boolean> }> {
-  return request(weight, { ...byOperator, ...members }, (step, world) =>
-    signedByOperator(name, tier, step as Drawn<typeof byOperator>, world, () =>
-      asked(step as Drawn<All>, world),
-    ),
-  );
+function ofTier(tier: Tier) {
+  return <All extends Members, Name extends OperatorCallName>(
+    weight: number,
+    name: Name,
+    members: All,
+    asked: (step: Drawn<All>, world: World) => Asked<Name>,
+  ) =>
+    request(weight, { ...byOperator, ...members }, (step, world) =>
+      signedByOperator(name, tier, step as Drawn<typeof byOperator>, world, () =>
+        asked(step as Drawn<All>, world),
+      ),
+    );
 }
+
+export const standard = ofTier('standard');
+export const privileged = ofTier('privileged');
 
 function signedByOperator<Name extends OperatorCallName>(
   name: Name,

@@ -7,7 +7,17 @@ import { proveMembership } from '../../src/protocol/records/capability-disclosur
 import { readRecognitionPolicy } from '../../src/protocol/records/recognition.ts';
 import { readRevocationFeed } from '../../src/protocol/records/revocation-feed.ts';
 import { signRecord, soleSigner } from '../../src/protocol/records/signed-record.ts';
-import { anyOf, HOUR, MINUTE, operator, pick, reading, small, weighted } from './kinds.ts';
+import {
+  anyOf,
+  HOUR,
+  MINUTE,
+  pick,
+  privileged,
+  reading,
+  small,
+  standard,
+  weighted,
+} from './kinds.ts';
 import {
   activate,
   cancel,
@@ -42,10 +52,9 @@ const policy = fc.nat({ max: 2 });
 const peer = fc.nat({ max: 1 });
 
 export const INVITE_STEPS = {
-  invite: operator(
+  invite: standard(
     5,
     'createInvites',
-    'standard',
     { hours: anyOf(1, 3, 24), bound: anyOf(-1, -1, 0, 1) },
     ({ hours, bound }, { known }) => {
       const roles = [`role:${hours}`];
@@ -71,10 +80,9 @@ export const INVITE_STEPS = {
 };
 
 export const REVOCATION_STEPS = {
-  revoke: operator(
+  revoke: privileged(
     5,
     'revokeCertificate',
-    'privileged',
     { certificate: small, compromised: fc.boolean() },
     ({ certificate, compromised }, { known }) => {
       const certId = pick(known.certificates, certificate)?.id ?? 'unknown';
@@ -87,27 +95,21 @@ export const REVOCATION_STEPS = {
       };
     },
   ),
-  revokeKey: operator(
-    1,
-    'revokeOperatorKey',
-    'privileged',
-    { target: fc.nat({ max: 3 }) },
-    ({ target }) => {
-      const keyId = OPERATORS[target]?.keyId ?? 'stranger';
-      return {
-        given: { key_id: keyId, reason: 'unspecified', unless_last_privileged: false },
-        decide: (moment) => revokeOperatorKey(moment, keyId),
-      };
-    },
-  ),
-  publishPolicy: operator(2, 'publishPolicy', 'privileged', { policy }, (step) => {
+  revokeKey: privileged(1, 'revokeOperatorKey', { target: fc.nat({ max: 3 }) }, ({ target }) => {
+    const keyId = OPERATORS[target]?.keyId ?? 'stranger';
+    return {
+      given: { key_id: keyId, reason: 'unspecified', unless_last_privileged: false },
+      decide: (moment) => revokeOperatorKey(moment, keyId),
+    };
+  }),
+  publishPolicy: privileged(2, 'publishPolicy', { policy }, (step) => {
     const policyId = `policy-${step.policy}`;
     return {
       given: { policy_id: policyId },
       decide: (moment) => publishPolicy(moment, policyId),
     };
   }),
-  rollBackPolicy: operator(2, 'rollBackPolicy', 'privileged', { policy }, (step) => {
+  rollBackPolicy: privileged(2, 'rollBackPolicy', { policy }, (step) => {
     const policyId = `policy-${step.policy}`;
     return {
       given: { policy_id: policyId },
@@ -117,10 +119,9 @@ export const REVOCATION_STEPS = {
 };
 
 export const RECOGNITION_STEPS = {
-  attest: operator(
+  attest: privileged(
     3,
     'issueAttestation',
-    'privileged',
     { issuer: anyOf('own', 'own', 'foreign'), subject: small },
     (step, { known }) => {
       const issuer = step.issuer === 'own' ? NETWORK : 'elsewhere';
@@ -139,10 +140,9 @@ export const RECOGNITION_STEPS = {
       };
     },
   ),
-  revokeAttestation: operator(
+  revokeAttestation: privileged(
     3,
     'revokeAttestation',
-    'privileged',
     { attestation: small },
     ({ attestation }, { known }) => {
       const attestationId = pick(known.attestations, attestation) ?? 'unknown';
@@ -153,32 +153,25 @@ export const RECOGNITION_STEPS = {
       };
     },
   ),
-  treaty: operator(
-    2,
-    'issueTreaty',
-    'privileged',
-    { peer, hours: anyOf(1, 48) },
-    (step, { known }) => {
-      const { name, key } = peerAt(step.peer);
-      return {
-        given: {
-          subject_sovereign_id: name,
-          subject_public_keys: [key.publicKey],
-          scope: {},
-          validity_hours: step.hours,
-          metadata: {},
-          issuer_sovereign_id: null,
-          endpoint: null,
-        },
-        decide: (moment) => issueTreaty(moment, name, key.publicKey, step.hours),
-        learn: (_, made) => known.treaties.push(...made('recognition-treaty')),
-      };
-    },
-  ),
-  revokeTreaty: operator(
+  treaty: privileged(2, 'issueTreaty', { peer, hours: anyOf(1, 48) }, (step, { known }) => {
+    const { name, key } = peerAt(step.peer);
+    return {
+      given: {
+        subject_sovereign_id: name,
+        subject_public_keys: [key.publicKey],
+        scope: {},
+        validity_hours: step.hours,
+        metadata: {},
+        issuer_sovereign_id: null,
+        endpoint: null,
+      },
+      decide: (moment) => issueTreaty(moment, name, key.publicKey, step.hours),
+      learn: (_, made) => known.treaties.push(...made('recognition-treaty')),
+    };
+  }),
+  revokeTreaty: privileged(
     2,
     'revokeTreaty',
-    'privileged',
     { treaty: small, reason: fc.nat({ max: 1 }) },
     (step, { known }) => {
       const treatyId = pick(known.treaties, step.treaty) ?? 'unknown';
@@ -189,25 +182,18 @@ export const RECOGNITION_STEPS = {
       };
     },
   ),
-  recognize: operator(
-    1,
-    'setRecognitionPolicy',
-    'privileged',
-    { policy: fc.nat({ max: 1 }) },
-    (step) => {
-      const local = `${NETWORK}-${step.policy}`;
-      const policy = readRecognitionPolicy({ local_sovereign_id: local });
-      if (policy === null) throw new Error('A policy without issuers is one');
-      return {
-        given: { recognition_policy: policy, policy_id: null },
-        decide: () => setRecognitionPolicy(local),
-      };
-    },
-  ),
-  importFeed: operator(
+  recognize: privileged(1, 'setRecognitionPolicy', { policy: fc.nat({ max: 1 }) }, (step) => {
+    const local = `${NETWORK}-${step.policy}`;
+    const policy = readRecognitionPolicy({ local_sovereign_id: local });
+    if (policy === null) throw new Error('A policy without issuers is one');
+    return {
+      given: { recognition_policy: policy, policy_id: null },
+      decide: () => setRecognitionPolicy(local),
+    };
+  }),
+  importFeed: privileged(
     4,
     'importFeed',
-    'privileged',
     {
       peer,
       sequence: fc.nat({ max: 5 }),
@@ -250,21 +236,15 @@ export const RECOGNITION_STEPS = {
       };
     },
   ),
-  nullify: operator(
-    2,
-    'nullifyProof',
-    'standard',
-    { proof: fc.nat({ max: 2 }) },
-    (step, { now }) => {
-      const proofId = `proof-${step.proof}`;
-      const capability = 'read';
-      const disclosure = { commitmentId: 'c', capability, capabilities: [capability] };
-      const proof = proveMembership({ ...disclosure, prover: 'beta' }, proofId, now, SHA256);
-      if (proof === null) throw new Error('The proof cannot be made');
-      return { given: { proof }, decide: (moment) => nullify(moment, proofId) };
-    },
-  ),
-  license: operator(1, 'createLicensePolicy', 'standard', { policy }, (step, world) => {
+  nullify: standard(2, 'nullifyProof', { proof: fc.nat({ max: 2 }) }, (step, { now }) => {
+    const proofId = `proof-${step.proof}`;
+    const capability = 'read';
+    const disclosure = { commitmentId: 'c', capability, capabilities: [capability] };
+    const proof = proveMembership({ ...disclosure, prover: 'beta' }, proofId, now, SHA256);
+    if (proof === null) throw new Error('The proof cannot be made');
+    return { given: { proof }, decide: (moment) => nullify(moment, proofId) };
+  }),
+  license: standard(1, 'createLicensePolicy', { policy }, (step, world) => {
     const licensee = `licensee-${step.policy}`;
     return {
       given: {
@@ -294,10 +274,9 @@ export const RECOGNITION_STEPS = {
 
 /** Replacements of the authority's key. Most succeed, so that there are many keys. */
 export const SUCCESSION_STEPS = {
-  stage: operator(
+  stage: privileged(
     3,
     'stageSuccession',
-    'privileged',
     {
       /** Which earlier succession to send again; a new one if negative. */
       again: fc.oneof({ weight: 6, arbitrary: anyOf(-1) }, { weight: 1, arbitrary: fc.nat(3) }),
@@ -322,19 +301,18 @@ export const SUCCESSION_STEPS = {
       return { given: { succession: signed }, decide: (moment) => stage(moment, offer) };
     },
   ),
-  activate: operator(3, 'activateSuccession', 'privileged', {}, () => ({
+  activate: privileged(3, 'activateSuccession', {}, () => ({
     given: {},
     decide: activate,
   })),
-  cancel: operator(1, 'cancelSuccession', 'privileged', {}, () => ({ given: {}, decide: cancel })),
-  rollBack: operator(1, 'rollBackAuthorityKey', 'privileged', {}, () => ({
+  cancel: privileged(1, 'cancelSuccession', {}, () => ({ given: {}, decide: cancel })),
+  rollBack: privileged(1, 'rollBackAuthorityKey', {}, () => ({
     given: {},
     decide: rollBack,
   })),
-  finish: operator(
+  finish: privileged(
     2,
     'finishSuccession',
-    'privileged',
     { despite: anyOf<number | 'reported'>(0, 'reported', 'reported', 1) },
     (step, { known }) => {
       const despite = step.despite === 'reported' ? known.laggards : step.despite;

@@ -2,23 +2,17 @@
 import type { JsonObject } from '../../src/base/json/value.ts';
 import type { AuthoritySigner } from '../../src/base/signer/authority-signer.ts';
 import type { NetworkTrust } from '../../src/client/followed-keys.ts';
-import { type KnownAuthorityKeys, publishedAuthorityKeys } from '../../src/edge/auth/known-keys.ts';
-import { createHeartbeatSessions, type HeartbeatSessions } from '../../src/edge/auth/session.ts';
-import {
-  createDocumentCache,
-  createDocumentPublisher,
-  type DocumentPublisher,
-  documentText,
-} from '../../src/protocol/contract/documents.ts';
-import { followSessionSecret } from '../../src/server/upkeep.ts';
+import type { KnownAuthorityKeys } from '../../src/edge/auth/known-keys.ts';
+import type { HeartbeatSessions } from '../../src/edge/auth/session.ts';
+import { createDocumentPublisher, documentText } from '../../src/protocol/contract/documents.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type OpenAuthority, open } from './authority-calls.ts';
+import { edgeOf } from './edge.ts';
 import { KeyFolder } from './key-folder.ts';
 import { emptyDisk } from './memory-disk.ts';
 import { type MemoryStore, openMemoryStore } from './memory-store.ts';
 import type { PublishedDocuments } from './published-documents.ts';
 import type { SimulatedRuntime } from './runtime.ts';
-import { SESSION_LASTS } from './session-beats.ts';
 import { Understudy } from './understudy.ts';
 
 /** A defect planted around the authority. */
@@ -80,16 +74,20 @@ export class Process {
     if (this.#understudy !== null) this.#understudy = this.#newUnderstudy();
     this.failure = null;
     this.#runtime.restart(this.#clockSet);
-    const cache = createDocumentCache(documents.versions);
-    documents.follow(cache.take);
     const { genesis } = this.folder;
-    const edge = publishedAuthorityKeys(genesis, genesis.network_authority.public_key, cache);
-    this.edge = this.#defect.edge?.(edge) ?? edge;
+    const edge = edgeOf({
+      publisher: documents,
+      signer,
+      genesis,
+      runtime: this.#runtime,
+      sessions: this.#defect.sessions,
+    });
+    this.edge = this.#defect.edge?.(edge.authorityKeys) ?? edge.authorityKeys;
+    this.sessions = edge.sessions;
     documents.follow(({ name, document }) => {
       const record = JSON.parse(documentText(document)) as JsonObject;
       this.#documents.take(name, this.#defect.published?.(name, record) ?? record);
     });
-    this.sessions = this.#newSessions(signer, documents);
     const surroundings = {
       signer,
       folder: this.folder,
@@ -103,14 +101,6 @@ export class Process {
     const opening = open(surroundings, ready);
     opening.catch(() => undefined);
     return opening;
-  }
-
-  #newSessions(signer: AuthoritySigner, publisher: DocumentPublisher): HeartbeatSessions {
-    const created = createHeartbeatSessions({ lastsMs: SESSION_LASTS, runtime: this.#runtime });
-    const sessions = this.#defect.sessions?.(created) ?? created;
-    const { genesis } = this.folder;
-    followSessionSecret({ signer, genesis, publisher, use: sessions.use });
-    return sessions;
   }
 
   #newSigner(): AuthoritySigner {

@@ -6,12 +6,11 @@ import { copyOfDisk } from '../memory-disk.ts';
 import { createClients } from './clients.ts';
 import { Clockwork, Machine, withTimersOfMachines } from './clockwork.ts';
 import { Database } from './database.ts';
-import type { ProcessDefect } from './defect.ts';
 import { FAULTS } from './faults.ts';
 import { type History, INSTANCES, LONGEST_FAULT_MS, requestOf, TROUBLE_MS } from './histories.ts';
 import { Instance } from './instance.ts';
 import { Network } from './network.ts';
-import type { Asked } from './process.ts';
+import type { Asked, ProcessDefect } from './process.ts';
 import { isKeyChange } from './remote-store.ts';
 import { SEED } from './seed.ts';
 

@@ -4,11 +4,8 @@ import { NOTHING_KNOWN } from '../../../src/authority/host-status.ts';
 import type { JsonObject } from '../../../src/base/json/value.ts';
 import { jsonText } from '../../../src/base/json/write.ts';
 import { createLogger } from '../../../src/base/log/logger.ts';
-import {
-  type KnownAuthorityKeys,
-  publishedAuthorityKeys,
-} from '../../../src/edge/auth/known-keys.ts';
-import { createHeartbeatSessions, type HeartbeatSessions } from '../../../src/edge/auth/session.ts';
+import type { KnownAuthorityKeys } from '../../../src/edge/auth/known-keys.ts';
+import type { HeartbeatSessions } from '../../../src/edge/auth/session.ts';
 import { currentDocument } from '../../../src/edge/documents/documents.ts';
 import {
   createForwarding,
@@ -25,7 +22,6 @@ import {
   whileHeld,
 } from '../../../src/protocol/contract/calls.ts';
 import {
-  createDocumentCache,
   createDocumentPublisher,
   documentText,
   publishedDocument,
@@ -39,24 +35,46 @@ import { Refusal } from '../../../src/protocol/refusals.ts';
 import { createVacancy } from '../../../src/server/forward/active-watch.ts';
 import { createForwardKeys, keysIn } from '../../../src/server/forward/keys.ts';
 import { seenList } from '../../../src/server/standby.ts';
-import { followSessionSecret } from '../../../src/server/upkeep.ts';
 import { acquireLease, type Lease } from '../../../src/store/postgresql/lease.ts';
-import type { StatePosition, Unit } from '../../../src/store/store.ts';
+import type { StatePosition, Store, Unit } from '../../../src/store/store.ts';
 import type { Random } from '../../fuzz/random.ts';
 import { type OpenAuthority, open } from '../authority-calls.ts';
+import { edgeOf } from '../edge.ts';
 import type { KeyFolder } from '../key-folder.ts';
 import { type MemoryDisk, subjectsOn } from '../memory-disk.ts';
 import { FLUSH_INTERVAL } from '../model/contacts.ts';
-import { SESSION_LASTS } from '../session-beats.ts';
 import { insist, Violation } from '../violation.ts';
 import type { Machine } from './clockwork.ts';
 import { type Database, furthest, type SeenRow } from './database.ts';
-import type { ProcessDefect } from './defect.ts';
 import { leaseTable } from './lease-table.ts';
 import { machineRuntime } from './machine-runtime.ts';
 import { type Network, NOT_BEGUN } from './network.ts';
 import { remoteStore } from './remote-store.ts';
 import { certificatesOn, type Shown } from './shown.ts';
+
+/** How a faulty program would behave. */
+export interface ProcessDefect {
+  /** Answers by its own clock, also what was forwarded after its term, without confirming that it is still active. */
+  readonly answersUnconfirmed?: boolean;
+  /** Takes over any database state, without remembering what it has seen. */
+  readonly remembersNothing?: boolean;
+  /** Activates a key no matter which instances have it. */
+  readonly countsNoInstances?: boolean;
+  /** Keeps signing with the key that it started with, regardless of the state. */
+  readonly forgetsKeys?: boolean;
+  /** Serves the genesis block that it has, without requesting the current one. */
+  readonly asksNobodyForGenesis?: boolean;
+  /** Changes how an edge judges and starts sessions. */
+  readonly sessions?: (sessions: HeartbeatSessions) => HeartbeatSessions;
+  /** Changes what the active instance reads and writes. */
+  readonly store?: (store: Store) => Store;
+  /** Sends a request again that may have been carried out, whatever it asks for. */
+  readonly repeatsAnything?: boolean;
+  /** Serves the last answers that it has passed on as if they were current. */
+  readonly unmarkedCopies?: boolean;
+  /** Changes what an edge asks the authority. */
+  readonly call?: (call: Call) => Call;
+}
 
 export interface Surroundings {
   readonly database: Database;
@@ -124,10 +142,13 @@ export async function startProcess(
   const instanceStatus = instanceStatusIn(memory);
   const publisher = createDocumentPublisher();
   publisher.publish('genesis', publishedDocument(jsonText(genesis)));
-  const documents = createDocumentCache(publisher.versions);
-  publisher.follow(documents.take);
-  const { public_key } = genesis.network_authority;
-  const authorityKeys = publishedAuthorityKeys(genesis, public_key, documents);
+  const { documents, authorityKeys, sessions, deriveSecret } = edgeOf({
+    publisher,
+    signer,
+    genesis,
+    runtime,
+    sessions: defect.sessions,
+  });
   const keys = createForwardKeys(signer, genesis);
   publisher.follow(({ name, document }) => {
     if (name === 'authority_keys') keys.know(keysIn(document));
@@ -315,10 +336,6 @@ export async function startProcess(
     return { genesis, authority_keys, crl };
   }
 
-  const created = createHeartbeatSessions({ lastsMs: SESSION_LASTS, runtime });
-  const sessions = defect.sessions?.(created) ?? created;
-  const { use } = sessions;
-  const deriveSecret = followSessionSecret({ signer, genesis, publisher, use });
   every(SECRET_MS, async () => deriveSecret());
 
   const running: Running = {

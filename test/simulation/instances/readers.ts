@@ -3,16 +3,13 @@
  * pinned the root key can verify.
  */
 
-import { SHA256 } from '../../../src/base/crypto/digest.ts';
-import { verifySignature } from '../../../src/base/crypto/ed25519.ts';
-import type { JsonObject } from '../../../src/base/json/value.ts';
-import { canonicalJson } from '../../../src/base/json/write.ts';
-import { createNetworkTrust, type NetworkTrust } from '../../../src/client/followed-keys.ts';
+import type { NetworkTrust } from '../../../src/client/followed-keys.ts';
 import { createVerifier } from '../../../src/client/offline.ts';
 import type { AuthorityKeyStep } from '../../../src/protocol/answers/operators.ts';
 import type { AuthorityKeys } from '../../../src/protocol/records/authority-chain.ts';
 import type { GenesisBlock } from '../../../src/protocol/records/genesis.ts';
-import { AUTHORITY, NETWORK, ROOT } from '../requests.ts';
+import { ROOT_PIN, trustOf, VERIFY } from '../followers.ts';
+import { PublishedDocuments } from '../published-documents.ts';
 import { insist } from '../violation.ts';
 import { certificatesOn, type Shown } from './shown.ts';
 
@@ -38,14 +35,13 @@ export interface ReadersOptions {
 export class Readers {
   readonly #options: ReadersOptions;
   #acknowledged: Acknowledged = { revoked: [], published: 0, inForce: 0, retired: [] };
-  /** The contents of each sequence number of the revocation list. */
-  readonly #lists = new Map<number, string>();
+  readonly #documents = new PublishedDocuments(() => undefined);
   /** The trust of a client that has followed from the beginning. */
   readonly #follower: NetworkTrust;
 
   constructor(options: ReadersOptions) {
     this.#options = options;
-    this.#follower = this.#newFollower();
+    this.#follower = trustOf(this.#options.now, ROOT_PIN);
   }
 
   get acknowledged(): Acknowledged {
@@ -79,7 +75,7 @@ export class Readers {
     this.#assertOneKey(where, shown);
     this.#assertVerified(where, shown);
     if (hasLost()) return;
-    this.#assertOneContent(shown.crl);
+    this.#documents.assertOneContent('crl', shown.crl);
     assertNotOlder(where, keysOf(shown), acknowledged);
     this.#follow(where, shown, isLast);
   }
@@ -97,20 +93,12 @@ export class Readers {
 
   /** Verifies as a client that knows only the root key. */
   #assertVerified(where: string, { authority_keys, genesis, crl }: Shown): void {
-    const trust = this.#newFollower();
+    const trust = trustOf(this.#options.now, ROOT_PIN);
     const { refusal } = trust.follow(authority_keys, genesis as unknown as GenesisBlock);
     insist(refusal === null, () => `${where} shows keys that are refused: ${refusal?.message}`);
     const verifier = createVerifier({ ...VERIFY, now: this.#options.now });
     const verdict = verifier.revocationList(crl, trust);
     insist(verdict === 'valid', () => `${where} shows a revocation list that is ${verdict}`);
-  }
-
-  #assertOneContent({ signatures: _, ...list }: JsonObject): void {
-    const text = canonicalJson(list);
-    const sequence = Number(list.sequence);
-    const before = this.#lists.get(sequence) ?? text;
-    insist(before === text, () => `The revocation list ${sequence} names two contents`);
-    this.#lists.set(sequence, text);
   }
 
   #follow(where: string, { authority_keys, genesis }: Shown, isLast: boolean): void {
@@ -122,15 +110,7 @@ export class Readers {
       () => `${where} shows keys that a follower refuses: ${refusal?.message}`,
     );
   }
-
-  #newFollower(): NetworkTrust {
-    const { now } = this.#options;
-    const pin = { authorityKey: AUTHORITY.publicKey, rootKey: ROOT.publicKey };
-    return createNetworkTrust({ networkName: NETWORK, now, ...VERIFY, ...pin });
-  }
 }
-
-const VERIFY = { verify: verifySignature, sha256: SHA256 };
 
 function keysOf({ authority_keys }: Shown): AuthorityKeys {
   return authority_keys as unknown as AuthorityKeys;
