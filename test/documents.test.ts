@@ -5,9 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { verifySignature } from '../src/base/crypto/ed25519.ts';
 import { parseJson } from '../src/base/json/parse.ts';
-import type { JsonObject } from '../src/base/json/value.ts';
 import { jsonText } from '../src/base/json/write.ts';
-import { formatInstant } from '../src/base/timestamp.ts';
 import { verifyText } from '../src/client/keys.ts';
 import { isSignedByRoot, readGenesisBlock } from '../src/protocol/records/genesis.ts';
 import { readPolicyManifest } from '../src/protocol/records/policy-manifest.ts';
@@ -19,7 +17,7 @@ import {
 } from '../src/protocol/records/signed-record.ts';
 import { SCHEMA_VERSION } from '../src/store/postgresql/schema.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
-import { HOUR, SECOND } from './support/clock.ts';
+import { HOUR } from './support/clock.ts';
 import { metricOf } from './support/metrics.ts';
 import {
   get,
@@ -29,7 +27,6 @@ import {
   nodeRequest,
   operate,
   type Received,
-  send,
   sendRaw,
 } from './support/requests.ts';
 import { privateKeysOf } from './support/secrets.ts';
@@ -37,7 +34,6 @@ import { sharedAuthority } from './support/shared-authority.ts';
 import { IN_DATABASE } from './support/test-stores.ts';
 
 const DOCUMENTS = ['/genesis', '/sovereign.json', '/policy', '/crl', '/swagger.json'] as const;
-const DAY = 24 * HOUR;
 
 /** For tests that leave nothing behind that would affect the others. */
 const shared = sharedAuthority();
@@ -140,129 +136,8 @@ test('GET /genesis is the block that init created, signed by the root', async ()
   assert.deepEqual(genesis, made);
 });
 
-test('GET /crl with nothing revoked is a signed empty list of sequence 0', async () => {
-  await using na = await startTestAuthority();
-  const { body, text } = await get(na, '/crl');
-  const { crl_id: crlId, signatures, ...rest } = body;
-  assert.deepEqual(rest, {
-    sequence: 0,
-    issued_at: formatInstant(na.clock.now()),
-    next_update: formatInstant(na.clock.now() + DAY),
-    issuer: na.audience,
-    revoked_certificates: [],
-  });
-  assert.match(crlId, /^[0-9a-f-]{36}$/);
-  assert.equal(signatures.length, 1);
-  assertSigned(na, text);
-});
-
-test('each revocation is a new signed list: sequence + 1, entries in the order of revocation', async () => {
-  await using na = await startTestAuthority();
-  const seen = new Map([[0, (await get(na, '/crl')).text]]);
-  const expected: JsonObject[] = [];
-  for (const reason of ['key_compromise', 'superseded', 'unspecified', 'cessation_of_operation']) {
-    const { certId } = await joinedNode(na);
-    na.clock.advance(SECOND);
-    const answer = await operate(na, '/admin/revoke', { cert_id: certId, reason });
-    expected.push({
-      certificate_id: certId,
-      revoked_at: formatInstant(na.clock.now()),
-      reason,
-      issuer: na.audience,
-    });
-    assert.deepEqual(answer.body, {
-      crl_sequence: expected.length,
-      revoked_count: expected.length,
-    });
-    const { body, text } = await get(na, '/crl');
-    assert.equal(body.sequence, expected.length);
-    assert.deepEqual(body.revoked_certificates, expected);
-    assert.equal(body.issued_at, formatInstant(na.clock.now()));
-    assertSigned(na, text);
-    seen.set(body.sequence, text);
-  }
-  assert.equal(new Set([...seen.values()].map((text) => JSON.parse(text).crl_id)).size, 5);
-});
-
-test('revoking twice changes neither the list nor its sequence', async () => {
-  await using na = await startTestAuthority();
-  const { certId } = await joinedNode(na);
-  await operate(na, '/admin/revoke', { cert_id: certId, reason: 'key_compromise' });
-  const before = await get(na, '/crl');
-  const again = await operate(na, '/admin/revoke', { cert_id: certId, reason: 'superseded' });
-  assert.deepEqual(again.body, { crl_sequence: 1, revoked_count: 1 });
-  assert.equal((await get(na, '/crl')).text, before.text);
-});
-
-test('of 20 concurrent revocations each has its own sequence, and no sequence has two contents', async () => {
-  await using na = await startTestAuthority();
-  const nodes = await Promise.all(Array.from({ length: 20 }, () => joinedNode(na)));
-  const lists: Received[] = [];
-  const answers = await Promise.all(
-    nodes.map(async ({ certId }) => {
-      const answer = await operate(na, '/admin/revoke', { cert_id: certId });
-      lists.push(await get(na, '/crl'));
-      return answer.body.crl_sequence;
-    }),
-  );
-  assert.deepEqual(
-    answers.sort((a, b) => a - b),
-    Array.from({ length: 20 }, (_, index) => index + 1),
-  );
-  const texts = new Map<number, string>();
-  for (const { body, text } of lists) {
-    assert.equal(texts.get(body.sequence) ?? text, text);
-    texts.set(body.sequence, text);
-    assert.equal(body.revoked_certificates.length, body.sequence);
-    assertSigned(na, text);
-  }
-});
-
-for (const restarts of [false, true]) {
-  const kind = restarts ? ', also after a restart' : '';
-  test(`past next_update the list is reissued with the same entries and sequence + 1${kind}`, async () => {
-    await using na = await startTestAuthority();
-    const node = await joinedNode(na);
-    await operate(na, '/admin/revoke', { cert_id: node.certId });
-    const before = await get(na, '/crl');
-    na.clock.advance(DAY + 1);
-    await using later = restarts ? await na.restart() : na;
-    const after = await get(later, '/crl');
-    assert.equal(after.body.sequence, before.body.sequence + 1);
-    assert.notEqual(after.body.crl_id, before.body.crl_id);
-    assert.notEqual(after.headers.get('etag'), before.headers.get('etag'));
-    assert.deepEqual(after.body.revoked_certificates, before.body.revoked_certificates);
-    assert.equal(after.body.issued_at, formatInstant(na.clock.now()));
-    assert.equal(after.body.next_update, formatInstant(na.clock.now() + DAY));
-    assertSigned(na, after.text);
-    assert.equal((await get(later, '/crl')).text, after.text, 'once, not on every read');
-    const other = await joinedNode(later);
-    const revoked = await operate(later, '/admin/revoke', { cert_id: other.certId });
-    assert.equal(revoked.body.crl_sequence, before.body.sequence + 2);
-  });
-}
-
-test('from next_update on readers at once, also conditional ones, all get the same reissued list', async () => {
-  await using na = await startTestAuthority();
-  const before = await get(na, '/crl');
-  na.clock.advance(DAY / 2 - 1);
-  assert.equal((await get(na, '/crl')).text, before.text, 'until half its time is over');
-  na.clock.advance(DAY / 2 + 2);
-  const headers = { 'If-None-Match': before.headers.get('etag') ?? '' };
-  const answers = await Promise.all(
-    Array.from({ length: 20 }, () => send(na, 'GET', '/crl', { headers })),
-  );
-  assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
-  assert.deepEqual(new Set(answers.map(({ body }) => body.sequence)), new Set([1]));
-  assert.equal(new Set(answers.map(({ text }) => text)).size, 1);
-});
-
-test('a label for the authority key is used in signatures, while the issuer of the list remains the key', async () => {
+test('a label for the authority key is used in signatures, while the issuer of the policy remains the key', async () => {
   await using na = await startTestAuthority({ flags: { keyId: 'na-2025-q1' } });
-  const crl = await get(na, '/crl');
-  assert.equal(crl.body.issuer, na.audience);
-  assert.equal(crl.body.signatures[0].key_id, 'na-2025-q1');
-  assertSigned(na, crl.text);
   const policy = await get(na, '/policy');
   assert.equal(policy.body.issued_by, na.audience, 'the root key has signed the digest of that');
   assert.equal(policy.body.signatures[0].key_id, 'na-2025-q1');
