@@ -5,18 +5,11 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { verifySignature } from '../src/base/crypto/ed25519.ts';
 import { parseJson } from '../src/base/json/parse.ts';
-import { jsonText } from '../src/base/json/write.ts';
-import { verifyText } from '../src/client/keys.ts';
 import { isSignedByRoot, readGenesisBlock } from '../src/protocol/records/genesis.ts';
 import { readPolicyManifest } from '../src/protocol/records/policy-manifest.ts';
 import { readCertificateRevocationList } from '../src/protocol/records/revocation-list.ts';
-import {
-  isSignedByAny,
-  type SignedRecord,
-  signedText,
-} from '../src/protocol/records/signed-record.ts';
 import { SCHEMA_VERSION } from '../src/store/postgresql/schema.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { startTestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
 import { metricOf } from './support/metrics.ts';
 import {
@@ -141,30 +134,6 @@ test('a label for the authority key is used in signatures, while the issuer of t
   const policy = await get(na, '/policy');
   assert.equal(policy.body.issued_by, na.audience, 'the root key has signed the digest of that');
   assert.equal(policy.body.signatures[0].key_id, 'na-2025-q1');
-});
-
-test('the first GET /policy creates, signs and stores the policy whose digest is in the genesis', async () => {
-  await using na = await startTestAuthority();
-  const genesis = await get(na, '/genesis');
-  na.clock.advance(HOUR);
-  const readers = await Promise.all(Array.from({ length: 20 }, () => get(na, '/policy')));
-  assert.equal(new Set(readers.map(({ text }) => text)).size, 1);
-  assert.equal(await metricOf(na, 'mesh_na_policy_versions_total'), 1);
-  const { body, text } = await get(na, '/policy');
-  const { signatures, ...rest } = body;
-  assert.deepEqual(rest, {
-    policy_id: 'policy-alpha-v0.1',
-    issued_at: genesis.body.network_authority.valid_from,
-    issued_by: na.audience,
-    min_client_version: '0.1.0',
-    allowed_ports: [443, 8443],
-    allowed_services: [],
-    routing: { preferred_transports: ['quic', 'wireguard'], max_hops: 6 },
-  });
-  assert.equal(signatures.length, 1);
-  assertSigned(na, text);
-  na.clock.advance(HOUR);
-  assert.equal((await get(na, '/policy')).text, text);
 });
 
 test('GET /sovereign.json names the sovereign and its surfaces', async () => {
@@ -415,18 +384,6 @@ test('no id, key, token or raw path is in the metrics', async () => {
   }
   assert.match(text, /route="\/admin\/operator-keys\/\{key_id\}\/revoke"/);
 });
-
-/** Checks that the record verifies with the authority's key, for this program and for an independent verifier. */
-function assertSigned(na: TestAuthority, text: string): void {
-  const record = parseJson(text) as unknown as SignedRecord;
-  assert.equal(isSignedByAny(record, [na.audience], verifySignature), true);
-  assert.equal(isSignedByAny(record, [newKey().publicKey], verifySignature), false);
-  const [first] = record.signatures;
-  assert.equal(verifyText(na.audience, signedText(record), first?.sig ?? ''), true);
-  const altered = { ...record, issued_at: '2026-01-01T00:00:00Z' };
-  assert.equal(isSignedByAny(altered, [na.audience], verifySignature), false);
-  assert.equal(jsonText(record), text, 'what is served is what was signed');
-}
 
 function memberNames(value: unknown): string[] {
   if (typeof value !== 'object' || value === null) return [];
