@@ -8,6 +8,7 @@ import { Value } from 'typebox/value';
 import { AuthorityError, isUnreachable } from './authority-error.ts';
 import { CLOCK_TOLERANCE_MS } from './offline.ts';
 import { type CallOptions, newStamp, type SigningOptions } from './options.ts';
+import { parsed } from './received.ts';
 import { portableSha256 } from './sha256.ts';
 
 /** Signatures are deterministic: signing with the same stamp again gives the same bytes. */
@@ -89,12 +90,8 @@ export function createKeptRequests(
 }
 
 function stampIn(text: string) {
-  try {
-    const stamp: unknown = JSON.parse(text);
-    return Value.Check(Stamp, stamp) ? stamp : null;
-  } catch {
-    return null;
-  }
+  const stamp = parsed(text);
+  return Value.Check(Stamp, stamp) ? stamp : null;
 }
 
 const Stamp = Type.Object({

@@ -12,7 +12,7 @@ import {
   nextEvent,
 } from './events.ts';
 import { verifyText } from './keys.ts';
-import type { VerifierOptions } from './offline.ts';
+import { CLOCK_TOLERANCE_MS, type VerifierOptions } from './offline.ts';
 import { portableSha256 } from './sha256.ts';
 
 export { WEBHOOK_PROOF_HEADER } from '../protocol/records/webhook-proof.ts';
@@ -47,8 +47,6 @@ export type WebhookVerdict =
   | { readonly valid: true; readonly events: readonly LoggedEvent[] }
   | { readonly valid: false; readonly reason: WebhookReason };
 
-const TOLERANCE_MS = 300_000;
-
 /** Returns the events of a request after checking its origin, its age and the event chain. */
 export function readWebhook(
   { proof, body }: WebhookRequest,
@@ -68,7 +66,7 @@ export function readWebhook(
 function problemOfProof(
   proof: unknown,
   body: string | Uint8Array,
-  { authorityKey, toleranceMs = TOLERANCE_MS, ...options }: WebhookExpectations,
+  { authorityKey, toleranceMs = CLOCK_TOLERANCE_MS, ...options }: WebhookExpectations,
 ): WebhookReason | null {
   const { verify = verifyText, sha256 = portableSha256, now = Date.now } = options;
   const read = typeof proof === 'string' ? readWebhookProof(proof) : null;

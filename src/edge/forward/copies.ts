@@ -46,8 +46,6 @@ export interface Collector {
 
 const decompress = promisify(gunzip);
 
-export type Copies = ReturnType<typeof createCopies>;
-
 export function createCopies({ share, elapsed }: CopiesOptions) {
   const copies = new Map<string, Copy>();
   /** By path; a version that is being collected is not collected twice at the same time. */

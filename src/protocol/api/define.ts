@@ -140,24 +140,17 @@ type AnswerIn<Form extends AnswerForm> = Form extends TSchema ? Static<Form> : n
 
 /** Everything of a declaration that its method and path do not say. */
 interface Terms<Form extends AnswerForm>
-  extends Pick<
+  extends Omit<
     RouteDescription,
-    | 'created'
-    | 'description'
-    | 'example'
-    | 'exampleNeeds'
-    | 'growsWithNetwork'
-    | 'hasErrorPage'
-    | 'hasEtag'
-    | 'hasLastCopy'
-    | 'hasSessions'
-    | 'isOwn'
-    | 'isProbe'
-    | 'isStream'
-    | 'maxBodyBytes'
-    | 'pathEnd'
-    | 'summary'
-    | 'usesBaseUrl'
+    | 'access'
+    | 'answer'
+    | 'body'
+    | 'keepsAnswer'
+    | 'limit'
+    | 'method'
+    | 'path'
+    | 'query'
+    | 'refusals'
   > {
   readonly answer: Form;
   readonly limit?: RateBucket;
