@@ -3,6 +3,7 @@
  * certificates, treaties and attestations are visited, so one walk feeds all tallies: it runs in slices, and the pause
  * before the next walk limits the work to a twentieth of the time, or to a sixtieth where the slices rest.
  */
+import { DAY_MS } from '../base/duration.ts';
 import { compareCodePoints } from '../base/json/write.ts';
 import type { Runtime } from '../base/runtime.ts';
 import { createPauses, createSharedWork, inRestingSlices } from '../base/work.ts';
@@ -77,11 +78,10 @@ interface CensusOptions {
   readonly elapsed: Runtime['elapsed'];
 }
 
-const DAY = 86_400_000;
 /** Once a certificate has been expired for this long, its node is considered abandoned. */
-const LAPSED_MS = 30 * DAY;
+const LAPSED_MS = 30 * DAY_MS;
 /** A certificate counts as lapsing in the last tenth of its lifetime, but for no longer than this. */
-const LONGEST_LAPSING_MS = 3 * DAY;
+const LONGEST_LAPSING_MS = 3 * DAY_MS;
 const PAUSE_PER_COUNT = 20;
 const VISITED_PER_SLICE = 500;
 /** Roles are counted up to this number, and those with the most nodes are shown. */

@@ -1,4 +1,5 @@
 /** Upcoming expirations, counted by week [core-4-20]. Instants are in milliseconds since the epoch. */
+import { DAY_MS } from '../base/duration.ts';
 import { formatInstant } from '../base/timestamp.ts';
 import {
   type Horizon,
@@ -8,12 +9,11 @@ import {
   type LapsingKind,
 } from '../protocol/rows/dashboard.ts';
 
-const DAY = 86_400_000;
-const WEEK = 7 * DAY;
+const WEEK = 7 * DAY_MS;
 /** The dates that a week from any time of day includes. */
 const DAYS = 8;
 /** The first Monday after the epoch. */
-const FIRST_MONDAY = 4 * DAY;
+const FIRST_MONDAY = 4 * DAY_MS;
 
 /** Counts the expirations of one kind. */
 export class EndTally {
@@ -35,10 +35,10 @@ export class EndTally {
     this.count += 1;
     if (end < this.soonest) this.soonest = end;
     const left = end - this.#now;
-    if (left <= DAY) this.withinDay += 1;
+    if (left <= DAY_MS) this.withinDay += 1;
     if (left <= WEEK) this.withinWeek += 1;
-    if (left <= 30 * DAY) this.withinMonth += 1;
-    const day = Math.max(0, Math.floor(end / DAY) - Math.floor(this.#now / DAY));
+    if (left <= 30 * DAY_MS) this.withinMonth += 1;
+    const day = Math.max(0, Math.floor(end / DAY_MS) - Math.floor(this.#now / DAY_MS));
     if (day < DAYS) this.byDay[day] = (this.byDay[day] ?? 0) + 1;
     const week = Math.floor((end - FIRST_MONDAY) / WEEK);
     this.#byWeek.set(week, (this.#byWeek.get(week) ?? 0) + 1);
@@ -79,7 +79,7 @@ export function horizonSummary(tallies: EndTallies, asOf: number): HorizonSummar
     within_week: sum(({ withinWeek }) => withinWeek),
     within_month: sum(({ withinMonth }) => withinMonth),
     days: Array.from({ length: DAYS }, (_, day) => ({
-      date: formatInstant(asOf + day * DAY).slice(0, 'YYYY-MM-DD'.length),
+      date: formatInstant(asOf + day * DAY_MS).slice(0, 'YYYY-MM-DD'.length),
       count: sum(({ byDay }) => byDay[day] ?? 0),
       kinds: Object.fromEntries(
         Object.entries(tallies)

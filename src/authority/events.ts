@@ -2,7 +2,6 @@
  * The audit log as events. Edges read them in parts [events-2], and may wait for events that have not happened yet;
  * webhooks receive them [events-5]. And the end of the log, for event readers and for the dashboard.
  */
-
 import { JsonText } from '../base/json/write.ts';
 import { Refusal } from '../protocol/refusals.ts';
 import type { AuditEntry, SealedEntry } from '../store/store.ts';

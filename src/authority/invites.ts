@@ -4,6 +4,7 @@
  */
 import type { Invite } from '../../machines/invite.ts';
 import { sha256Hex } from '../base/crypto/digest.ts';
+import { HOUR_MS } from '../base/duration.ts';
 import { formatInstant, formatInstantIfAny } from '../base/timestamp.ts';
 import type { CallInput } from '../protocol/contract/calls.ts';
 import type { OperatorClaim } from '../protocol/contract/claims.ts';
@@ -22,7 +23,6 @@ import type { UnitOfWork } from './subjects/unit-of-work.ts';
 
 type Terms = CallInput<'createInvites'>;
 
-const HOUR = 3_600_000;
 const TOKEN_BYTES = 24;
 const FINGERPRINT_LENGTH = 16;
 /** The most fingerprints in the answer to a repeated request, because only short answers are kept. */
@@ -63,7 +63,7 @@ function createInvite(na: Authority, unit: UnitOfWork, terms: Terms, remoteAddr:
     ...(labels !== null && { labels: labelTexts(labels) }),
   };
   const token = na.runtime.randomBytes(TOKEN_BYTES).toString('hex');
-  const expiresAt = unit.at + terms.token_expiry_hours * HOUR;
+  const expiresAt = unit.at + terms.token_expiry_hours * HOUR_MS;
   const invite: Invite = {
     roles: terms.roles,
     maxValidityHours: terms.max_validity_hours,

@@ -1,5 +1,4 @@
 /** Changes from proposal to account: a plan is shown, confirmed, carried out request by request, and reported. */
-
 import { counted, shownCount } from '../base/counts.ts';
 import type { JsonObject } from '../base/json/value.ts';
 import { canonicalJson } from '../base/json/write.ts';

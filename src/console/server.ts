@@ -1,5 +1,4 @@
 /** The server of the console: on the loopback addresses of this machine, for one browser. */
-
 import { timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';

@@ -3,6 +3,7 @@
  * shown, never an address, a key or a token fingerprint.
  */
 
+import { HOUR_MS } from '../../base/duration.ts';
 import type { JsonObject, JsonValue } from '../../base/json/value.ts';
 import { displayTime, formatInstant } from '../../base/timestamp.ts';
 import type { RecentChangeRow, TrustCycleSummary } from '../../protocol/rows/dashboard.ts';
@@ -142,11 +143,10 @@ export interface CompletedTrustCycle {
   readonly digest: string;
 }
 
-const HOUR = 3_600_000;
 const FRESH_HOURS = 30;
 const WATCH_HOURS = 48;
 /** Ages are in whole hours. */
-export const CYCLE_STALE_MS = (WATCH_HOURS + 1) * HOUR;
+export const CYCLE_STALE_MS = (WATCH_HOURS + 1) * HOUR_MS;
 
 const NOT_OBSERVED: TrustCycleSummary = {
   status: 'not_observed',
@@ -163,7 +163,7 @@ export function trustCycleSummary(
   if (cycle === null) return NOT_OBSERVED;
   const completedAt = formatInstant(cycle.completedAt);
   // A clock that was set back must not make an age negative.
-  const age = Math.max(0, Math.floor((now - cycle.completedAt) / HOUR));
+  const age = Math.max(0, Math.floor((now - cycle.completedAt) / HOUR_MS));
   return {
     status: cycle.passed ? 'verified' : 'failed',
     freshness: freshnessOf(age),

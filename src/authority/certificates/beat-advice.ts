@@ -3,6 +3,7 @@
  * to renew, and notices about its certificate.
  */
 import type { Certificate } from '../../../machines/certificate.ts';
+import { HOUR_MS } from '../../base/duration.ts';
 import {
   type Lifetime,
   placeOf,
@@ -44,8 +45,6 @@ function inSeconds(milliseconds: number): number {
   return Math.max(1, Math.round(milliseconds / 1000));
 }
 
-const HOUR = 3_600_000;
-
 /** In milliseconds since the epoch. */
 export interface CurrentKeyPeriod {
   /** When the current key of the authority took over. */
@@ -69,7 +68,7 @@ export function renewAfter(
   if (life.issuedAt >= since) return due;
   if (overlapUntil !== null)
     return renewalWithin(due, windowOfOverlap(certId, since, overlapUntil));
-  return isPlanned ? due : since + Math.floor(placeOf(certId) * HOUR);
+  return isPlanned ? due : since + Math.floor(placeOf(certId) * HOUR_MS);
 }
 
 /** Notices for the node as short codes, in a fixed order. There are almost never any. */

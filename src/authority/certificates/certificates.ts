@@ -7,6 +7,7 @@ import {
 } from '../../../machines/certificate.ts';
 import type { InviteRefusal } from '../../../machines/invite.ts';
 import type { Refused } from '../../../machines/refused.ts';
+import { HOUR_MS } from '../../base/duration.ts';
 import { compareCodePoints } from '../../base/json/write.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { NodeClaim } from '../../protocol/contract/claims.ts';
@@ -24,7 +25,6 @@ import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import { noticesOf, renewAfter } from './beat-advice.ts';
 import { NOT_HEARD } from './known-chains.ts';
 
-const HOUR = 3_600_000;
 /** Consumes the invite and issues the certificate in one transaction, after the proof was checked. */
 export const join: Handler<'join'> = (na, unit, given, proof) => {
   const { node, invite_token, validity_hours, hostname } = given;
@@ -234,7 +234,7 @@ function issue(
   { roles, maxValidityHours, validityHours, renewedFrom }: Terms,
 ) {
   const certId = na.runtime.uuid();
-  const expiresAt = unit.at + validityHours * HOUR;
+  const expiresAt = unit.at + validityHours * HOUR_MS;
   const certificate: Certificate = {
     nodePublicKey: node.publicKey,
     roles,

@@ -1,4 +1,5 @@
 /** Counts when the nodes with a certificate in use were last heard from, for operators [core-4-23]. */
+import { DAY_MS, HOUR_MS } from '../../base/duration.ts';
 import type { Writable } from '../../base/json/write.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { CallInput } from '../../protocol/contract/calls.ts';
@@ -10,9 +11,7 @@ import { Sliced } from '../subjects/sliced.ts';
 import { certificateSearch } from './certificate-list.ts';
 import type { LastContact } from './last-contact.ts';
 
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
-const WEEK = 7 * DAY;
+const WEEK = 7 * DAY_MS;
 /** The most bins of a kind. */
 const MOST_BINS = 1000;
 /** With an asterisk after it, a longer beginning of a name would not be a valid filter. */
@@ -85,8 +84,8 @@ class Tally {
       return;
     }
     const ago = now - lastSeen;
-    if (ago < HOUR) this.#silent.hour += 1;
-    else if (ago < DAY) this.#silent.day += 1;
+    if (ago < HOUR_MS) this.#silent.hour += 1;
+    else if (ago < DAY_MS) this.#silent.day += 1;
     else if (ago < WEEK) this.#silent.week += 1;
     else this.#silent.longer += 1;
     if (lastSeen < this.#since) this.#since = lastSeen;

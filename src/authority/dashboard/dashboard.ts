@@ -2,6 +2,7 @@
 
 import { setTimeout } from 'node:timers/promises';
 import type { ImportedFeed } from '../../../machines/revocation-feed.ts';
+import { HOUR_MS } from '../../base/duration.ts';
 import { compareCodePoints, jsonText, type WithText } from '../../base/json/write.ts';
 import type { Runtime } from '../../base/runtime.ts';
 import { displayTime, formatInstant } from '../../base/timestamp.ts';
@@ -27,7 +28,6 @@ import { type Adoption, isUnderWay } from '../succession/adoption.ts';
 import { currentPosture } from './health.ts';
 import { endsOf, FEED_STALE_MS, WATCH_HOURS } from './horizon.ts';
 
-const HOUR = 3_600_000;
 const FRESH_HOURS = 24;
 const MOST_PARTNERS = 100;
 
@@ -157,7 +157,7 @@ function partnerRows(na: Authority): DashboardPartner[] {
 }
 
 function feedRow(feed: ImportedFeed, now: number): DashboardFeed {
-  const age = Math.floor((now - feed.importedAt) / HOUR);
+  const age = Math.floor((now - feed.importedAt) / HOUR_MS);
   return {
     feed_id: feed.feedId,
     issuer_sovereign_id: feed.issuer,

@@ -3,6 +3,7 @@
  * `mesh-na doctor` all use it. Findings are public, so no rule names a node.
  */
 import { counted, countedOf } from '../../base/counts.ts';
+import { DAY_MS, HOUR_MS } from '../../base/duration.ts';
 import { formatInstant } from '../../base/timestamp.ts';
 import type { AdoptionState } from '../../protocol/rows/adoption.ts';
 import type { PostureFinding, PostureUnknown } from '../../protocol/rows/dashboard.ts';
@@ -102,17 +103,15 @@ interface Rule {
   judge(facts: PostureFacts): Judged | NotKnown | null;
 }
 
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
 /** The shortest time that a backup may be late without being reported, because a backup takes some time. */
-const LEAST_PATIENCE = HOUR / 4;
+const LEAST_PATIENCE = HOUR_MS / 4;
 const MEGABYTE = 1_048_576;
 const LOW_DISK = 1024 * MEGABYTE;
 const FULL_DISK = 256 * MEGABYTE;
 /** A staged key takes over within seconds of its time. */
-const ACTIVATION_PATIENCE = HOUR / 60;
+const ACTIVATION_PATIENCE = HOUR_MS / 60;
 /** Clocks of instances, and of those who sign, may differ by as much. */
-const CLOCK_PATIENCE = HOUR / 12;
+const CLOCK_PATIENCE = HOUR_MS / 12;
 /** More failures in an hour than a mistyped command or a node with a wrong clock would cause. */
 const MANY_FAILURES = { operator: 20, node: 200 };
 
@@ -153,27 +152,27 @@ export const POSTURE_RULES: readonly Rule[] = [
     const sentence =
       verifiedAt === null
         ? 'No scheduled backup was made so far.'
-        : `The last verified backup is ${counted(Math.floor((now - verifiedAt) / HOUR), 'hour')} old.`;
+        : `The last verified backup is ${counted(Math.floor((now - verifiedAt) / HOUR_MS), 'hour')} old.`;
     return (late > 4 * patience ? action : attention)(sentence, now - late);
   }),
   rule('webhooks', ({ webhooks, now }) => {
     const failing = webhooks.flatMap(({ failingSince }) =>
-      failingSince === null || now - failingSince < HOUR / 4 ? [] : [failingSince],
+      failingSince === null || now - failingSince < HOUR_MS / 4 ? [] : [failingSince],
     );
     if (failing.length === 0) return null;
     const since = Math.min(...failing);
     const sentence = `${countedOf(failing.length, webhooks.length, 'webhook', HAVE)} taken no event for 15 minutes.`;
-    return (now - since >= DAY ? action : attention)(sentence, since);
+    return (now - since >= DAY_MS ? action : attention)(sentence, since);
   }),
   rule('partners', ({ partners, now }) => {
     const failing = [...partners.values()].flatMap(({ failingSince, problem }) => {
-      const isFinding = problem?.isRefused || now - (failingSince ?? now) >= HOUR / 4;
+      const isFinding = problem?.isRefused || now - (failingSince ?? now) >= HOUR_MS / 4;
       return failingSince === null || !isFinding ? [] : [failingSince];
     });
     if (failing.length === 0) return null;
     const since = Math.min(...failing);
     const sentence = `The feed or keys of ${failing.length} of ${counted(partners.size, 'sovereign')} cannot be fetched.`;
-    return (now - since >= DAY ? action : attention)(sentence, since);
+    return (now - since >= DAY_MS ? action : attention)(sentence, since);
   }),
   fleetRule('nodes_silent', ({ expected, silent, silentKnownFrom, since }) => {
     if (silent === null) return notKnown('Nodes that have fallen silent', silentKnownFrom);
@@ -219,8 +218,8 @@ export const POSTURE_RULES: readonly Rule[] = [
   rule('succession_laggards', ({ succession, now }) => {
     if (succession?.state !== 'overlap') return null;
     const left = succession.overlapUntil - now;
-    if (left >= 3 * DAY) return null;
-    return left < DAY ? laggards(succession, 1, action) : laggards(succession, 3, attention);
+    if (left >= 3 * DAY_MS) return null;
+    return left < DAY_MS ? laggards(succession, 1, action) : laggards(succession, 3, attention);
   }),
   rule('tls', ({ tlsNotAfter, now }) =>
     ending(tlsNotAfter, now, 14, 3, {
@@ -335,7 +334,7 @@ function laggards(
   const within = days === 1 ? 'a day' : `${days} days`;
   return judge(
     `The old authority key stops signing within ${within}, and ${countedOf(nodes.laggards, nodes.active, 'active node', HAVE)} not followed the new one.`,
-    overlapUntil - 3 * DAY,
+    overlapUntil - 3 * DAY_MS,
   );
 }
 
@@ -362,9 +361,10 @@ function ending(
 ) {
   if (at === null) return null;
   const leftMs = at - now;
-  const since = at - attentionDays * DAY;
+  const since = at - attentionDays * DAY_MS;
   if (leftMs <= 0) return action(words.ended, since);
-  if (leftMs < actionDays * DAY) return action(words.within(`${actionDays} days`), since);
-  if (leftMs < attentionDays * DAY) return attention(words.within(`${attentionDays} days`), since);
+  if (leftMs < actionDays * DAY_MS) return action(words.within(`${actionDays} days`), since);
+  if (leftMs < attentionDays * DAY_MS)
+    return attention(words.within(`${attentionDays} days`), since);
   return null;
 }

@@ -3,6 +3,7 @@
  * that this sovereign recognizes [core-4-12].
  */
 import type { Attestation } from '../../../machines/attestation.ts';
+import { HOUR_MS } from '../../base/duration.ts';
 import { canonicalJson, JsonText, type WithText } from '../../base/json/write.ts';
 import { formatInstant, formatInstantIfAny } from '../../base/timestamp.ts';
 import type { CallInput } from '../../protocol/contract/calls.ts';
@@ -24,8 +25,6 @@ import { refusalIn } from '../subjects/kinds.ts';
 import { statusOf } from './record-lists.ts';
 
 type Terms = CallInput<'issueAttestation'>;
-
-const HOUR = 3_600_000;
 
 export const issueAttestation: Handler<'issueAttestation'> = (na, unit, terms) => {
   refusePrivateKeys(na, [terms.subject_public_key]);
@@ -63,7 +62,7 @@ export function buildAttestation(issuer: Issuer, terms: Terms): MembershipAttest
     roles: terms.roles,
     issued_at: issuedAt,
     valid_from: issuedAt,
-    expires_at: formatInstant(now + terms.validity_hours * HOUR),
+    expires_at: formatInstant(now + terms.validity_hours * HOUR_MS),
     issued_by: keyId,
     claims: terms.claims,
   });

@@ -1,6 +1,7 @@
 /** Recognition treaties [core-4-13]. */
 import type { Treaty } from '../../../machines/recognition-treaty.ts';
 import { sha256Hex } from '../../base/crypto/digest.ts';
+import { HOUR_MS } from '../../base/duration.ts';
 import { parseJson } from '../../base/json/parse.ts';
 import { canonicalJson, JsonText, type WithText } from '../../base/json/write.ts';
 import { formatInstant, formatInstantIfAny } from '../../base/timestamp.ts';
@@ -29,7 +30,6 @@ import { statusOf } from './record-lists.ts';
 /** What is signed of the terms of a treaty. */
 type Terms = Omit<CallInput<'issueTreaty'>, 'endpoint'>;
 
-const HOUR = 3_600_000;
 /** A row with a long chain takes time, so a page has few of them: it is counted like this many characters. */
 const STATEMENT_COST = 4096;
 
@@ -95,7 +95,7 @@ export function buildTreaty(issuer: Issuer, terms: Terms): RecognitionTreaty {
 }
 
 function endOf({ validity_hours: hours }: Terms, now: number): number {
-  return now + hours * HOUR;
+  return now + hours * HOUR_MS;
 }
 
 export const revokeTreaty: Handler<'revokeTreaty'> = (_na, unit, given) => {

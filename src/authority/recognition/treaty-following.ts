@@ -1,6 +1,7 @@
 /** Replaces treaties whose subject has replaced its authority key [core-4-13-1]. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Following, Treaty } from '../../../machines/recognition-treaty.ts';
+import { HOUR_MS } from '../../base/duration.ts';
 import type { JsonObject } from '../../base/json/value.ts';
 import { canonicalJson, JsonText } from '../../base/json/write.ts';
 import { formatInstant } from '../../base/timestamp.ts';
@@ -205,8 +206,6 @@ function sendSuccessor(
   return json;
 }
 
-const HOUR = 3_600_000;
-
 /** Audited as what it is: a treaty that is issued, and one that is revoked. */
 export const renewTreaty: Handler<'renewTreaty'> = (na, unit, given) => {
   const { treaty_id: treatyId, subject_public_keys: keys, validity_hours: hours } = given;
@@ -218,7 +217,7 @@ export const renewTreaty: Handler<'renewTreaty'> = (na, unit, given) => {
   const refused = refusalIn(unit.send('recognition-treaty', treatyId, event));
   if (refused !== null) throw new Refusal(refused.refusal);
   const named = keys === null ? {} : { subjectKeys: keys, followed: [] };
-  const changes = { ...named, expiresAt: unit.at + hours * HOUR };
+  const changes = { ...named, expiresAt: unit.at + hours * HOUR_MS };
   const json = sendSuccessor(na, unit, { treatyId, successorId, changes });
   auditIssued(unit, successorId, unit.existing('recognition-treaty', successorId));
   const { revocationReason: reason } = unit.existing('recognition-treaty', treatyId);

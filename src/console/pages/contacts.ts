@@ -2,7 +2,6 @@
  * *Last contact*: one cell for each node, so that machines that fell silent together are seen as a shape. In a large
  * network, the authority counts them in bins, by a label or by how names and addresses begin, and a cell is a bin.
  */
-
 import { shownCount } from '../../base/counts.ts';
 import { HOUR_MS } from '../../base/duration.ts';
 import { COLLATOR } from '../../base/ordered-list.ts';

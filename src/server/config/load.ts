@@ -10,6 +10,7 @@ import { join, resolve, sep } from 'node:path';
 import type { AuthorityOptions } from '../../authority/open.ts';
 import { bareHost } from '../../base/bare-host.ts';
 import { SHA256 } from '../../base/crypto/digest.ts';
+import { DAY_MS } from '../../base/duration.ts';
 import { exposedKeyFiles } from '../../base/keys/key-file.ts';
 import type { LogSettings } from '../../base/log/logger.ts';
 import { readTlsPair, type TlsPair } from '../../base/tls/pair.ts';
@@ -40,7 +41,6 @@ import { loadOperators, type OperatorEntry } from './operators.ts';
 import type { Environment, Flags, Setting } from './options.ts';
 import { readSettings, type Settings } from './settings.ts';
 
-const DAY = 86_400_000;
 /** The default limit: not all cores may be available, and each thread costs time and memory. */
 const MAX_DEFAULT_THREADS = 8;
 
@@ -234,10 +234,10 @@ function authorityConfig(setting: Setting, genesis: GenesisBlock): AuthorityConf
     clockTolerance: setting('clockTolerance') * 1000,
     flushInterval: setting('livenessFlush'),
     retention: {
-      certificate: setting('retentionCertificate') * DAY,
-      renewedCertificate: setting('retentionRenewed') * DAY,
-      invite: setting('retentionInvite') * DAY,
-      agent: setting('retentionAgent') * DAY,
+      certificate: setting('retentionCertificate') * DAY_MS,
+      renewedCertificate: setting('retentionRenewed') * DAY_MS,
+      invite: setting('retentionInvite') * DAY_MS,
+      agent: setting('retentionAgent') * DAY_MS,
     },
   };
 }

@@ -2,7 +2,6 @@
  * Which instance is active, and how this one reaches it: at which address, and with which keys [link-2]. And what this
  * instance says about itself to the others [link-1].
  */
-
 import type { Logger } from '../../base/log/logger.ts';
 import type { Active } from '../../edge/forward/target.ts';
 import type { DocumentPublisher } from '../../protocol/contract/documents.ts';

@@ -2,7 +2,6 @@
  * Secrets that all instances derive from a key of the authority without telling each other [core-3-4], and those with
  * which they reach each other: each authority key gives its own [link-2].
  */
-
 import { hkdfSync } from 'node:crypto';
 import Type from 'typebox';
 import Value from 'typebox/value';

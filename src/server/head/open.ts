@@ -2,7 +2,6 @@
  * Head files: locked while in use, and replaced atomically. They are opened at startup, where the heads in them decide
  * whether the state was rolled back [backup-9].
  */
-
 import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { open, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';

@@ -2,7 +2,6 @@
  * What edges and the authority ask of each other, the forms in which it crosses between threads, most of which are
  * strings and numbers, and what they share.
  */
-
 import type { ClockAnchor } from '../../base/clock.ts';
 import { JsonFloat } from '../../base/json/value.ts';
 import type { ManualTime } from '../../base/runtime.ts';

@@ -3,7 +3,6 @@
  * side answers with the result or the error of a procedure, and notices, which it does not answer. They arrive in the
  * order in which they were made, and before the answers that were given in the same message.
  */
-
 import { Worker } from 'node:worker_threads';
 import { problemText } from '../../base/error-message.ts';
 import { workerEntry } from '../../base/worker-entry.ts';

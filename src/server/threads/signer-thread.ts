@@ -3,7 +3,6 @@
  * signer, and the calling thread blocks until it has the signature, for a bounded time. After a failure, no thread
  * blocks again until the signer has shown that it works [signer-3].
  */
-
 import { signerFromSeed } from '../../base/crypto/ed25519.ts';
 import type { RecordSigner, Signer } from '../../base/crypto/primitives.ts';
 import { messageOf } from '../../base/error-message.ts';
