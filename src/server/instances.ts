@@ -5,7 +5,7 @@
 import type { Logger } from '../base/log/logger.ts';
 import type { Runtime } from '../base/runtime.ts';
 import type { AuthoritySigner } from '../base/signer/authority-signer.ts';
-import type { Active, SharedKey } from '../edge/forward/target.ts';
+import type { SharedKey } from '../edge/forward/target.ts';
 import { type Call, onceConfirmed, UNAVAILABLE } from '../protocol/contract/calls.ts';
 import type { DocumentPublisher } from '../protocol/contract/documents.ts';
 import {
@@ -36,7 +36,7 @@ import {
 import { keepInstanceRow, type SeenInstance } from '../store/postgresql/instances.ts';
 import { agreedSettings } from './config/agreed-settings.ts';
 import type { Config, LinkSetting } from './config/load.ts';
-import { createVacancy, type StandbyState, watchActive } from './forward/active-watch.ts';
+import { createVacancy, watchActive } from './forward/active-watch.ts';
 import { createForwardKeys } from './forward/keys.ts';
 import type { AuthorityMetrics } from './metrics/authority.ts';
 import { type GateThread, openGateThread } from './threads/gate-thread.ts';
@@ -53,28 +53,7 @@ export interface InstancesOptions extends Pick<SharedStoreOptions, 'instanceId' 
   gateFailed(cause: unknown): void;
 }
 
-export interface Instances {
-  readonly opening: Opening;
-  /** Null if no other instance can become active. */
-  readonly instanceStatus: InstanceStatus | null;
-  /** The authority in this process; refuses everything while another instance is active. */
-  readonly call: Call;
-  /** Where edges take what other instances forward; null if they forward nothing. */
-  readonly socketFolder: string | null;
-  /** The other instances, while this one is active. */
-  standbys(): readonly SeenInstance[];
-  /** If this instance is active: it and the others; null if instances do not forward to each other. */
-  rows(): readonly DashboardInstance[] | null;
-  /** Calls back with the active instance whenever that changes, and now. */
-  follow(listener: (active: Active) => void): void;
-  /** Notes how the state fares that this instance keeps ready. */
-  looked(state: StandbyState): void;
-  /** Makes this instance active; the lease is null if no other one can become active. */
-  beginTerm(call: Call, lease: OwnLease | null): void;
-  /** How many milliseconds this instance may stay active without renewing its lease; 0 while it is not active. */
-  leaseRemaining(): number;
-  close(): Promise<void>;
-}
+export type Instances = Awaited<ReturnType<typeof joinOn>>;
 
 /** Resolves when this instance may become active, or knows who is; rejects with a one-sentence error. */
 export function joinInstances(options: InstancesOptions): Promise<Instances> {
@@ -102,7 +81,7 @@ async function standAlone({ config }: InstancesOptions): Promise<Instances> {
   };
 }
 
-async function joinOn(database: DatabaseSetting, options: InstancesOptions): Promise<Instances> {
+async function joinOn(database: DatabaseSetting, options: InstancesOptions) {
   const { config, instanceId, logger, runtime } = options;
   const { leaseMs } = database;
   const clock = leaseClock(runtime);
@@ -138,14 +117,22 @@ async function joinOn(database: DatabaseSetting, options: InstancesOptions): Pro
 
   return {
     opening,
-    instanceStatus,
-    call: (name, given) => call(name, given),
+    /** Null if no other instance can become active. */
+    instanceStatus: instanceStatus as InstanceStatus | null,
+    /** The authority in this process; refuses everything while another instance is active. */
+    call: ((name, given) => call(name, given)) as Call,
+    /** Where edges take what other instances forward; null if they forward nothing. */
     socketFolder: gate?.folder ?? null,
+    /** The other instances, while this one is active. */
     standbys,
+    /** If this instance is active: it and the others; null if instances do not forward to each other. */
     rows: () => gate && instanceRows(instanceId, standbys()),
+    /** Calls back with the active instance whenever that changes, and now. */
     follow: watch.follow,
+    /** Notes how the state fares that this instance keeps ready. */
     looked: watch.looked,
-    beginTerm(authority, lease) {
+    /** Makes this instance active; the lease is null if no other one can become active. */
+    beginTerm(authority: Call, lease: OwnLease | null): void {
       if (lease === null) return;
       leaseRemaining = lease.remaining;
       call = callInTerm(authority, lease, clock, config.link?.holdMs ?? 0);
@@ -154,8 +141,9 @@ async function joinOn(database: DatabaseSetting, options: InstancesOptions): Pro
       watch.turnHere();
       logger.write('INFO', 'store', `This instance is active, in term ${lease.term}`);
     },
+    /** How many milliseconds this instance may stay active without renewing its lease; 0 while it is not active. */
     leaseRemaining: () => leaseRemaining(),
-    async close() {
+    async close(): Promise<void> {
       watch.close();
       await Promise.all([row.close(), gate?.close()]);
     },
