@@ -53,8 +53,6 @@ export interface SeenLease {
   /** How long the lease lasts without renewal, in milliseconds; null if not known. */
   readonly lasts: number | null;
   readonly isReleased: boolean;
-  /** Whether the lease was released, or has expired by the clock of the database, which may have been set. */
-  readonly isOver: boolean;
   /** Whether a state is being moved into the database, so that no standby can take the lease. */
   readonly isMoving: boolean;
 }
@@ -103,7 +101,6 @@ const LOOK = `
   select epoch::float8 as term, holder, link, holder_name as "holderName", configuration, expires_at::text as until,
     extract(epoch from lasts)::float8 * 1000 as lasts,
     released as "isReleased",
-    released or expires_at < clock_timestamp() as "isOver",
     ${IS_ARRIVING} as "isMoving",
     ${NOW} as at
   from mesh_na.writer_lease

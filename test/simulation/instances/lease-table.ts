@@ -17,7 +17,6 @@ export function leaseTable(database: Database, machine: Machine): LeaseTable {
         until: String(lease.expiresAt),
         lasts: database.lasts(),
         isReleased: database.isReleased(),
-        isOver: database.isReleased() || database.remaining() < 0,
         isMoving: false,
       })),
     take: (claim, lasts, seen) =>
