@@ -1,9 +1,12 @@
 /** What every part of an instance uses: its clocks, log, metrics, published documents, and the states of the process. */
+import type { HostStatus } from '../authority/host-status.ts';
+import type { OpenAuthority } from '../authority/open.ts';
 import { createClock } from '../base/clock.ts';
 import { jsonText } from '../base/json/write.ts';
 import { createLogger, type LogDestination } from '../base/log/logger.ts';
 import { type After, type ManualTime, type Runtime, timeOf, withClocks } from '../base/runtime.ts';
 import type { CommandReference } from '../pages/reference/cli-reference.ts';
+import type { Call } from '../protocol/contract/calls.ts';
 import {
   createDocumentPublisher,
   documentText,
@@ -13,7 +16,6 @@ import type { Config } from './config/load.ts';
 import { createBackground } from './lifecycle/background.ts';
 import { createFatal, createLifecycle } from './lifecycle/lifecycle.ts';
 import { createAuthorityMetrics } from './metrics/authority.ts';
-import { type Role, STARTING } from './role.ts';
 import type { StartWatchdog } from './threads/beats.ts';
 import type { EdgeThread } from './threads/edge-threads.ts';
 
@@ -107,3 +109,34 @@ function newestGenesis(config: Config, publisher: ReturnType<typeof createDocume
 function inWords(byMs: number): string {
   return `${byMs > 0 ? 'forward' : 'back'} by ${(Math.abs(byMs) / 1000).toFixed(1)} s`;
 }
+
+/** The role of an instance: it is a standby (`standby.ts`) or active (`active.ts`). */
+export interface Role {
+  /** The authority; null if another instance is active. */
+  readonly call: Call | null;
+  readonly clockSet: OpenAuthority['clockSet'];
+  readonly seal: OpenAuthority['seal'];
+  /** Null without a backup schedule. */
+  backupFacts(): HostStatus['backup'];
+  webhooks(): HostStatus['webhooks'];
+  partners(): HostStatus['partners'];
+  /** Ends the processes that read the state and what other sovereigns are fetched for, and prevents new ones. */
+  endReaders(): void;
+  /** Flushes for the last time and releases the state; call when no periodic work is running. */
+  close(): Promise<void>;
+  /** Releases the state as if this process had died. */
+  abandon(): Promise<void>;
+}
+
+/** The role at startup, without any state to release. */
+export const STARTING: Role = {
+  call: null,
+  clockSet: () => undefined,
+  seal: () => undefined,
+  backupFacts: () => null,
+  webhooks: () => [],
+  partners: () => new Map(),
+  endReaders: () => undefined,
+  close: async () => undefined,
+  abandon: async () => undefined,
+};

@@ -16,11 +16,11 @@ import { networkOf } from '../store/network-identity.ts';
 import { type OpenedStore, standbyReader } from '../store/open.ts';
 import { leaseClock } from '../store/postgresql/clocks.ts';
 import { type ActiveRole, openActive, type StateContext, stateOptions } from './active.ts';
+import { type Role, STARTING } from './base.ts';
 import type { StandbyState } from './forward/active-watch.ts';
 import type { Front } from './front.ts';
 import { settleIdentityFiles } from './identity-files.ts';
 import type { Prepared } from './prepare.ts';
-import { type Role, STARTING } from './role.ts';
 
 export interface StandbyRole extends Role {
   /** Hands over the standby state, once, when this instance becomes active; null if the state must be read. */
