@@ -6,9 +6,9 @@ import { createHeartbeatSessions, type HeartbeatSessions } from '../../src/edge/
 import {
   createDocumentCache,
   type DocumentPublisher,
-} from '../../src/protocol/contract/publications.ts';
+} from '../../src/protocol/contract/documents.ts';
 import type { GenesisBlock } from '../../src/protocol/records/genesis.ts';
-import { followSessionSecret } from '../../src/server/session-secrets.ts';
+import { followSessionSecret } from '../../src/server/upkeep.ts';
 import { SESSION_LASTS } from './session-beats.ts';
 
 export interface EdgeOptions {

@@ -1,6 +1,8 @@
 /** The initial state of every history: enrolled nodes, and invites. */
-import { createDocumentPublisher } from '../../../src/protocol/contract/documents.ts';
-import { createDocumentCache } from '../../../src/protocol/contract/publications.ts';
+import {
+  createDocumentCache,
+  createDocumentPublisher,
+} from '../../../src/protocol/contract/documents.ts';
 import { randomFrom } from '../../fuzz/random.ts';
 import { type CallName, type CallOf, call, open } from '../authority-calls.ts';
 import { KeyFolder } from '../key-folder.ts';
