@@ -1,11 +1,10 @@
 /** Node agents with real folders, whose authority is killed while all of them are joining or renewing. */
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
+import { verifySignature } from '../src/base/crypto/ed25519.ts';
 import { folderStorage } from '../src/cli/node/run.ts';
 import type { AgentStorage } from '../src/client/agent-storage.ts';
 import { type AgentEnd, createNodeAgent } from '../src/client/node-agent.ts';
@@ -16,8 +15,8 @@ import { type ChildServer, startChildServer } from './support/child-server.ts';
 import { HOUR, REAL_TIME } from './support/clock.ts';
 import { networkFolder, scratchFolder } from './support/folders.ts';
 import { programWith } from './support/injected-faults.ts';
+import { newAgentKey } from './support/members.ts';
 import { get, joinedNode, operate } from './support/requests.ts';
-import { asKey } from './support/signing.ts';
 import { auditEntriesOf, LMDB_ONLY } from './support/test-stores.ts';
 
 /** `npm run test:longer -- fleet` sets more. */
@@ -139,7 +138,7 @@ async function memberOf(
     url: NOWHERE,
     fetch,
     now,
-    key: asKey(signerFromSeed(randomBytes(32))),
+    key: newAgentKey(),
     rootKey,
     storage,
     verify: verifySignature,
