@@ -45,6 +45,8 @@ const stage = {
 const activate = { do: 'activate', ...byOperator, ...answeredNow } as const;
 const planned = { ...stage, kind: 'planned', overlap: 60 * MINUTE } as const;
 
+const feedOfTreaty = { peer: 0, sequence: 1, ids: [0], keys: 'treaty', isSigned: true };
+
 const afterSetBack = (minutes: number, back: number): readonly Step[] => [
   { do: 'attest', ...byOperator, flaw: 'ahead', issuer: 'foreign', subject: 3, ...answeredNow },
   wait(minutes),
@@ -177,6 +179,15 @@ const HISTORIES: readonly (readonly [name: string, enrolled: number, steps: read
     'a key that takes over after a clock was set back is the newer one',
     0,
     [planned, wait(12), activate, setBack(1), { do: 'restart' }, planned, activate],
+  ],
+  [
+    'a treaty vouches for no feed once its revocation is decided',
+    0,
+    [
+      { do: 'treaty', ...byOperator, peer: 0, hours: 1, ...answeredNow },
+      { do: 'revokeTreaty', ...byOperator, treaty: 0, reason: 0, ...held },
+      { do: 'importFeed', ...byOperator, ...feedOfTreaty, ...answeredNow },
+    ],
   ],
 ];
 

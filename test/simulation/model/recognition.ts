@@ -177,8 +177,9 @@ export interface Feed {
 export function importFeed(moment: Moment, feed: Feed): Outcome {
   const { state, shown, now } = moment;
   const { issuer, sequence, ids, signedBy, givenKey } = feed;
-  // A treaty counts only once it has been answered: nobody knows of it before that.
-  const vouched = [...shown.treaties.values()]
+  // A treaty counts once it has been answered, and no longer once its revocation is decided.
+  const vouched = [...shown.treaties]
+    .map(([id, treaty]) => state.treaties.get(id) ?? treaty)
     .filter(
       (one) => one.subject === issuer && one.revokedAt === null && one.expiresAt - now >= 1000,
     )
