@@ -69,6 +69,7 @@ const THREADED = {
     'publication',
     'published-graph',
     'revocation-list-delta',
+    'revocations',
   ],
   // Each thread checks proofs with its own copies of keys, sessions and clocks.
   proofs: [
