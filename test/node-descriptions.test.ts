@@ -316,11 +316,13 @@ test('the description is removed when retention has removed the last certificate
   const counted = async () =>
     /mesh_na_subjects\{kind="node-description"\} (\d+)/.exec((await get(na, '/metrics')).text)?.[1];
   const { key } = await joinedAs(na, { name: 'web-1', max_validity_hours: 1 }, 'host-1');
+  await joinedNode(na, { labels: { env: 'prod' }, max_validity_hours: 1 });
+  await joinedAs(na, { max_validity_hours: 1 }, 'host-3');
   const emptied = await joinedNode(na, { name: 'web-2' });
   await describe(na, emptied.key.publicKey, { name: '' });
   na.clock.advance(2 * HOUR);
   await sweep();
-  assert.equal(await counted(), '1', 'one without any member is removed at once');
+  assert.equal(await counted(), '3', 'only one without any member is removed at once');
   na.clock.advance(24 * HOUR);
   await sweep();
   assert.equal(await counted(), '0');
