@@ -112,7 +112,8 @@ const EXPECTED = {
 
 const programs = consumer(installed, 'programs', {
   'program.mjs': PROGRAM,
-  'main.mjs': `const [url, seed] = (globalThis.Deno?.args ?? process.argv.slice(2));
+  'main.mjs': `import { program } from './program.mjs';
+const [url, seed] = (globalThis.Deno?.args ?? process.argv.slice(2));
 console.log(JSON.stringify(await program(url, seed)));`,
   'page.mjs': "import { program } from './program.mjs';\nglobalThis.program = program;",
 });
