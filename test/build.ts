@@ -10,7 +10,7 @@ import { dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
 import { builtProgram, EXTERNAL, REQUIRING } from '../src/build/build-program.js';
-import { IMPORTS_FILE, ownImports } from './support/imports.ts';
+import { IMPORTS_FILE, ownImports, STARTS_AUTHORITY } from './support/imports.ts';
 import { PROJECT_PATH } from './support/project.ts';
 
 const TARGET = join(PROJECT_PATH, 'build');
@@ -24,12 +24,6 @@ const BY_PATH = [
   ...filesIn('bench/load', '-worker.ts'),
   ...filesIn('src/server/threads', '-worker.ts'),
 ];
-
-/**
- * Modules that all files of a build import form one chunk, and loading hundreds of chunks takes longer than running
- * most files, so the files that start an authority have a build of their own.
- */
-const STARTS = /\b(?:startTestAuthority|sharedAuthority|startPages)\(/;
 
 rmSync(TARGET, { recursive: true, force: true });
 const { devDependencies } = JSON.parse(readFileSync(join(PROJECT_PATH, 'package.json'), 'utf8'));
@@ -53,8 +47,10 @@ const options = {
   plugins: [knownPlaces()],
 } satisfies BuildOptions;
 const tests = filesIn('test', '.test.ts');
+// Modules that all files of a build import form one chunk, and loading hundreds of chunks takes longer than running most
+// files, so the files that start an authority have a build of their own.
 const starting = tests.filter((path) =>
-  STARTS.test(readFileSync(join(PROJECT_PATH, path), 'utf8')),
+  STARTS_AUTHORITY.test(readFileSync(join(PROJECT_PATH, path), 'utf8')),
 );
 const others = [...tests.filter((path) => !starting.includes(path)), ...BY_PATH];
 const builds = [starting, others].map((entryPoints) => build({ ...options, entryPoints }));

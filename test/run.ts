@@ -11,7 +11,7 @@ import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { parseArgs } from 'node:util';
 import { shareCluster } from './support/empty-stores.ts';
-import { IMPORTS_FILE, type Imports } from './support/imports.ts';
+import { IMPORTS_FILE, type Imports, STARTS_AUTHORITY } from './support/imports.ts';
 import { makeRelease } from './support/released.ts';
 import { scratchParent } from './support/scratch.ts';
 import { sourcePlace, withSourcePlaces } from './support/source-places.ts';
@@ -31,9 +31,10 @@ const SHARED_CLUSTER = 'test/support/shared-cluster.ts';
 
 /**
  * How many files share a process: loading the modules and warming them up takes half of a process's time. Fewer of those
- * that start programs or a browser, because they take longer.
+ * that start programs or a browser, because they take longer. Those with an authority in their process have modules of
+ * their own.
  */
-const GROUP_FILES = { browsing: 3, starting: 5, computing: 16 };
+const GROUP_FILES = { browsing: 3, starting: 5, serving: 16, computing: 16 };
 /** Code in tests that changes or measures something that a process has only once. */
 const ALONE =
   /\b(?:cpuUsage|memoryUsage|mock\.timers)\b|\bprocess\.env\.\w+ = |support\/(?:thread-)?cpu\.ts/;
@@ -241,11 +242,11 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 const concurrency = values.deep ? 3 * availableParallelism() : availableParallelism() + 2;
 const took = new Map<string, number>();
 const longest = groupsOf('browsing');
-const computing = groupsOf('computing');
+const computing = [...groupsOf('serving'), ...groupsOf('computing')];
 const waitingGroups = groupsOf('starting');
 const groups = [...longest, ...computing, ...waitingGroups];
 const alone = files.filter((file) => !shared.includes(file));
-const quiet = alone.filter((file) => kindOf(file) === 'computing');
+const quiet = alone.filter((file) => ['serving', 'computing'].includes(kindOf(file)));
 const waiting = [...waitingGroups, ...alone.filter((file) => !quiet.includes(file))];
 run({
   // The longest first, and the shortest last, so that the run does not end with a single busy core. Of the deep tests,
@@ -288,11 +289,16 @@ function slowest(): string {
 function kindOf(file: string): keyof typeof GROUP_FILES {
   const modules = modulesOf(file);
   if (modules.has(BROWSER)) return 'browsing';
-  return modules.has(PROCESSES) ? 'starting' : 'computing';
+  if (modules.has(PROCESSES)) return 'starting';
+  return STARTS_AUTHORITY.test(textOf(file)) ? 'serving' : 'computing';
 }
 
 function sharesProcess(file: string): boolean {
-  return !ALONE.test(readFileSync(join(PROJECT, sourceOf(file)), 'utf8'));
+  return !ALONE.test(textOf(file));
+}
+
+function textOf(file: string): string {
+  return readFileSync(join(PROJECT, sourceOf(file)), 'utf8');
 }
 
 /** Those that compute and those that wait alternate, so that they run at the same time. */

@@ -10,6 +10,9 @@ export type Imports = Readonly<Record<string, readonly string[]>>;
 /** The file in `build` that contains the imports. */
 export const IMPORTS_FILE = 'imports.json';
 
+/** In the test files that start an authority in their process: they are compiled, and run, with each other. */
+export const STARTS_AUTHORITY = /\b(?:startTestAuthority|sharedAuthority|startPages)\(/;
+
 /** What each of the project's modules in a build imports, without types. */
 export function ownImports({ inputs }: Pick<Metafile, 'inputs'>): Imports {
   const own = Object.entries(inputs).filter(([path]) => path.endsWith('.ts'));
