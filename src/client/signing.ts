@@ -5,6 +5,7 @@
 import type { JsonObject } from '../base/json/value.ts';
 import { canonicalJson } from '../base/json/write.ts';
 import type { AgentDescriptor } from '../protocol/records/agent-descriptor.ts';
+import { deleteEnvelopeText, headerProofText } from '../protocol/records/node-proof.ts';
 import type { Query } from './http.ts';
 import { type SigningKey, signText } from './keys.ts';
 import type { Headers, Stamp } from './options.ts';
@@ -41,19 +42,10 @@ export function nodeBodyText(stamped: JsonObject): string {
 
 /** Returns the value of the proof header; the body then needs no signature. */
 export async function nodeProofHeader(request: NodeRequest, key: SigningKey): Promise<string> {
-  const { method, path, query, audience, timestamp, nonce } = request;
-  const text = canonicalJson({
-    v: 1,
-    purpose: 'node-proof',
-    method,
-    path,
-    query,
-    audience,
-    body_sha256: portableSha256.hex(request.bodyText),
-    key: key.publicKey,
-    timestamp,
-    nonce,
-  });
+  const { bodyText, ...signed } = request;
+  const { timestamp, nonce } = signed;
+  const bodyDigest = portableSha256.hex(bodyText);
+  const text = headerProofText({ ...signed, bodyDigest, key: key.publicKey });
   const sig = await signText(key, text);
   return `v=1; key=${key.publicKey}; ts=${timestamp}; nonce=${nonce}; sig=${sig}`;
 }
@@ -142,10 +134,6 @@ export async function signDeleteEnvelope(
 ): Promise<DeleteEnvelope> {
   const signature = await signText(key, deleteEnvelopeText(key.publicKey, signedAt));
   return { version: 'v1', signed_at: signedAt, signature };
-}
-
-export function deleteEnvelopeText(publicKey: string, signedAt: string): string {
-  return `delete-agent|v1|${publicKey}|${signedAt}`;
 }
 
 /** The canonical timestamp of a record: six fractional digits, or none when they are all zero [core-1-3]. */

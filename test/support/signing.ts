@@ -8,12 +8,12 @@ import * as node from '../../src/client/signing.ts';
 import {
   type Agent,
   type DeleteEnvelope,
-  deleteEnvelopeText,
   type OperatorRequest,
   operatorPayload,
   unsignedDescriptor,
 } from '../../src/client/signing.ts';
 import type { AgentDescriptor } from '../../src/protocol/records/agent-descriptor.ts';
+import { deleteEnvelopeText } from '../../src/protocol/records/node-proof.ts';
 
 interface Stamp {
   readonly timestamp: string;

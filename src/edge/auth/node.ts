@@ -8,6 +8,7 @@ import { verifySignature } from '../../base/crypto/ed25519.ts';
 import type { JsonObject } from '../../base/json/value.ts';
 import { canonicalJson } from '../../base/json/write.ts';
 import type { NodeClaim, NodeProofVerdict } from '../../protocol/contract/claims.ts';
+import { headerProofText } from '../../protocol/records/node-proof.ts';
 import type { KnownAuthorityKeys } from './known-keys.ts';
 import {
   judgeTimestamp,
@@ -78,10 +79,11 @@ function isSigned(
   // In the body form, every member except `signature` is signed, including unknown ones.
   const verifies = (text: string) => verifySignature(publicKey, text, proof.signature);
   if (header === '') return verifies(canonicalJson(request.body, 'signature'));
+  const { method, path, query } = request;
+  const { timestamp, nonce } = proof;
   const bodyDigest = sha256Hex(rawBody);
-  return audiences.some((audience) =>
-    verifies(headerText(proof, publicKey, request, bodyDigest, audience)),
-  );
+  const signed = { method, path, query, bodyDigest, key: publicKey, timestamp, nonce };
+  return audiences.some((audience) => verifies(headerProofText({ ...signed, audience })));
 }
 
 function failed(
@@ -109,28 +111,6 @@ function headerProof(header: string, publicKey: string): Proof | null {
   if (parts === null || parts.v !== '1' || parts.key !== publicKey) return null;
   if (!HEADER_NONCE.test(parts.nonce)) return null;
   return { timestamp: parts.ts, nonce: parts.nonce, signature: parts.sig };
-}
-
-/** The text that the header's signature covers, which binds the route, the authority and the raw body. */
-function headerText(
-  { timestamp, nonce }: Proof,
-  key: string,
-  { method, path, query }: SignedRequest,
-  bodyDigest: string,
-  audience: string,
-): string {
-  return canonicalJson({
-    v: 1,
-    purpose: 'node-proof',
-    method,
-    path,
-    query,
-    audience,
-    body_sha256: bodyDigest,
-    key,
-    timestamp,
-    nonce,
-  });
 }
 
 /** All five names exactly once, in any order; null for anything else. */

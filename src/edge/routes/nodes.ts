@@ -10,6 +10,7 @@ import {
   type OperatorClaim,
 } from '../../protocol/contract/claims.ts';
 import { documentText, type PublishedDocument } from '../../protocol/contract/documents.ts';
+import { deleteEnvelopeText } from '../../protocol/records/node-proof.ts';
 import { isSignedByAny } from '../../protocol/records/signed-record.ts';
 import { Refusal } from '../../protocol/refusals.ts';
 import { judgeTimestamp } from '../auth/signed-request.ts';
@@ -132,7 +133,7 @@ async function removeByEnvelope(
 ): Promise<Reply> {
   const { signature, signedAtText, signedAt } = checkedEnvelope(sent, now);
   // Both values verbatim: the text is signed as it was sent [core-3-2].
-  const text = `delete-agent|v1|${nodePublicKey}|${signedAtText}`;
+  const text = deleteEnvelopeText(nodePublicKey, signedAtText);
   const valid = verifySignature(nodePublicKey, text, signature);
   const envelope = { signature, signedAt, valid };
   const command = { nodePublicKey, node: null, envelope, remoteAddr };
