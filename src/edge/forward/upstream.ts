@@ -6,8 +6,10 @@ import type { Client, Dispatcher } from 'undici';
 import { connectWithKey } from './shared-key-tls.ts';
 import type { ForwardTarget } from './target.ts';
 
+const require = createRequire(import.meta.url);
+
 /** Loaded on first use: an instance that forwards nothing starts and runs without it. */
-export const loadUndici = (): typeof import('undici') => createRequire(import.meta.url)('undici');
+export const loadUndici = (): typeof import('undici') => require('undici');
 
 /** An answer that was read completely. */
 export interface WholeAnswer {
