@@ -4,7 +4,6 @@ import type { ChildProcess } from 'node:child_process';
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import { startTestAuthority } from './support/authority.ts';
 import { runProgram, runProgramBehind } from './support/child-server.ts';
 import { REAL_TIME } from './support/clock.ts';
@@ -192,8 +191,6 @@ function recordsIn(folder: string): readonly string[] {
 /** Resolves when the authority has accepted `count` more heartbeats, which only one node sends. */
 async function moreBeats(count: number): Promise<void> {
   const accepted = async () => {
-    // Each look takes more work than a heartbeat.
-    await delay(100);
     const { text } = await get(na, '/metrics');
     const counts = [...text.matchAll(/^mesh_na_heartbeats_total\{.*\} (\d+)$/gm)];
     return counts.reduce((sum, [, beats]) => sum + Number(beats), 0);
