@@ -16,7 +16,7 @@ import { intentBy, policyBy } from './support/data-usage.ts';
 import { verification as disclosureOf } from './support/disclosure.ts';
 import type { Fault } from './support/faults.ts';
 import { FORGED_SIGNATURE, WEAK_KEYS } from './support/hostile.ts';
-import { outcome, send } from './support/requests.ts';
+import { get, outcome, send } from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
 import { checkFaults, inEach } from './support/tables.ts';
 import { stateDigest } from './support/test-stores.ts';
@@ -352,6 +352,11 @@ for (const kind of KINDS) {
       logged.push(details);
     }
     assert.deepEqual(audited(na, event), logged);
+    const { text } = await get(na, '/metrics');
+    for (const accepted of logged.map((details) => details.accepted ?? details.valid)) {
+      const counted = `mesh_na_verifications_total{event="${event}",accepted="${accepted}"} 1`;
+      assert.ok(text.split('\n').includes(counted), counted);
+    }
     const [first = ''] = Object.keys(ours);
     const { [first]: _, ...incomplete } = ours;
     for (const [body, expected] of [

@@ -135,6 +135,23 @@ export function waitsForSlice({
   return isProbe !== true && !isKept;
 }
 
+/** Refusals that every route of an access class can give, in addition to its own. */
+const ACCESS_REFUSALS: Readonly<Record<RouteDescription['access'], readonly RefusalName[]>> = {
+  public: [],
+  internal: [],
+  node: ['node_auth_failed'],
+  operator: ['admin_auth_failed'],
+  'operator-privileged': ['admin_auth_failed', 'insufficient_operator_tier'],
+  'public-or-operator': ['admin_auth_failed'],
+};
+
+/** What a route refuses by itself, by its access class, and because it waits; not by a limit. */
+export function refusalsOf(route: RouteDescription): RefusalName[] {
+  const { refusals, access } = route;
+  const waiting: readonly RefusalName[] = waitsForSlice(route) ? ['overloaded'] : [];
+  return [...new Set([...refusals, ...ACCESS_REFUSALS[access], ...waiting])];
+}
+
 export function isOperatorRoute({ access }: Pick<RouteDescription, 'access'>): boolean {
   return access === 'operator' || access === 'operator-privileged';
 }

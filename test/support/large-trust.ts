@@ -53,7 +53,7 @@ function uuid(kind: string, index: number): string {
 function treaty(index: number, issuer: string, subject: string, now: number): SubjectWrite {
   const id = treatyId(index);
   const issuedAt = now - HOUR + index;
-  const [validFrom, expiresAt] = [formatInstant(issuedAt), now + (1000 + (index % 700)) * HOUR];
+  const expiresAt = now + (1000 + (index % 700)) * HOUR;
   const revokedAt = index % 10 === 3 ? now - 1 : null;
   const context: Treaty = {
     json: canonicalJson({
@@ -62,18 +62,14 @@ function treaty(index: number, issuer: string, subject: string, now: number): Su
       subject_sovereign_id: subject,
       subject_public_keys: [KEY],
       scope: { allowed_roles: [], accepted_statuses: ['active'], claims: {} },
-      issued_at: validFrom,
-      valid_from: validFrom,
-      expires_at: formatInstant(expiresAt),
-      issued_by: 'na',
+      ...unsigned(issuedAt, expiresAt),
       metadata: {},
-      signatures: [],
     }),
     issuer,
     subject,
     subjectKeys: [KEY],
     issuedAt,
-    validFrom,
+    validFrom: formatInstant(issuedAt),
     expiresAt,
     revokedAt,
     revocationReason: revokedAt === null ? null : 'ended',
@@ -87,7 +83,15 @@ function attestation(index: number, now: number): SubjectWrite {
   const id = uuid('b', index);
   const [issuer, subject, issuedAt] = ['alpha', `agent-${index}`, now - HOUR + index];
   const context: Attestation = {
-    json: canonicalJson({ attestation_id: id, issuer_sovereign_id: issuer, subject_id: subject }),
+    json: canonicalJson({
+      attestation_id: id,
+      issuer_sovereign_id: issuer,
+      subject_id: subject,
+      subject_public_key: null,
+      roles: [],
+      ...unsigned(issuedAt, issuedAt + HOUR),
+      claims: {},
+    }),
     issuer,
     subject,
     issuedAt,
@@ -95,6 +99,13 @@ function attestation(index: number, now: number): SubjectWrite {
     revocationReason: null,
   };
   return created('attestation', id, 'active', context);
+}
+
+/** What both kinds of record have. */
+function unsigned(issuedAt: number, expiresAt: number) {
+  const from = formatInstant(issuedAt);
+  const window = { issued_at: from, valid_from: from, expires_at: formatInstant(expiresAt) };
+  return { status: 'active', ...window, issued_by: 'na', signatures: [] };
 }
 
 function created(kind: string, id: string, value: string, context: object): SubjectWrite {

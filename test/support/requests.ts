@@ -14,6 +14,7 @@ import {
 } from '../../src/client/signing.ts';
 import type { TestAuthority, TestOperator } from './authority.ts';
 import type { TestClock } from './clock.ts';
+import { assertDeclared } from './declared-answers.ts';
 import { exchange } from './exchange.ts';
 import { nodeProofHeader, operatorHeaders, signNodeBody } from './signing.ts';
 
@@ -55,7 +56,9 @@ export async function send(
   const text = bytes.toString('utf8');
   await na.settle?.();
   const isJson = headers.get('content-type')?.startsWith('application/json');
-  return { status, headers, text, body: isJson && text !== '' ? JSON.parse(text) : undefined };
+  const body = isJson && text !== '' ? JSON.parse(text) : undefined;
+  assertDeclared(method, new URL(path, na.url).pathname, { status, body });
+  return { status, headers, text, body };
 }
 
 export function get(na: Addressed, path: string): Promise<Received> {

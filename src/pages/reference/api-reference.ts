@@ -7,6 +7,7 @@ import {
   type Access,
   isOperatorRoute,
   type RouteDescription,
+  refusalsOf,
 } from '../../protocol/route-description.ts';
 import { ADDRESS_PLACE, addressNote, type HtmlPage, renderPage } from '../ui/frame.ts';
 import { type Html, html, NO_HTML } from '../ui/html.ts';
@@ -21,7 +22,7 @@ import {
 } from './contents.ts';
 import { type CurlContext, curlCommand, signingSetup } from './curl.ts';
 import { answerExample, bodyExample } from './example.ts';
-import { AUTH_HINTS, refusalsOf } from './openapi.ts';
+import { AUTH_HINTS } from './openapi.ts';
 import { type Direction, demandedOf } from './openapi-schemas.ts';
 
 /** The page is the same for all readers: unless a public URL is configured, the browser fills in the address. */

@@ -8,7 +8,7 @@ import {
   maxBodyValues,
   type NamedRoute,
   type RouteDescription,
-  waitsForSlice,
+  refusalsOf,
 } from '../../protocol/route-description.ts';
 import { type RouteGroup, routeGroups } from './contents.ts';
 import { answerExample, bodyExample, pathExamples, queryExamples } from './example.ts';
@@ -17,23 +17,6 @@ import { createSchemas, inFull, type Schemas } from './openapi-schemas.ts';
 const API_VERSION = 'v0.1';
 const GENERAL_STATUSES = [400, 401, 403, 404, 409, 422, 429, 500, 503] as const;
 const BODY_STATUSES = [408, 413] as const;
-
-/** Refusals that every route of an access class can give, in addition to its own. */
-const ACCESS_REFUSALS: Readonly<Record<RouteDescription['access'], readonly RefusalName[]>> = {
-  public: [],
-  internal: [],
-  node: ['node_auth_failed'],
-  operator: ['admin_auth_failed'],
-  'operator-privileged': ['admin_auth_failed', 'insufficient_operator_tier'],
-  'public-or-operator': ['admin_auth_failed'],
-};
-
-/** What a route refuses by itself, by its access class, and because it waits; not by a limit. */
-export function refusalsOf(route: RouteDescription): RefusalName[] {
-  const { refusals, access } = route;
-  const waiting: readonly RefusalName[] = waitsForSlice(route) ? ['overloaded'] : [];
-  return [...new Set([...refusals, ...ACCESS_REFUSALS[access], ...waiting])];
-}
 
 export const AUTH_HINTS: Readonly<Record<RouteDescription['access'], string>> = {
   public: 'no authentication',
