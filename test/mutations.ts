@@ -6,8 +6,9 @@
  * The copy is compiled once, with all mutations in it: a variable of the environment says which of them takes effect.
  * First every test file runs without one, and notes which mutations it reaches; files that fail then, such as those that
  * read the sources, do not count. Then, of the files that reach a mutation, as many as `--tests` says run with it, until
- * one fails or takes too long: those first whose names are most like that of the mutated file, then the quickest. Deep
- * tests do not run, and neither does `tsc`: a mutation that it would refuse is caught only if a test fails.
+ * one fails or takes too long: those first whose names are most like that of the mutated file, then those that reach the
+ * fewest others. Deep tests do not run, and neither does `tsc`: a mutation that it would refuse is caught only if a test
+ * fails.
  */
 import { execFileSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
@@ -127,7 +128,10 @@ await concurrently([...chosen.keys()], async (number) => {
   const likeness = likenessTo(mutation.file);
   const reaching = sound
     .filter(({ reached }) => reached.has(number))
-    .sort((one, other) => likeness(other.path) - likeness(one.path) || one.ms - other.ms);
+    .sort(
+      (one, other) =>
+        likeness(other.path) - likeness(one.path) || one.reached.size - other.reached.size,
+    );
   const caughtBy = await testThatCatches(number, reaching.slice(0, Number(values.tests)));
   if (caughtBy !== null) caught.add(mutation);
   const verdict = caughtBy === null ? 'NOT CAUGHT' : `caught by ${caughtBy}`;
