@@ -1,22 +1,25 @@
 /**
  * Comments and pages cite clauses of `docs/wire` by their anchors, documents link to each other, and both name tests: all
- * of it must exist. `docs.deep.test.ts` tests the output that documents show.
+ * of it must exist, in plain words, and generated pages match the code. `docs.deep.test.ts` tests the output that
+ * documents show.
  */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { test } from 'node:test';
+import { PAGES } from '../tools/reference/pages.ts';
 import { markdownFiles, readDocument } from './support/documents.ts';
-import { PROJECT_PATH } from './support/project.ts';
+import { PROJECT, PROJECT_PATH } from './support/project.ts';
 
 /** This file mentions the old forms; in the others, a reporter and a manifest member have names that look like them. */
-const EXEMPT = ['test/citations.test.ts', 'test/kubernetes.deep.test.ts', 'test/run.ts'];
+const EXEMPT = ['test/docs.test.ts', 'test/kubernetes.deep.test.ts', 'test/run.ts'];
 
-const texts = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md']
+const files = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md']
   .concat('docs', 'src', 'machines', 'test', 'bench', 'tools')
   .flatMap(filesAt)
-  .filter((file) => /\.(?:ts|js|md)$/.test(file) && !EXEMPT.includes(file))
+  .filter((file) => /\.(?:ts|js|md)$/.test(file))
   .map((file) => ({ file, text: readFileSync(join(PROJECT_PATH, file), 'utf8') }));
+const texts = files.filter(({ file }) => !EXEMPT.includes(file));
 const code = texts.filter(({ file }) => !file.endsWith('.md'));
 const pages = texts.filter(({ file }) => file.endsWith('.md'));
 
@@ -173,4 +176,63 @@ function repeated(values: readonly string[]): string[] {
 function filesAt(path: string): string[] {
   if (statSync(join(PROJECT_PATH, path)).isFile()) return [path];
   return readdirSync(join(PROJECT_PATH, path)).flatMap((name) => filesAt(join(path, name)));
+}
+
+// Words that read as foreign: the number of their uses may only decrease.
+
+/** How often each is still used in sources, tests and documents. Find better words, and lower the number. */
+const LEFT: Readonly<Record<string, number>> = {
+  whoever: 0,
+  beside: 0,
+  told: 0,
+  'tells?': 0,
+  'so many': 0,
+  'is made': 0,
+  'found out': 0,
+};
+
+const READ =
+  /^(?:(?:README|CONTRIBUTING|SECURITY)\.md|src\/.*\.[jt]s|(?:machines|bench|test)\/.*\.ts|docs\/.*\.md)$/;
+const sentences = files.filter(({ file }) => READ.test(file) && file !== 'test/docs.test.ts');
+
+for (const [word, left] of Object.entries(LEFT)) {
+  test(`"${word}" is in no further sentence`, () => {
+    const found = sentences.flatMap(
+      ({ text }) => text.match(new RegExp(`\\b${word}\\b`, 'gi')) ?? [],
+    );
+    assert.equal(found.length, left, 'it became less: lower the number; more: write it otherwise');
+  });
+}
+
+// The files and functions that the tour names exist.
+
+const tour = readFileSync(new URL('docs/code-tour.md', PROJECT), 'utf8');
+
+/** A path, and the names in backquotes that follow it before the next path. */
+const STOPS = [...tour.matchAll(/`((?:src|machines|test)\/[\w./-]*)`((?:[^`]*`\w+`)*)/g)];
+
+test('the tour stops at files', () => {
+  assert.ok(STOPS.length > 30);
+  for (const [, path = ''] of STOPS) assert.ok(existsSync(new URL(path, PROJECT)), path);
+});
+
+test('everything that the tour names in a file is defined there', () => {
+  const named = STOPS.flatMap(([, path = '', names = '']) => {
+    const [list = ''] = /^[\s(]*`\w+`(?:,?\s+(?:(?:then|or|and)\s+)?`\w+`)*/.exec(names) ?? [];
+    const listed = [...list.matchAll(/\w+(?=`)/g)];
+    return path.endsWith('.ts') ? listed.map(([name]) => ({ path, name })) : [];
+  });
+  assert.ok(named.length > 25);
+  for (const { path, name } of named) {
+    const defined = new RegExp(`\\b(?:function\\*?|const|class|interface) ${name}\\b`);
+    assert.match(readFileSync(new URL(path, PROJECT), 'utf8'), defined, `${name} in ${path}`);
+  }
+});
+
+// The generated pages of `docs/` match the code.
+
+for (const [name, page] of Object.entries(PAGES)) {
+  test(`docs/${name} matches the code: if not, run npm run docs`, () => {
+    assert.equal(readFileSync(new URL(`docs/${name}`, PROJECT), 'utf8'), page(PROJECT_PATH));
+  });
 }
