@@ -74,7 +74,6 @@ const THREADED = {
   ],
   // Each thread checks proofs with its own copies of keys, sessions and clocks.
   proofs: [
-    'added-operator-keys',
     'heartbeat-sessions',
     'key-compromise',
     'operator-auth',
@@ -85,7 +84,7 @@ const THREADED = {
     'wrong-clocks',
   ],
   // Threads count connections, bytes, refusals and requests together.
-  limits: ['body-bounds', 'envelope', 'http-connections', 'peers', 'rate-limits', 'refusal-audit'],
+  limits: ['audit', 'body-bounds', 'envelope', 'http-connections', 'peers', 'rate-limits'],
 };
 
 /**

@@ -1,7 +1,7 @@
 /** A real authority for tests, with a real port and a real LMDB folder; only the clock is set manually. */
-
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Worker } from 'node:worker_threads';
 import { signerFromSeed } from '../../src/base/crypto/ed25519.ts';
 import type { Signer } from '../../src/base/crypto/primitives.ts';
 import { readKeyFile } from '../../src/base/keys/key-file.ts';
@@ -11,8 +11,9 @@ import { startAuthority } from '../../src/server/boot.ts';
 import { loadConfig } from '../../src/server/config/load.ts';
 import type { Environment, Flags } from '../../src/server/config/options.ts';
 import { NO_WATCHDOG } from '../../src/server/threads/beats.ts';
+import { type EdgeThread, edgeThreadOn } from '../../src/server/threads/edge-threads.ts';
+import { startWorker } from '../../src/server/threads/rpc.ts';
 import { type TestClock, testClock } from './clock.ts';
-import { reusedEdgeThread } from './edge-threads.ts';
 import { makeNetworkFolder } from './folders.ts';
 import { removeStore, storeFlags } from './test-stores.ts';
 
@@ -171,4 +172,20 @@ export async function startTestAuthority(options: TestOptions = {}): Promise<Tes
 
 function operatorFrom(dataDir: string, keyId: string, file: string): TestOperator {
   return { keyId, key: signerFromSeed(readKeyFile(join(dataDir, 'keys', `${file}.key`))) };
+}
+
+const idle: Worker[] = [];
+
+/** A thread of an earlier server, or a new one; it does not keep the process alive while it is idle. */
+export function reusedEdgeThread(onFailure: (cause: unknown) => void): EdgeThread {
+  const worker = idle.pop() ?? startWorker('edge');
+  worker.removeAllListeners();
+  worker.ref();
+  return {
+    ...edgeThreadOn(worker, onFailure),
+    async end() {
+      worker.unref();
+      idle.push(worker);
+    },
+  };
 }

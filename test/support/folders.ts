@@ -67,3 +67,10 @@ export function networkFolder(networkName: string) {
     },
   };
 }
+
+/** The path of an empty folder that is removed after the tests of the file or suite. */
+export function sharedScratch(): string {
+  const path = mkdtempSync(join(tmpdir(), 'mesh-na-test-'));
+  after(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}

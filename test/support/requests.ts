@@ -1,5 +1,4 @@
 /** Requests as clients send them, and helpers to send invalid ones. */
-
 import { randomBytes } from 'node:crypto';
 import { type Agent, type OutgoingHttpHeaders, request } from 'node:http';
 import { signerFromSeed } from '../../src/base/crypto/ed25519.ts';
@@ -295,4 +294,20 @@ export function auditEvents(
     if (match === null) return [];
     return [{ type: match[1] ?? '', details: JSON.parse(match[2] ?? '{}') }];
   });
+}
+
+/** Nodes that have joined at the same time, with the invites of one request. */
+export async function joinedNodes(
+  na: TestAuthority,
+  count: number,
+  terms: JsonObject = {},
+): Promise<TestNode[]> {
+  const call = { operator: na.standard };
+  const { body } = await operate(na, '/admin/invite', { ...terms, count }, call);
+  const joins = body.tokens.map(async ({ token_id }: { token_id: string }) => {
+    const key = newKey();
+    const joined = await nodeRequest(na, '/join', key, { invite_token: token_id });
+    return { key, certId: joined.body.cert_id };
+  });
+  return Promise.all(joins);
 }

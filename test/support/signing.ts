@@ -1,5 +1,6 @@
 /** Signs requests synchronously with a key of the server's kind; the client's own functions are asynchronous. */
 
+import { verifySignature } from '../../src/base/crypto/ed25519.ts';
 import type { Signer } from '../../src/base/crypto/primitives.ts';
 import type { JsonObject } from '../../src/base/json/value.ts';
 import { canonicalJson } from '../../src/base/json/write.ts';
@@ -14,6 +15,7 @@ import {
 } from '../../src/client/signing.ts';
 import type { AgentDescriptor } from '../../src/protocol/records/agent-descriptor.ts';
 import { deleteEnvelopeText } from '../../src/protocol/records/node-proof.ts';
+import { type SignedRecord, signedText } from '../../src/protocol/records/signed-record.ts';
 
 interface Stamp {
   readonly timestamp: string;
@@ -68,4 +70,14 @@ export function signAgentDescriptor(agent: Agent, key: Signer, now: number): Age
 export function signDeleteEnvelope(key: Signer, signedAt: string): DeleteEnvelope {
   const signature = key.sign(deleteEnvelopeText(key.publicKey, signedAt));
   return { version: 'v1', signed_at: signedAt, signature };
+}
+
+/** The public keys under which the signatures verify, in order. */
+export function signersOf(
+  record: JsonObject,
+  candidates: readonly string[],
+): (string | undefined)[] {
+  const { signatures } = record as SignedRecord;
+  const text = signedText(record);
+  return signatures.map(({ sig }) => candidates.find((key) => verifySignature(key, text, sig)));
 }

@@ -1,5 +1,4 @@
 /** Trust between sovereigns: another sovereign with its own key, the records that it signs, and requests with them. */
-
 import type {
   ImportedBy,
   RecognitionIndex,
@@ -11,7 +10,8 @@ import type { JsonObject, JsonValue } from '../../src/base/json/value.ts';
 import { canonicalJson, jsonText } from '../../src/base/json/write.ts';
 import { formatInstant } from '../../src/base/timestamp.ts';
 import { startTestAuthority, type TestAuthority, type TestOptions } from './authority.ts';
-import { HOUR } from './clock.ts';
+import { HOUR, testClock } from './clock.ts';
+import { networkFolder } from './folders.ts';
 import {
   auditEvents,
   newKey,
@@ -200,4 +200,16 @@ export function importFeed(na: TestAuthority, feed: JsonObject, rest: JsonObject
 /** Details of every audit event of this type. */
 export function audited(na: TestAuthority, type: string): Record<string, unknown>[] {
   return auditEvents(na).flatMap((event) => (event.type === type ? [event.details] : []));
+}
+
+export async function sovereignPair(clock = testClock()) {
+  const folder = networkFolder('beta');
+  const alpha = await startTestAuthority({ clock });
+  const beta = await startTestAuthority({ clock, dataDir: folder.path });
+  return {
+    ...{ clock, alpha, beta },
+    async [Symbol.asyncDispose]() {
+      for (const resource of [alpha, beta, folder]) await resource[Symbol.asyncDispose]();
+    },
+  };
 }
