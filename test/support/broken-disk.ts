@@ -1,5 +1,8 @@
-/** Checks for a server whose disk fails while it is running. */
+/** A disk that fails while a server runs: strace makes system calls on one file fail, and what the server may do then. */
 import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { resolve } from 'node:path';
 import { startTestAuthority } from './authority.ts';
 import type { ChildServer, Ended } from './child-server.ts';
 import { REAL_TIME } from './clock.ts';
@@ -41,4 +44,41 @@ export async function assertStored(dataDir: string, tokens: readonly string[]): 
   for (const invite_token of tokens) {
     assert.equal(outcome(await nodeRequest(na, '/join', newKey(), { invite_token })), '200');
   }
+}
+
+export interface FailingCall {
+  /** Relative to the data directory, or an absolute path. */
+  readonly file: string;
+  readonly call: string;
+  readonly error: string;
+  /** Which of these calls of a thread fails, counted from 1; `1+` makes all of them fail. */
+  readonly nth: number | '1+';
+}
+
+/** False if users may not trace their own processes. */
+export function mayTrace(): boolean {
+  return spawnSync('strace', ['-o', '/dev/null', 'true']).status === 0;
+}
+
+function injection(dataDir: string, { file, call, error, nth }: FailingCall): readonly string[] {
+  const inject = ['-e', `trace=${call}`, '-e', `inject=${call}:error=${error}:when=${nth}`];
+  return ['-f', '-o', '/dev/null', '-P', resolve(dataDir, file), ...inject];
+}
+
+/** The command to put before Node.js; the tracer runs as a separate process. */
+export function failingFromStart(dataDir: string, failing: FailingCall): readonly string[] {
+  return ['strace', '-D', ...injection(dataDir, failing)];
+}
+
+/** Makes the call fail in a running server once this resolves. The tracer ends with the server. */
+export function failFromNow({ na, process }: ChildServer, failing: FailingCall): Promise<void> {
+  return failIn(Number(process.pid), na.dataDir, failing);
+}
+
+/** Like `failFromNow`, for any process. */
+export async function failIn(pid: number, folder: string, failing: FailingCall): Promise<void> {
+  const options = ['-p', String(pid), ...injection(folder, failing)];
+  const tracer = spawn('strace', options, { stdio: ['ignore', 'ignore', 'pipe'] });
+  const [said] = await once(tracer.stderr.setEncoding('utf8'), 'data');
+  if (!String(said).includes('attached')) throw new Error(String(said));
 }

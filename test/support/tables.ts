@@ -1,7 +1,6 @@
-/** Tables of cases by the result that each must have. */
+/** Tables of cases by the result that each must have, and faults of one request or record in the order of their checks. */
 import assert from 'node:assert/strict';
 import type { JsonObject, JsonValue } from '../../src/base/json/value.ts';
-import { type Fault, faultsTogether } from './faults.ts';
 import type { Change } from './trust-protocol.ts';
 
 export type Cases<Case> = { readonly [name: string]: Case };
@@ -58,4 +57,35 @@ export function inEach(
   return Object.fromEntries(
     values.map(([name, value]) => [`${member} is ${name}`, { [member]: value }]),
   );
+}
+
+/** An expected answer, and the change of a case that causes it; absent members change nothing. */
+export type Fault<Draft extends object> = readonly [expected: string, spoil: Draft];
+
+export interface FaultCase<Draft extends object> {
+  readonly name: string;
+  readonly expected: string;
+  readonly draft: Draft;
+}
+
+/**
+ * Every fault alone, with each later one, and with all later ones: the earliest is reported. Faults of the
+ * same member cannot be combined; the earlier one is then applied.
+ */
+export function faultsTogether<Draft extends object>(
+  faults: readonly Fault<Draft>[],
+): FaultCase<Draft>[] {
+  return faults.flatMap(([expected, spoil], index) => {
+    const later = faults.slice(index + 1);
+    const all = Object.assign({}, ...later.map(([, other]) => other).toReversed(), spoil);
+    return [
+      { name: `${expected}, alone`, expected, draft: spoil },
+      ...later.map(([other, also]) => ({
+        name: `${expected}, before ${other}`,
+        expected,
+        draft: { ...also, ...spoil },
+      })),
+      { name: `${expected}, before all others`, expected, draft: all },
+    ];
+  });
 }
