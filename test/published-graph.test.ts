@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { createDashboardTreaties } from '../src/authority/dashboard/dashboard-treaties.ts';
+import { createGraphDigest } from '../src/authority/recognition/graph.ts';
 import { connectomeText } from '../src/authority/recognition/recognition-graph.ts';
 import {
   createRecognitionIndex,
@@ -276,4 +277,26 @@ test('heartbeats are answered while the first page after a change of a long grap
   }
   // A page that is built without a break lets the one or two through that have already arrived.
   assert.ok(Math.min(...beats) > 5, `${beats}`);
+});
+
+// The digest of the recognition graph is not computed in one step if it was already built in slices.
+
+test('the digest of a graph is cached until a treaty or the clock changes the graph', () => {
+  const index = createRecognitionIndex();
+  let read = 0;
+  const edges = () => {
+    read += 1;
+    return index.edges();
+  };
+  const digest = createGraphDigest({ ...index, edges });
+  assert.equal(digest.isKnown(10), false);
+  digest.note({ version: index.version(), from: 10, until: 20, digest: 'built' });
+  assert.deepEqual([digest.isKnown(10), digest.at(10), digest.at(19)], [true, 'built', 'built']);
+  assert.equal(read, 0, 'nothing is read again');
+  assert.deepEqual([digest.isKnown(9), digest.isKnown(20)], [false, false]);
+  noteImport(index, { issuer: 'beta', feedId: 'f-1', sequence: '1', revokedAt: 5 }, [
+    ['a-1', null],
+  ]);
+  assert.equal(digest.isKnown(10), false);
+  assert.notEqual(digest.at(10), 'built');
 });
