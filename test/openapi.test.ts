@@ -1,5 +1,4 @@
-/** The published description as tools use it: a linter and a generator [core-4-15]. */
-
+/** The published description as tools use it: a linter, a generator, and each of its examples [core-4-15]. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -8,16 +7,45 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
+import { Ajv } from 'ajv';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { ROUTES } from '../src/edge/routes/table.ts';
 import { API } from '../src/protocol/api/table.ts';
 import { REFUSALS } from '../src/protocol/refusals.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
-import { type Operation, readDescription } from './support/described.ts';
 import { PROJECT_PATH } from './support/project.ts';
-import { freshNonce, newKey, operatorRequest, sendRaw } from './support/requests.ts';
+import {
+  freshNonce,
+  get,
+  newKey,
+  operate,
+  operatorRequest,
+  outcome,
+  type Received,
+  send,
+  sendRaw,
+} from './support/requests.ts';
+import { inExampleOrder } from './support/routes.ts';
+import { sharedAuthority } from './support/shared-authority.ts';
 import { signNodeBody } from './support/signing.ts';
+
+interface Operation {
+  readonly method: string;
+  readonly path: string;
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads members of a description it then asserts on
+  readonly described: any;
+}
+
+async function readDescription(na: TestAuthority) {
+  const { body: document, text } = await get(na, '/swagger.json');
+  const operations = Object.entries<object>(document.paths).flatMap(([path, item]) =>
+    Object.entries(item).map(
+      ([method, described]): Operation => ({ method: method.toUpperCase(), path, described }),
+    ),
+  );
+  return { document, text, operations };
+}
 
 const run = promisify(execFile);
 const modules = join(PROJECT_PATH, 'node_modules');
@@ -232,4 +260,84 @@ function operatorSigned(url: string, init: RequestInit): RequestInit {
   const headers = new Headers(init.headers);
   for (const [name, value] of Object.entries(signed.init.headers)) headers.set(name, value);
   return { ...init, headers };
+}
+
+// The example of every route in the published description is answered as the description says [core-4-15].
+
+const shared = sharedAuthority();
+
+/** Makes Ajv interpret `nullable` as OpenAPI 3.0.3 defines it. */
+function createAnswerCheck() {
+  const ajv = new Ajv({ strict: false, formats: { 'date-time': isInstant } });
+  ajv.addSchema(document, 'document');
+  return ({ method, path }: Operation, { status, body }: Received): string => {
+    const steps = ['paths', path, method.toLowerCase(), 'responses', String(status), 'content'];
+    const place = [...steps, 'application/json', 'schema'].map(pointer).join('/');
+    const validate = ajv.getSchema(`document#/${place}`);
+    if (validate === undefined) return `${status} is not described`;
+    return validate(body) ? '' : ajv.errorsText(validate.errors);
+  };
+}
+
+function isInstant(text: string): boolean {
+  return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(text);
+}
+
+function pointer(step: string): string {
+  return encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'));
+}
+
+test('each example is answered as the description says, in the documented form', async () => {
+  const problemOf = createAnswerCheck();
+  const refusalOf = ({ described }: Operation) => described['x-mesh-example-outcome'];
+  const inOrder = inExampleOrder(operations, {
+    method: ({ method }) => method,
+    isRefused: (operation) => refusalOf(operation) !== undefined,
+  });
+  for (const operation of inOrder) {
+    const refusal = refusalOf(operation);
+    const name = `${operation.method} ${operation.path}`;
+    const answer = await sendExample(operation);
+    if (refusal !== undefined) {
+      assert.equal(outcome(answer), refusal, `${name} lacks what it needs`);
+      continue;
+    }
+    assert.match(String(answer.status), /^20[01]$/, `${name}: ${answer.text}`);
+    const type = answer.headers.get('content-type')?.split(';')[0] ?? '';
+    assert.ok(type in operation.described.responses[answer.status].content, `${name}: ${type}`);
+    if (type === 'application/json') assert.equal(problemOf(operation, answer), '', name);
+  }
+});
+
+test('exactly the reads with an ETag describe it, and the 304 for clients that have it', async () => {
+  const reads = operations.filter(
+    ({ method, described }) => method === 'GET' && !described['x-mesh-example-outcome'],
+  );
+  for (const operation of reads) {
+    const { path } = operation;
+    const { responses } = operation.described;
+    const etag = (await sendExample(operation)).headers.get('etag');
+    assert.equal(responses[304] !== undefined, etag !== null, path);
+    assert.equal(responses[200].headers.ETag !== undefined, etag !== null, path);
+    if (etag === null) continue;
+    const headers = { 'If-None-Match': etag };
+    assert.equal((await send(await shared(), 'GET', path, { headers })).status, 304, path);
+  }
+});
+
+async function sendExample({ method, path, described }: Operation): Promise<Received> {
+  const parameters: { name: string; in: string; example?: string }[] = described.parameters ?? [];
+  const authority = await shared();
+  let target = path;
+  const query = new URLSearchParams();
+  for (const { name, in: place, example } of parameters) {
+    if (example === undefined) continue;
+    if (place === 'query') query.set(name, example);
+    else target = target.replace(`{${name}}`, encodeURIComponent(example));
+  }
+  const url = query.size === 0 ? target : `${target}?${query}`;
+  const body = described.requestBody?.content['application/json'].example;
+  if (described['x-mesh-access'].startsWith('operator'))
+    return operate(authority, url, body, { method });
+  return send(authority, method, url, body === undefined ? {} : { body: JSON.stringify(body) });
 }

@@ -4,17 +4,20 @@ import { rmSync } from 'node:fs';
 import { request } from 'node:http';
 import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
+import fc from 'fast-check';
 import { commandReference } from '../src/cli/command-reference.ts';
 import { buildProgram } from '../src/cli/program.ts';
 import { ROUTES } from '../src/edge/routes/table.ts';
 import { anchorOf } from '../src/pages/reference/contents.ts';
+import { type Content, Html, html, NO_HTML } from '../src/pages/ui/html.ts';
 import { REFUSALS } from '../src/protocol/refusals.ts';
 import { startTestAuthority } from './support/authority.ts';
-import { assertSound, HOSTILE_NAME } from './support/browser.ts';
+import { assertSound, HOSTILE_NAME, NARROW } from './support/browser.ts';
 import { startChildServer } from './support/child-server.ts';
+import { exchange } from './support/exchange.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import { attributesOf, entriesOf, startPages, textOf } from './support/pages.ts';
-import { send, sendRaw } from './support/requests.ts';
+import { outcome, send, sendRaw } from './support/requests.ts';
 
 const PAGES = ['/', '/search', '/api-reference', '/cli-reference'] as const;
 const REFERENCES: readonly string[] = ['/api-reference', '/cli-reference'];
@@ -351,4 +354,191 @@ test('documents that are not pages keep the policy that allows nothing', async (
     const policy = headers.get('content-security-policy');
     assert.equal(policy, "default-src 'none'; frame-ancestors 'none'", path);
   }
+});
+
+// What a browser gets for an unknown path; programs get the envelope.
+
+const OF_CHROMIUM =
+  'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8';
+
+function asked(method: string, path: string, accept?: string) {
+  const headers = { 'X-Request-ID': 'same', ...(accept === undefined ? {} : { Accept: accept }) };
+  return sendRaw(na, method, path, { headers });
+}
+
+for (const accept of [OF_CHROMIUM, 'text/html', 'text/*', 'text/html, application/json;q=0.9']) {
+  test(`an unknown path is a page for clients that prefer one: ${accept}`, async () => {
+    const { status, headers, text } = await asked('GET', '/nowhere', accept);
+    assert.equal(status, 404);
+    assert.equal(headers.get('content-type'), 'text/html; charset=utf-8');
+    assert.equal(headers.get('cache-control'), 'no-store');
+    assert.equal(headers.get('vary'), 'Accept, Accept-Encoding');
+    assert.equal(headers.get('etag'), null);
+    assert.equal(headers.get('x-request-id'), 'same');
+    assert.match(
+      headers.get('content-security-policy') ?? '',
+      /^default-src 'none'; style-src 'self'; script-src 'self'; /,
+    );
+    const head = await asked('HEAD', '/nowhere', accept);
+    assert.equal(head.status, 404);
+    assert.equal(head.text, '');
+    assert.equal(head.headers.get('content-length'), String(Buffer.byteLength(text)));
+  });
+}
+
+test('it is compressed for clients that accept it', async () => {
+  const plain = await asked('GET', '/nowhere', 'text/html');
+  const { headers, bytes } = await exchange(`${na.url}/nowhere`, {
+    method: 'GET',
+    headers: { Accept: 'text/html' },
+  });
+  assert.equal(headers.get('content-encoding'), 'gzip');
+  assert.ok(Number(headers.get('content-length')) < plain.text.length / 2);
+  assert.equal(bytes.toString(), plain.text);
+});
+
+test('for all others it is the envelope, byte for byte', async () => {
+  const plain = await asked('GET', '/nowhere');
+  assert.equal(
+    plain.text,
+    '{"error":{"code":"not_found","message":"The path does not exist","details":{},"request_id":"same"}}',
+  );
+  const accepted = [
+    '*/*',
+    'application/json',
+    'application/json, text/html',
+    'text/html;q=0.5, application/json',
+    'text/html;q=0',
+    'text/html;q=0.5, */*',
+    'image/png',
+    'nonsense',
+    `text/html, ${'a/b,'.repeat(900)}c/d`,
+  ];
+  for (const accept of accepted) {
+    const answer = await asked('GET', '/nowhere', accept);
+    assert.equal(answer.text, plain.text, accept);
+    const names = [...answer.headers.keys()].filter((name) => name !== 'date');
+    assert.deepEqual(
+      names,
+      [...plain.headers.keys()].filter((name) => name !== 'date'),
+    );
+  }
+});
+
+test('a page is only for an unknown path, and only for reads', async () => {
+  assert.equal(outcome(await asked('POST', '/nowhere', OF_CHROMIUM)), '404 not_found');
+  assert.equal(outcome(await asked('PUT', '/crl', OF_CHROMIUM)), '405 method_not_allowed');
+  assert.equal(outcome(await asked('GET', '/%zz', OF_CHROMIUM)), '400 bad_request');
+  assert.equal(
+    outcome(await asked('GET', '/attestations/none', OF_CHROMIUM)),
+    '404 attestation_not_found',
+  );
+  assert.equal(outcome(await asked('GET', `/${'a/'.repeat(40)}`, OF_CHROMIUM)), '404 not_found');
+});
+
+for (const path of ['/deep/in/nowhere/', '//nowhere?q=1']) {
+  test(`in a browser, ${path} says so and links to what exists`, async () => {
+    await using visit = await browser.visit(na.url + path, { width: NARROW });
+    const { page } = visit;
+    assert.equal(await page.locator('h1').textContent(), 'Page not found');
+    assert.deepEqual(await visit.violations(), []);
+    assert.equal(await visit.overflow(), 0);
+    // Chromium reports the status as a console error.
+    assert.deepEqual(
+      visit.problems.filter((problem) => !problem.includes('404')),
+      [],
+    );
+    const hrefs = await page
+      .locator('a')
+      .evaluateAll((links) => links.map((link) => (link as unknown as { href: string }).href));
+    for (const target of ['', 'dashboard', 'api-reference', 'cli-reference']) {
+      assert.ok(hrefs.includes(`${na.url}/${target}`), target);
+    }
+    await page.getByRole('searchbox').fill('renew');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`${na.url}/search?q=renew`);
+    assert.equal(await page.getByRole('searchbox').inputValue(), 'renew');
+  });
+}
+
+test('a hostile network name is text on it', async (t) => {
+  const { folder } = makeNetworkFolder(HOSTILE_NAME);
+  t.after(() => rmSync(folder, { recursive: true }));
+  await using hostile = await startTestAuthority({ dataDir: folder });
+  await using visit = await browser.visit(`${hostile.url}/nowhere`);
+  assert.equal(await visit.page.locator('.brand-name').textContent(), HOSTILE_NAME);
+  assert.equal(await visit.page.evaluate('window.hacked'), undefined);
+});
+
+// HTML templates: every value stays text, regardless of its content.
+
+const PIECES = [...`<>"'&/!=\``, '--', '<script>', '</p>', '&lt', '\u202E'];
+const hostile = fc.array(
+  fc.oneof(fc.constantFrom(...PIECES), fc.string({ unit: 'grapheme', maxLength: 4 })),
+  { maxLength: 12 },
+);
+
+test('a browser reads every text and attribute as it was given, and finds no element in it', async () => {
+  const given = [...fc.sample(hostile, 500).map((pieces) => pieces.join('')), HOSTILE_NAME].map(
+    // An HTML parser turns CR LF into one line break, and replaces null characters.
+    (text) => text.replaceAll('\r', ' ').replaceAll('\0', ' '),
+  );
+  const list = html`<ul>${given.map((text) => html`<li title="${text}" class="a ${text}">${text}</li>`)}</ul>`;
+  await using visit = await browser.visit('about:blank');
+  const read = await visit.page.evaluate<[string, string, string, number][]>(
+    `(() => {
+      const parsed = new DOMParser().parseFromString(${JSON.stringify(list.text)}, 'text/html');
+      return [...parsed.querySelectorAll('ul > *')].map((item) => [
+        item.textContent, item.title, item.className, item.attributes.length + item.children.length,
+      ]);
+    })()`,
+  );
+  assert.deepEqual(
+    read,
+    given.map((text) => [text, text, `a ${text}`, 2]),
+  );
+});
+
+test('markup is inserted unchanged, alone or in lists', () => {
+  const item = (count: number) => html`<li>${count}</li>`;
+  assert.equal(html`<ul>${[1, 2].map(item)}${NO_HTML}</ul>`.text, '<ul><li>1</li><li>2</li></ul>');
+});
+
+test('text is refused where its characters would mean something, however harmless it looks', () => {
+  for (const [place, template] of [
+    ['where an attribute would be', (text: Content) => html`<a ${text}>b</a>`],
+    ['in an attribute without quotes', (text: Content) => html`<a href=${text}>b</a>`],
+    ['in an attribute with single quotes', (text: Content) => html`<a href='${text}'>b</a>`],
+    ['as the name of an element', (text: Content) => html`<${text}>b</b>`],
+    ['in a script', (text: Content) => html`<p></p><script type="module">${text}</script>`],
+    ['in a style', (text: Content) => html`<style>a{}${text}</style>`],
+  ] as const) {
+    assert.throws(() => template('harmless'), /is not allowed/, place);
+    assert.doesNotThrow(() => template(Html.trusted('b')), place);
+  }
+});
+
+test('markup in an attribute is refused: its quotes are not escaped', () => {
+  assert.throws(() => html`<p title="${html`${'"'}`}"></p>`, /accepts text, not markup/);
+  assert.throws(() => html`<p title="a ${[NO_HTML]}"></p>`, /accepts text, not markup/);
+});
+
+test('a closed script, and angle brackets in quotes, do not affect the text after them', () => {
+  const text = html`<script>${Html.trusted('1 < 2 && "a"')}</script><p title="a > b">${'<b>'}</p>`
+    .text;
+  assert.equal(text, '<script>1 < 2 && "a"</script><p title="a > b">&lt;b&gt;</p>');
+});
+
+test('a misspelt member, a missing value and an object that only looks like markup do not compile', () => {
+  const row: { readonly name: string; readonly note?: string } = { name: 'beta' };
+  const lookalike = { text: '<b>', toString: () => '<b>' };
+  const refused = [
+    // @ts-expect-error There is no such member.
+    () => html`<p>${row.nmae}</p>`,
+    // @ts-expect-error It may be missing.
+    () => html`<p>${row.note}</p>`,
+    // @ts-expect-error It was not created by a template.
+    () => html`<p>${lookalike}</p>`,
+  ];
+  assert.equal(refused.length, 3);
 });

@@ -45,15 +45,7 @@ const ALONE =
  */
 const THREADED = {
   // Commands, answers, publications and log lines are messages.
-  messages: [
-    'examples',
-    'fuzz',
-    'logs',
-    'repeated-requests',
-    'roster',
-    'threads',
-    'trust-protocol',
-  ],
+  messages: ['openapi', 'fuzz', 'logs', 'repeated-requests', 'roster', 'threads', 'trust-protocol'],
   // Each thread has the documents, lists and events in its own memory, or shares it with the authority.
   documents: [
     'adoption',
@@ -84,7 +76,7 @@ const THREADED = {
     'wrong-clocks',
   ],
   // Threads count connections, bytes, refusals and requests together.
-  limits: ['audit', 'body-bounds', 'envelope', 'http-connections', 'peers', 'rate-limits'],
+  limits: ['audit', 'body-bounds', 'envelope', 'http-connections', 'rate-limits'],
 };
 
 /**
@@ -96,7 +88,7 @@ const STORED = {
   restarts: [
     'certificates',
     'contacts',
-    'examples',
+    'openapi',
     'invites',
     'lapses',
     'nullifier-restart.deep',
@@ -149,16 +141,11 @@ const NEWEST = {
     'http-connections',
     'http-head',
     'large-bodies',
-    'listener',
     'live',
-    'peers',
     'rate-limits',
     'request-queue',
-    'send-reply',
-    'server-name',
     'threads',
     'tls',
-    'uploads',
   ],
   start: [
     'first-use',

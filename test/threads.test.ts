@@ -1,12 +1,15 @@
-/** HTTP on several threads: what one thread has acknowledged or counted applies to all of them. */
+/** HTTP on several threads: what one thread has acknowledged or counted applies to all of them, and how they talk. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import fc from 'fast-check';
+import { problemText } from '../src/base/error-message.ts';
 import { parseJson } from '../src/base/json/parse.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
 import { canonicalJson } from '../src/base/json/write.ts';
+import { createTraffic } from '../src/edge/http/traffic.ts';
 import type { CallInput } from '../src/protocol/contract/calls.ts';
+import { Refusal } from '../src/protocol/refusals.ts';
 import {
   fromCloneable,
   heartbeatIn,
@@ -14,6 +17,7 @@ import {
   toCloneable,
 } from '../src/server/threads/crossing.ts';
 import { edgeThreadOn } from '../src/server/threads/edge-threads.ts';
+import { type Channel, createPeer, type Message } from '../src/server/threads/rpc.ts';
 import { startTestAuthority, type TestAuthority, type TestOptions } from './support/authority.ts';
 import { MINUTE } from './support/clock.ts';
 import {
@@ -240,4 +244,151 @@ function parsedOrNull(text: string): JsonValue {
   } catch {
     return null;
   }
+}
+
+// Calls and notices between threads, and the barrier that releases the memory of replaced documents.
+
+type Served = {
+  double(value: number): number;
+  later(value: number): Promise<number>;
+  joined(...parts: string[]): string;
+  fail(): void;
+  refuse(): void;
+  note(what: string): void;
+};
+
+/** A peer that asks, what has been noted, and every message that it has received. */
+function connected({ gathers = false } = {}) {
+  const [near, far] = createLocalChannels();
+  const noted: string[] = [];
+  const served: Served = {
+    double: (value) => 2 * value,
+    later: async (value) => value,
+    joined: (...parts) => parts.join(),
+    fail() {
+      throw new TypeError('a bug over there');
+    },
+    refuse() {
+      throw new Refusal('service_not_ready', { problem: 'gone' });
+    },
+    note: (what) => noted.push(what),
+  };
+  const server = createPeer(far, served, { gathers });
+  return { peer: createPeer<Served>(near, {}, { gathers }), server, noted, ...near };
+}
+
+test('every call is answered, with the result or with the problem and its stack', async () => {
+  const { peer } = connected();
+  const results = [peer.call('double', 2), peer.call('later', 5), peer.call('joined', 'a', 'b')];
+  assert.deepEqual(await Promise.all(results), [4, 5, 'a,b']);
+  const problem = await peer.call('fail').catch((cause: unknown) => cause);
+  assert.equal((problem as Error).message, 'a bug over there');
+  assert.match(problemText(problem), /TypeError: a bug over there at /);
+  await assert.rejects(peer.call('refuse'), {
+    refusal: 'service_not_ready',
+    details: { problem: 'gone' },
+  });
+});
+
+test('a call of an unknown procedure is answered too', async () => {
+  const { peer } = connected();
+  const unknown = peer as unknown as { call(name: string): Promise<void> };
+  await assert.rejects(unknown.call('toString'), /There is no procedure toString/);
+});
+
+test('what a turn says leaves in one message at its end, in order, and the answers in one as soon as they are given', async () => {
+  const { peer, noted, received } = connected({ gathers: true });
+  const calls = [peer.call('double', 1), peer.call('later', 3), peer.call('fail')];
+  peer.notify('note', 'after');
+  assert.deepEqual(noted, []);
+  const [double, later, failed] = await Promise.allSettled(calls);
+  assert.deepEqual(
+    [double, later].map((result) => result?.status === 'fulfilled' && result.value),
+    [2, 3],
+  );
+  assert.equal(failed?.status, 'rejected');
+  assert.deepEqual(noted, ['after']);
+  assert.deepEqual(
+    received.map(([said, returned, failures]) => [said, returned, failures.length]),
+    [
+      [[], [1, 2], 2],
+      [[], [2, 3], 0],
+    ],
+  );
+});
+
+test('a peer that is silenced answers nothing more, but still says what it says itself', async () => {
+  const { peer, server, received, noted } = connected({ gathers: true });
+  void peer.call('later', 1);
+  void peer.call('double', 1);
+  server.silence();
+  peer.notify('note', 'heard');
+  for (let turn = 0; turn < 3; turn += 1) await new Promise(setImmediate);
+  assert.deepEqual(received, []);
+  assert.deepEqual(noted, ['heard']);
+});
+
+test('a barrier waits for the answers begun before it, and for no others', async () => {
+  const traffic = createTraffic();
+  const passed: string[] = [];
+  traffic.arrived();
+  traffic.arrived();
+  const early = traffic.begun();
+  const first = traffic.barrier().then(() => passed.push('first'));
+  const late = traffic.begun();
+  const second = traffic.barrier().then(() => passed.push('second'));
+  await new Promise(setImmediate);
+  assert.deepEqual(passed, []);
+  traffic.read(late);
+  await new Promise(setImmediate);
+  assert.deepEqual(passed, [], 'an older answer is still being made');
+  traffic.read(early);
+  await Promise.all([first, second]);
+  traffic.left();
+  traffic.left();
+  await traffic.idle();
+  await traffic.barrier();
+});
+
+test('idle waits for requests whose answer has not begun', async () => {
+  const traffic = createTraffic();
+  traffic.arrived();
+  let isIdle = false;
+  const idle = traffic.idle().then(() => (isIdle = true));
+  await new Promise(setImmediate);
+  assert.equal(isIdle, false);
+  traffic.left();
+  await idle;
+});
+
+interface LocalChannel extends Channel {
+  /** What has arrived at this end. */
+  readonly received: Message[];
+}
+
+/** What one end sends arrives at the other at once, as a copy. */
+function createLocalChannels(): readonly [LocalChannel, LocalChannel] {
+  const ends: readonly [End, End] = [endOf(() => ends[1]), endOf(() => ends[0])];
+  return [ends[0].channel, ends[1].channel];
+}
+
+interface End {
+  readonly channel: LocalChannel;
+  take(message: Message): void;
+}
+
+function endOf(other: () => End): End {
+  const received: Message[] = [];
+  const listeners: ((message: Message) => void)[] = [];
+  return {
+    channel: {
+      received,
+      postMessage: (message) => other().take(structuredClone(message)),
+      on: (_event, listener) => listeners.push(listener),
+    },
+    take(message) {
+      received.push(message);
+      for (const listener of listeners) listener(message);
+    },
+  };
 }
