@@ -23,7 +23,7 @@ const FORMS: Readonly<Record<string, { readonly settings: object; readonly files
     settings: { MESH_TEST_KILLS: '50' },
     files: ['crash.test.ts', 'crash-successions.deep.test.ts'],
   },
-  lapses: { settings: { MESH_TEST_LAPSE_DAYS: '1826' }, files: ['lapses.test.ts'] },
+  lapses: { settings: { MESH_TEST_LAPSE_DAYS: '1826' }, files: ['horizon.test.ts'] },
   'move-kills': { settings: { MESH_TEST_MOVE_KILLS: '15' }, files: ['store-move-kills.ts'] },
   release: {
     settings: { MESH_TEST_RELEASE_TWICE: '1' },

@@ -1,25 +1,42 @@
-/** The additions to the revocation list since a version lead to the list itself [core-5-5-1]. */
+/** What follows the revocation list has it: clients by additions since a version [core-5-5-1], and waiting instances. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, suite, test } from 'node:test';
-import { createRevisionLog } from '../src/authority/lists/crl.ts';
-import { verifySignature } from '../src/base/crypto/ed25519.ts';
+import fc from 'fast-check';
+import type { Certificate } from '../machines/certificate.ts';
+import {
+  CRL_ID,
+  createRevisionLog,
+  createRevocations,
+  crlEntry,
+} from '../src/authority/lists/crl.ts';
+import { crlDigest } from '../src/authority/lists/stored-lists.ts';
+import type { UnitOfWork } from '../src/authority/subjects/unit-of-work.ts';
+import { signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
 import { canonicalJson } from '../src/base/json/write.ts';
+import { withoutPause } from '../src/base/work.ts';
 import { keyFromSeed, signText, verifyText } from '../src/client/keys.ts';
 import { createVerifier } from '../src/client/offline.ts';
 import { createPublicClient } from '../src/client/public-client.ts';
 import { portableSha256 } from '../src/client/sha256.ts';
-import { createRevisionEnds, endOf, KEPT_REVISIONS } from '../src/protocol/contract/documents.ts';
+import {
+  createDocumentCache,
+  createDocumentPublisher,
+  createRevisionEnds,
+  documentText,
+  endOf,
+  KEPT_REVISIONS,
+} from '../src/protocol/contract/documents.ts';
 import type { CertificateRevocationList } from '../src/protocol/records/revocation-list.ts';
 import {
   readRevocationListDelta,
   revisionText,
 } from '../src/protocol/records/revocation-list-delta.ts';
+import { soleSigner } from '../src/protocol/records/signed-record.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
-import { joinedNodes } from './support/joined-nodes.ts';
 import { PROJECT } from './support/project.ts';
-import { get, operate, outcome, send } from './support/requests.ts';
+import { get, joinedNodes, operate, outcome, send } from './support/requests.ts';
 
 const REVOCATIONS = 60;
 const LONG = { max_validity_hours: 8760 };
@@ -181,4 +198,97 @@ async function continued(
 async function reissue(na: TestAuthority): Promise<void> {
   na.clock.advance(12 * HOUR);
   await na.renewLists();
+}
+
+// The revocation list of an instance that waits for its turn, and that follows the list while another instance writes
+// it.
+
+const SIGNER = soleSigner(signerFromSeed(Buffer.alloc(32, 7)), 'na');
+
+interface Revoked {
+  readonly id: string;
+  readonly sequence: number;
+}
+
+test('it equals the list read at once, regardless of how reads were grouped and ordered', () => {
+  const unit = fc.record({ revoked: fc.integer({ min: 1, max: 4 }), endsReading: fc.boolean() });
+  const units = fc.array(unit, { minLength: 1, maxLength: 40 });
+  fc.assert(
+    fc.property(units, (given) => assertSame(given)),
+    { numRuns: 50 },
+  );
+  assertSame([
+    { revoked: 2500, endsReading: true },
+    { revoked: 1, endsReading: true },
+    { revoked: 1001, endsReading: false },
+  ]);
+});
+
+function assertSame(
+  units: readonly { readonly revoked: number; readonly endsReading: boolean }[],
+): void {
+  const readings: Revoked[][] = [[]];
+  for (const [at, { revoked, endsReading }] of units.entries()) {
+    const rows = Array.from({ length: revoked }, (_, n) => ({
+      id: `${String(n).padStart(5, '0')}-${at}`,
+      sequence: at + 1,
+    }));
+    // Rows arrive in any order.
+    readings.at(-1)?.unshift(...(at % 2 === 0 ? rows : rows.toReversed()));
+    if (endsReading) readings.push([]);
+  }
+  const ordered = readings
+    .flat()
+    .toSorted((a, b) => a.sequence - b.sequence || (a.id < b.id ? -1 : 1));
+  assert.equal(listOf(readings, ordered), listOf([ordered], ordered));
+}
+
+/** The document published at the takeover; `ordered` is what the stored version covers. */
+function listOf(readings: readonly (readonly Revoked[])[], ordered: readonly Revoked[]): string {
+  const publisher = createDocumentPublisher();
+  const documents = createDocumentCache(publisher.versions);
+  publisher.follow(documents.take);
+  const revocations = createRevocations({
+    signer: SIGNER,
+    issuerOf: () => SIGNER.publicKey,
+    issuers: () => [SIGNER.publicKey],
+    revoked: () => null,
+    publisher,
+    threads: null,
+    uuid: () => 'never',
+    assertSigner: () => undefined,
+  });
+  for (const reading of readings) {
+    for (const { id, sequence } of reading) {
+      const context = { revokedAt: 0, revocationReason: null, crlSequence: sequence };
+      revocations.decided('certificate', id, {
+        value: 'revoked',
+        context: context as unknown as Certificate,
+      });
+    }
+    withoutPause(revocations.list.takeLoaded());
+    assert.equal(documents.latest('crl'), undefined, 'a waiting instance publishes nothing');
+  }
+  revocations.list.endLoading();
+  const entries = ordered.map(({ id }) => crlEntry(SIGNER.publicKey, id, 0, 'unspecified'));
+  const version = {
+    sequence: ordered.at(-1)?.sequence ?? 0,
+    crlId: CRL_ID,
+    issuedAt: 0,
+    nextUpdate: 1,
+    digest: crlDigest(SIGNER.publicKey, entries),
+  };
+  revocations.list.restore(unitWith(version));
+  const list = documents.latest('crl');
+  assert.ok(list !== undefined);
+  return documentText(list);
+}
+
+/** What a list needs from the unit in which it is republished. */
+function unitWith(version: object): UnitOfWork {
+  const unit: Pick<UnitOfWork, 'current' | 'whenCommitted'> = {
+    current: () => ({ context: version }) as never,
+    whenCommitted: (work) => void work(),
+  };
+  return unit as unknown as UnitOfWork;
 }

@@ -49,7 +49,6 @@ const THREADED = {
   // Each thread has the documents, lists and events in its own memory, or shares it with the authority.
   documents: [
     'adoption',
-    'bulletin',
     'certificate-list',
     'contacts',
     'crl',
@@ -90,18 +89,18 @@ const STORED = {
     'contacts',
     'openapi',
     'invites',
-    'lapses',
+    'horizon',
     'nullifier-restart.deep',
     'trust-restart',
   ],
   // Units with many subjects, removals, spent nonces, kept answers, and times of heartbeats.
   units: [
-    'bulk-revocation',
     'heartbeat-sessions',
     'invite-batches',
     'repeated-requests',
     'replay',
     'retention',
+    'revocations',
   ],
   // The audit log and the history are read from the store.
   logs: ['audit', 'history'],
