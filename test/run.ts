@@ -109,7 +109,7 @@ const STORED = {
   // Keys are in files, and which of them count is in the store.
   keys: ['authority-keys', 'succession', 'succession-files'],
   // The state as a whole.
-  states: ['backup', 'restore', 'restored-authority-keys', 'scheduled-backups'],
+  states: ['backup', 'restore'],
 };
 
 /** What runs once more with `--newest`, by what of Node.js it needs: most of it is the same in every version. */
@@ -118,12 +118,10 @@ const NEWEST = {
   store: [
     'backup',
     'data-folder',
+    'failing-disk',
     'lmdb',
-    'lost-store',
-    'openings',
     'postgresql',
     'postgresql-frozen.deep',
-    'postgresql-instances',
     'postgresql-lease',
     'postgresql-locks.deep',
     'postgresql-standby-reader',

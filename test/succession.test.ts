@@ -15,7 +15,7 @@ import { entriesDigest } from '../src/protocol/records/revocation-list-delta.ts'
 import { signedText } from '../src/protocol/records/signed-record.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { TOOLS } from './support/authority-chain.ts';
-import { HOUR, MINUTE } from './support/clock.ts';
+import { HOUR, MINUTE, REAL_TIME } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
 import { scratchFolder } from './support/folders.ts';
 import {
@@ -29,7 +29,7 @@ import {
   operate,
   outcome,
 } from './support/requests.ts';
-import { signersOf } from './support/signers.ts';
+import { signersOf } from './support/signing.ts';
 import {
   activate,
   activated,
@@ -462,4 +462,27 @@ test('a start is refused if a key that must sign is missing', async () => {
   renameSync(String(away), String(file));
   await using again = await na.restart();
   assert.equal((await keyStates(again)).length, 2);
+});
+
+// `doctor` follows the authority through a planned change of its key, and accuses nobody.
+
+test('a planned change of the key is no man in the middle, and does not touch the first policy', async () => {
+  await using na = await startTestAuthority({ clock: REAL_TIME });
+  const seen = async () => {
+    const args = ['doctor', '--data-dir', na.dataDir, '--url', na.url, '--json'];
+    const { stdout } = await runCommand(args);
+    const { checks } = JSON.parse(stdout) as { checks: { check: string; outcome: string }[] };
+    return ['network', 'first_policy', 'succession', 'crl', 'feed'].map((name) =>
+      checks.filter(({ check }) => check === name).map((each) => `${name} ${each.outcome}`),
+    );
+  };
+  const well = ['network', 'first_policy', 'succession', 'crl', 'feed'].map((n) => [`${n} ok`]);
+  assert.deepEqual(await seen(), well, 'before');
+  const signed = await succession(na, { kind: 'planned' });
+  assert.equal(outcome(await stage(na, signed)), '200');
+  await activated(na);
+  assert.deepEqual(await seen(), well, 'in the overlap');
+  const operated = { ...na, audience: signed.statement.to_key };
+  assert.equal(outcome(await step(operated, 'finish')), '200');
+  assert.deepEqual(await seen(), well, 'afterward');
 });
