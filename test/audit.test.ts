@@ -1,4 +1,4 @@
-/** The audit log: each event with its details, and how much of it strangers can cause. */
+/** The audit log: each event with its details, the length of texts in it, and how much of it strangers can cause. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { suite, test } from 'node:test';
@@ -8,7 +8,7 @@ import type { JsonObject } from '../src/base/json/value.ts';
 import { canonicalJson, jsonText } from '../src/base/json/write.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { type AuditEntry, GENESIS_HASH } from '../src/store/store.ts';
-import { describe, envelopeOf, register, remove } from './support/agents.ts';
+import { describe, envelopeOf, members, register, remove } from './support/agents.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE, SECOND } from './support/clock.ts';
 import {
@@ -34,10 +34,12 @@ import { sharedAuthority } from './support/shared-authority.ts';
 import { auditEntriesOf } from './support/test-stores.ts';
 import {
   attest,
+  audited,
   IMPORT,
   post,
   revokeAttestation,
   revokeTreaty,
+  signedBy,
   sovereign,
 } from './support/trust.ts';
 
@@ -494,4 +496,63 @@ test('AUTH_FAILURES=off audits every refusal', async () => {
   });
   await flood(na, bogusRoster(), 50);
   assert.equal((await entriesOf(na)).length, 50);
+});
+
+// Length limits for texts from callers, in records and in the audit log.
+
+test('texts of a descriptor have at most 1,024 characters, and the whole of it 64 KiB', async () => {
+  const na = await shared();
+  const { key } = await joinedNode(na);
+  const registering = (changes: JsonObject) =>
+    register(na, signedBy({ ...members(na, key), ...changes }, key));
+  const longest = 'a'.repeat(1024);
+  const endpoint = { host: longest, port: 1, scheme: longest };
+  const accepted = { agent_id: longest, capabilities: [longest], endpoint };
+  assert.equal(outcome(await registering(accepted)), '200');
+  assert.equal(audited(na, 'agent_registered').at(-1)?.agent_id, 'a'.repeat(256));
+  for (const changes of [
+    { agent_id: `${longest}a` },
+    { capabilities: [`${longest}a`] },
+    { endpoint: { ...endpoint, host: `${longest}a` } },
+    { endpoint: { ...endpoint, scheme: `${longest}a` } },
+    // 40 KB as sent, and six times as many characters in canonical form.
+    { metadata: { note: 'é'.repeat(20_000) } },
+  ]) {
+    assert.equal(outcome(await registering(changes)), '400 invalid_agent_descriptor');
+  }
+});
+
+test('texts from strangers are truncated in the audit log', async () => {
+  const na = await shared();
+  const long = 'x'.repeat(10_000);
+  const answer = await nodeRequest(na, '/heartbeat', newKey(), { cert_id: long });
+  assert.equal(outcome(answer), '403 certificate_not_found');
+  assert.equal(audited(na, 'heartbeat_rejected').at(-1)?.cert_id, 'x'.repeat(256));
+});
+
+test('so are texts from operators, including lists, and the chain still verifies', async () => {
+  const na = await shared();
+  const roles = Array.from({ length: 1000 }, (_, n) => `role:${n}`);
+  assert.equal(outcome(await operate(na, '/admin/invite', { roles })), '200');
+  assert.deepEqual(audited(na, 'invite_created').at(-1)?.roles, roles.slice(0, 64));
+  const subject = `${'y'.repeat(255)}\u{1F511}${'z'.repeat(100)}`;
+  const terms = { subject_id: subject, roles: ['role:client'] };
+  const issued = await operate(na, '/admin/attestations', terms);
+  assert.equal(issued.body.subject_id, subject);
+  const { subject_id } = audited(na, 'membership_attestation_issued').at(-1) ?? {};
+  assert.equal(subject_id, 'y'.repeat(255));
+  const verdict = await verifyAuditChain(await auditEntriesOf(na), GENESIS_HASH);
+  assert.equal(verdict.valid, true);
+});
+
+test('free texts of operators have at most 1,024 characters', async () => {
+  const na = await shared();
+  const reason = 'r'.repeat(1025);
+  const path = '/admin/operator-keys/ops-standard/revoke';
+  const refused = await operate(na, path, { reason });
+  assert.equal(outcome(refused), '422 request_validation_failed');
+  const terms = { roles: ['role:client'], subject_id: reason };
+  const unnamed = await operate(na, '/admin/attestations', terms);
+  assert.equal(outcome(unnamed), '400 missing_attestation_subject');
+  assert.equal(outcome(await operate(na, path, { reason: reason.slice(1) })), '200');
 });

@@ -19,10 +19,8 @@ import {
   newKey,
   nodeRequest,
   operate,
-  operatorRequest,
   outcome,
   type Received,
-  sendSigned,
 } from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
 import { DAY } from './support/simulated-network.ts';
@@ -230,18 +228,6 @@ test('a batch is known after a restart, and invites added after a withdrawal are
   assert.deepEqual(await statuses(third, batch), { consumed: 1, withdrawn: 3 });
   await invite(third, { batch });
   assert.deepEqual((await withdraw(third, { batch })).body, { batch, withdrawn: 1, remaining: 0 });
-});
-
-test('a repeated withdrawal of a batch gets its first answer', async () => {
-  const na = await shared();
-  await tokensOf(na, { batch: 'repeated', count: 3 });
-  const request = operatorRequest(na, WITHDRAW, { batch: 'repeated' });
-  const first = await sendSigned(na, request);
-  const headers = { ...request.init.headers, 'X-Mesh-Retry': '1' };
-  const again = await sendSigned(na, { ...request, init: { ...request.init, headers } });
-  assert.equal(first.body.withdrawn, 3);
-  assert.deepEqual([again.status, again.body], [200, first.body]);
-  assert.equal(again.headers.get('x-mesh-replayed'), 'true');
 });
 
 test('joins and withdrawals at the same time: each invite is either used or withdrawn', async () => {

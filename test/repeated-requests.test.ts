@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { createKeptAnswers, keptText } from '../src/authority/replay/replay.ts';
+import { sha256Hex } from '../src/base/crypto/digest.ts';
 import { AuthorityError } from '../src/client/authority-error.ts';
 import { newKey as newClientKey } from '../src/client/keys.ts';
 import { createNodeClient } from '../src/client/node-client.ts';
@@ -81,6 +82,20 @@ const COMMANDS: readonly {
     async prepare(na) {
       const { certId } = await joinedNode(na);
       return operatorRequest(na, '/admin/revoke', { cert_id: certId });
+    },
+  },
+  {
+    what: 'a withdrawal',
+    async prepare(na) {
+      const fingerprint = sha256Hex(await invite(na)).slice(0, 16);
+      return operatorRequest(na, `/admin/invites/${fingerprint}/withdraw`);
+    },
+  },
+  {
+    what: 'a withdrawal of a batch',
+    async prepare(na) {
+      await invite(na, { batch: 'team', count: 3 });
+      return operatorRequest(na, '/admin/invites/withdraw', { batch: 'team' });
     },
   },
   {
