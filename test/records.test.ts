@@ -1,13 +1,12 @@
 /** Records as they are received: normalized to the signed text, and members of which `null` and absence mean the same [core-1-4]. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import Type, { type TObject, type TSchema } from 'typebox';
 import { verifySignature } from '../src/base/crypto/ed25519.ts';
 import { parseJson } from '../src/base/json/parse.ts';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { canonicalJson, jsonText } from '../src/base/json/write.ts';
-import { AgentDescriptor } from '../src/protocol/records/agent-descriptor.ts';
+import { AgentDescriptor, readAgentDescriptor } from '../src/protocol/records/agent-descriptor.ts';
 import {
   AgreementRecord,
   CapabilityCounter,
@@ -25,9 +24,17 @@ import { DataAccessIntent, DataLicensePolicy } from '../src/protocol/records/dat
 import { GenesisBlock, readGenesisBlock } from '../src/protocol/records/genesis.ts';
 import { JoinCertificate, readJoinCertificate } from '../src/protocol/records/join-certificate.ts';
 import { PolicyManifest, readPolicyManifest } from '../src/protocol/records/policy-manifest.ts';
-import { MembershipAttestation, RecognitionTreaty } from '../src/protocol/records/recognition.ts';
+import {
+  MembershipAttestation,
+  RecognitionTreaty,
+  readMembershipAttestation,
+  readRecognitionTreaty,
+} from '../src/protocol/records/recognition.ts';
 import { recordReader } from '../src/protocol/records/record.ts';
-import { SovereignRevocationFeed } from '../src/protocol/records/revocation-feed.ts';
+import {
+  readRevocationFeed,
+  SovereignRevocationFeed,
+} from '../src/protocol/records/revocation-feed.ts';
 import {
   CertificateRevocationList,
   readCertificateRevocationList,
@@ -42,42 +49,53 @@ import { StateHead } from '../src/protocol/records/state-head.ts';
 import { SuccessionRequest } from '../src/protocol/records/succession-request.ts';
 import { TrustEvidence } from '../src/protocol/records/trust-evidence.ts';
 import { JustificationProof, ValidatorVote } from '../src/protocol/records/validator-vote.ts';
-import { PROJECT } from './support/project.ts';
+import { newKey } from './support/requests.ts';
+import { readVectors } from './support/vectors.ts';
 
-const readers = {
-  JoinCertificate: readJoinCertificate,
-  GenesisBlock: readGenesisBlock,
-  PolicyManifest: readPolicyManifest,
+const READERS: Readonly<Record<string, (received: unknown) => SignedRecord | null>> = {
+  AgentDescriptor: readAgentDescriptor,
   CertificateRevocationList: readCertificateRevocationList,
+  GenesisBlock: readGenesisBlock,
+  JoinCertificate: readJoinCertificate,
+  MembershipAttestation: readMembershipAttestation,
+  PolicyManifest: readPolicyManifest,
+  RecognitionTreaty: readRecognitionTreaty,
+  SovereignRevocationFeed: readRevocationFeed,
 };
-type RecordName = keyof typeof readers;
 
-const source = readFileSync(new URL('test/vectors/own_wire_core.json', PROJECT), 'utf8');
-const { vectors } = parseJson(source) as { vectors: { records: JsonObject[] } };
-const cases = vectors.records.filter((entry) => String(entry.record) in readers);
+interface Vector {
+  readonly record: string;
+  readonly note: string;
+  readonly received: JsonObject;
+  readonly canonical: string;
+  readonly public_key_b64: string;
+}
+
+const { records } = readVectors<{ records: Vector[] }>('own_wire_core.json');
 
 test('the vectors contain a case for each record read here', () => {
-  assert.deepEqual(new Set(cases.map((entry) => entry.record)), new Set(Object.keys(readers)));
+  assert.deepEqual(new Set(records.map(({ record }) => record)), new Set(Object.keys(READERS)));
 });
 
-for (const entry of cases) {
-  test(`a received ${entry.record} is normalized to the signed text (${entry.note || 'as is'})`, () => {
-    const record = readers[entry.record as RecordName](entry.received) as SignedRecord | null;
+for (const { record: name, note, received, canonical, public_key_b64: key } of records) {
+  const read = READERS[name] ?? assert.fail(name);
+
+  test(`a received ${name} is normalized to the signed text (${note || 'as is'})`, () => {
+    const record = read(received);
     assert.ok(record !== null);
-    assert.equal(signedText(record), entry.canonical);
-    assert.equal(isSignedByAny(record, [String(entry.public_key_b64)], verifySignature), true);
+    assert.equal(signedText(record), canonical);
+    assert.equal(isSignedByAny(record, [key], verifySignature), true);
+    assert.equal(isSignedByAny(record, [newKey().publicKey], verifySignature), false);
+    const again = read(parseJson(canonicalJson(record)));
+    assert.deepEqual(again, record, 'reading it again changes nothing');
   });
 
-  test(`a ${entry.record} with one changed member no longer verifies`, () => {
-    const received = entry.received as JsonObject;
+  test(`a ${name} with one changed member no longer verifies (${note || 'as is'})`, () => {
     const member =
       'issued_by' in received ? 'issued_by' : 'issuer' in received ? 'issuer' : 'network_name';
-    const record = readers[entry.record as RecordName]({ ...received, [member]: 'someone' });
+    const record = read({ ...received, [member]: 'someone' });
     assert.ok(record !== null, jsonText(received));
-    assert.equal(
-      isSignedByAny(record as SignedRecord, [String(entry.public_key_b64)], verifySignature),
-      false,
-    );
+    assert.equal(isSignedByAny(record, [key], verifySignature), false);
   });
 }
 
