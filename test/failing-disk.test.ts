@@ -1,6 +1,6 @@
 /**
- * A disk that fails, fills up or is taken over: one case of each. `failing-calls.deep` and `full-disk.deep` cover every call,
- * and disks that fill up.
+ * A disk that fails, fills up or is taken over: one case of each. `failing-calls.deep` covers every call, and
+ * disks that fill up.
  */
 import assert from 'node:assert/strict';
 import { cpSync } from 'node:fs';

@@ -368,7 +368,7 @@ suite('treaties of any number', () => {
 });
 
 suite('in a browser', () => {
-  // `details-pages.deep` sees the empty ones, and `large-graph.deep` large ones.
+  // `details-pages.deep` sees the empty ones, and `graph-view.deep` large ones.
   test('all pages are accessible, and hostile and endless names remain text and break nothing', async () => {
     await using na = await startTestAuthority();
     await fillSmall(na);

@@ -1,12 +1,25 @@
-/** What one public request costs in a network with 30,000 treaties and 200,000 attestations. */
+/**
+ * What one public request costs: in a network with 30,000 treaties and 200,000 attestations, and at worst, as far as a
+ * search finds; the long form is `search-worst-bodies.ts`. Each search is another one, and takes minutes on a busy machine.
+ */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { testClock } from './support/clock.ts';
-import { cpuOf } from './support/cpu.ts';
+import { CAN_MEASURE_THREADS, cpuOf } from './support/cpu.ts';
 import { networkFolder } from './support/folders.ts';
 import { seedTrust } from './support/large-trust.ts';
 import { get } from './support/requests.ts';
+import {
+  type Cost,
+  describeCost,
+  describeFound,
+  growthByHosts,
+  slowness,
+  startMeasuredServer,
+  worstBodies,
+  worstQueries,
+} from './support/worst-bodies.ts';
 
 /** Milliseconds of CPU of the whole process, which the client is in, too. */
 const MOST_MS = 50;
@@ -58,3 +71,44 @@ for (const path of [
     assert.ok(median <= MOST_MS, `${median} ms of CPU`);
   });
 }
+
+// The cost to an edge of the worst request that a search finds; the long form is `search-worst-bodies.ts`. Each
+// search is another one, and takes minutes on a busy machine.
+
+/** Milliseconds of CPU that one request may cost an edge, on the nominal machine. */
+const EDGE_LIMIT = 50;
+/** The speed of the machine changes during the search. */
+const SLACK = 1.5;
+/** Bytes of resident memory. */
+const MOST_GROWTH = 30 * 1024 ** 2;
+const SEARCH = { plain: 12, rounds: 5 };
+
+const skip = CAN_MEASURE_THREADS ? false : 'CPU of threads is read from /proc';
+
+test('no request of a stranger takes 50 ms of an edge', { skip }, async (t) => {
+  await using server = await startMeasuredServer();
+  const before = slowness();
+  const limited = (cost: Cost | undefined, description: string) => {
+    assert.ok(cost !== undefined);
+    const slow = Math.max(before, slowness());
+    t.diagnostic(`the machine is ${slow.toFixed(2)} times as slow as the nominal one`);
+    assert.ok(cost.edge < EDGE_LIMIT * slow * SLACK, description);
+  };
+  await t.test('a body of any shape', async () => {
+    const seed = Date.now() % 2 ** 31;
+    const found = await worstBodies(server, { ...SEARCH, seed, progress: () => undefined });
+    for (const one of found) t.diagnostic(`seed ${seed}: ${describeFound(one)}`);
+    const [worst] = found;
+    limited(worst, `seed ${seed}: ${worst && describeFound(worst)}`);
+  });
+  await t.test('a query', async () => {
+    const [worst] = await worstQueries(server);
+    t.diagnostic(worst === undefined ? 'none' : describeCost(worst));
+    limited(worst, `${worst && describeCost(worst)}`);
+  });
+  await t.test('no invented hostname stays in memory', async () => {
+    const growth = await growthByHosts(server, 2000);
+    t.diagnostic(`${Math.round(growth / 1024 ** 2)} MB more`);
+    assert.ok(growth < MOST_GROWTH);
+  });
+});

@@ -121,13 +121,12 @@ const NEWEST = {
     'failing-disk',
     'lmdb',
     'postgresql',
-    'postgresql-frozen.deep',
     'postgresql-lease',
     'postgresql-locks.deep',
     'postgresql-standby-reader',
     'postgresql-start',
     'restore',
-    'store-replication.deep',
+    'store-move.deep',
   ],
   // uWebSockets.js has a native module for each version.
   edge: [
@@ -144,15 +143,8 @@ const NEWEST = {
     'threads',
     'tls',
   ],
-  start: [
-    'first-use',
-    'init',
-    'late-start-failures.deep',
-    'refused-programs',
-    'serve',
-    'start.deep',
-  ],
-  signals: ['signals.deep', 'stopping', 'watchdog.deep'],
+  start: ['first-use', 'init', 'refused-programs', 'serve', 'start.deep'],
+  signals: ['signals.deep', 'stopping', 'failures.deep'],
   packages: ['native-parts.deep', 'packages', 'runtime'],
 };
 

@@ -1,4 +1,4 @@
-/** `npx tsx test/search-worst-bodies.ts --rounds N [--seed S]`: the long form of worst-bodies.deep.test.ts. */
+/** `npx tsx test/search-worst-bodies.ts --rounds N [--seed S]`: the long form of public-cost.deep.test.ts. */
 import { parseArgs } from 'node:util';
 import {
   describeCost,

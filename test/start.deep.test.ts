@@ -1,4 +1,4 @@
-/** `npm start` and `npm run mesh-na`: they run the compiled program, and compile it when the sources have changed. */
+/** `npm start` and `npm run mesh-na` compile the program when the sources have changed; a start that fails late ends it. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -20,7 +20,11 @@ import { after, test } from 'node:test';
 import { notLoaded } from '../src/base/native-parts.ts';
 import { freePort } from '../src/edge/http/free-port.ts';
 import { makeCheckout } from './support/checkout.ts';
+import { NO_LIMITS, startChildServer } from './support/child-server.ts';
+import { ownNetwork } from './support/folders.ts';
+import { LATE_START_THROWS } from './support/injected-faults.ts';
 import { childrenOf, isRunning, spawnNode } from './support/processes.ts';
+import { sharedCluster } from './support/shared-cluster.ts';
 
 const COMPILING = 'Compiling the program, since its sources are new or have changed.\n';
 const UNUSABLE = 3;
@@ -237,4 +241,28 @@ async function untilSaid({ stdout }: ChildProcess, text: string): Promise<void> 
 
 function descendantsOf(pid: number): number[] {
   return childrenOf(pid).flatMap((child) => [child, ...descendantsOf(child)]);
+}
+
+// A start that fails after requests are served ends the whole process, and says why.
+
+const cluster = await sharedCluster();
+
+for (const [what, threads, hasDatabase] of [
+  ['in its data folder, with one thread', '1', false],
+  ['in its data folder, with two', '2', false],
+  ['in PostgreSQL, with one thread', '1', true],
+  ['in PostgreSQL, with two', '2', true],
+] as const) {
+  test(`a start that fails late ends with 3 and its cause, with the state ${what}, and the next one serves`, async () => {
+    const folder = ownNetwork();
+    const place = hasDatabase ? ['--store', await cluster.createStore()] : [];
+    const args = ['--threads', threads, ...place];
+    await assert.rejects(
+      startChildServer(folder, { args, program: LATE_START_THROWS }),
+      /ended with 3: [\s\S]*"code":"start_refused","message":"injected into the start"/,
+    );
+    await using server = await startChildServer(folder, { args, environment: NO_LIMITS });
+    const { code } = await server.end('SIGTERM');
+    assert.equal(code, 0);
+  });
 }
