@@ -23,10 +23,10 @@ import {
 } from './support/agents.ts';
 import type { TestAuthority } from './support/authority.ts';
 import { MINUTE, SECOND } from './support/clock.ts';
-import { joinedNodes } from './support/joined-nodes.ts';
 import {
   get,
   joinedNode,
+  joinedNodes,
   newKey,
   nodeRequest,
   outcome,

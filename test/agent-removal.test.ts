@@ -21,7 +21,6 @@ import {
 } from './support/agents.ts';
 import type { TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND, testClock } from './support/clock.ts';
-import type { Fault } from './support/faults.ts';
 import {
   FORGED_SIGNATURE,
   misspelledKeys,
@@ -43,7 +42,7 @@ import {
 } from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
 import { nodeProofHeader, signDeleteEnvelope } from './support/signing.ts';
-import { checkFaults, checkTable, inEach } from './support/tables.ts';
+import { checkFaults, checkTable, type Fault, inEach } from './support/tables.ts';
 import { audited, keyThat, misspellableKey, signedBy, startUnlimited } from './support/trust.ts';
 import { readVectors } from './support/vectors.ts';
 

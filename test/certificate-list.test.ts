@@ -8,11 +8,11 @@ import { formatInstant } from '../src/base/timestamp.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE } from './support/clock.ts';
 import { scratchFolder } from './support/folders.ts';
-import { joinedNodes } from './support/joined-nodes.ts';
 import {
   auditEvents,
   heartbeat,
   joinedNode,
+  joinedNodes,
   newKey,
   nodeRequest,
   operate,

@@ -9,13 +9,13 @@ import { readJoinCertificate } from '../src/protocol/records/join-certificate.ts
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { valuesExcept, WRONG_HOURS } from './support/hostile.ts';
-import { joinedNodes } from './support/joined-nodes.ts';
 import {
   auditEvents,
   get,
   heartbeat,
   invite,
   joinedNode,
+  joinedNodes,
   type NodeCall,
   newKey,
   nodeRequest,

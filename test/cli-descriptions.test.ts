@@ -7,8 +7,8 @@ import { after, test } from 'node:test';
 import { startTestAuthority } from './support/authority.ts';
 import { MINUTE, REAL_TIME, SECOND, testClock } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
+import { sharedScratch } from './support/folders.ts';
 import { joinedNode, nodeRequest } from './support/requests.ts';
-import { sharedScratch } from './support/shared-scratch.ts';
 
 const na = await startTestAuthority({ clock: REAL_TIME });
 after(() => na.stop());

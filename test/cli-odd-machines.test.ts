@@ -4,14 +4,13 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { mayTrace } from './support/broken-disk.ts';
 import { runProgram, runProgramBehind } from './support/child-server.ts';
 import { HOUR, REAL_TIME, testClock } from './support/clock.ts';
 import { runCommand, startCommand } from './support/commands.ts';
-import { mayTrace } from './support/failing-calls.ts';
-import { makeNetworkFolder } from './support/folders.ts';
+import { makeNetworkFolder, sharedScratch } from './support/folders.ts';
 import { isRunning } from './support/processes.ts';
 import { get, invite, newKey, nodeRequest } from './support/requests.ts';
-import { sharedScratch } from './support/shared-scratch.ts';
 import { until } from './support/until.ts';
 
 const na = await startTestAuthority({ clock: REAL_TIME });

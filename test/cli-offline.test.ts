@@ -22,11 +22,10 @@ import { runProgram } from './support/child-server.ts';
 import { REAL_TIME } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
 import { endOf } from './support/failed-command.ts';
-import { networkFolder, scratchFolder } from './support/folders.ts';
+import { networkFolder, scratchFolder, sharedScratch } from './support/folders.ts';
 import { casesOf, GOLDEN, type GoldenCase } from './support/golden-trust.ts';
 import { type HostileAuthority, startHostileAuthority } from './support/hostile-authority.ts';
 import { get, operate } from './support/requests.ts';
-import { sharedScratch } from './support/shared-scratch.ts';
 import { type Sovereign, sovereign } from './support/trust.ts';
 
 const METHODS: Readonly<Record<string, keyof Verifications>> = {

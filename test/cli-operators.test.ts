@@ -11,9 +11,9 @@ import { startTestAuthority } from './support/authority.ts';
 import { REAL_TIME } from './support/clock.ts';
 import { runAtTerminal, runCommand } from './support/commands.ts';
 import { endOf } from './support/failed-command.ts';
+import { sharedScratch } from './support/folders.ts';
 import { startHostileAuthority } from './support/hostile-authority.ts';
 import { joinedNode, newKey, nodeRequest, operate } from './support/requests.ts';
-import { sharedScratch } from './support/shared-scratch.ts';
 
 const na = await startTestAuthority({ clock: REAL_TIME });
 after(() => na.stop());

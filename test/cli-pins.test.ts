@@ -14,9 +14,8 @@ import { operatorPayload } from '../src/client/signing.ts';
 import { signRecord, soleSigner } from '../src/protocol/records/signed-record.ts';
 import { runCommand } from './support/commands.ts';
 import { endOf } from './support/failed-command.ts';
-import { makeNetworkFolder } from './support/folders.ts';
+import { makeNetworkFolder, sharedScratch } from './support/folders.ts';
 import { type HostileAuthority, startHostileAuthority } from './support/hostile-authority.ts';
-import { sharedScratch } from './support/shared-scratch.ts';
 
 const HOUR = 3_600_000;
 const NOW = Date.now();

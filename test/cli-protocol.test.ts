@@ -15,8 +15,7 @@ import { runCommand } from './support/commands.ts';
 import { endOf } from './support/failed-command.ts';
 import { networkFolder } from './support/folders.ts';
 import { PROGRAM } from './support/project.ts';
-import { sovereignPair } from './support/sovereign-pair.ts';
-import { issued, recognize } from './support/trust.ts';
+import { issued, recognize, sovereignPair } from './support/trust.ts';
 
 const SOME_KEY = 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=';
 const SCOPE =

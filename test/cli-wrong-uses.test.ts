@@ -10,8 +10,8 @@ import { wrapped } from '../src/cli/kernel/output.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { REAL_TIME } from './support/clock.ts';
 import { runAtTerminal, runCommand } from './support/commands.ts';
+import { sharedScratch } from './support/folders.ts';
 import { joinedNode } from './support/requests.ts';
-import { sharedScratch } from './support/shared-scratch.ts';
 
 const na = await startTestAuthority({ clock: REAL_TIME });
 after(() => na.stop());

@@ -25,10 +25,9 @@ import {
   voteOf,
   votesOf,
 } from './support/consensus.ts';
-import type { Fault } from './support/faults.ts';
 import { misspelledKeys, valuesExcept, WEAK_KEYS } from './support/hostile.ts';
 import { newKey } from './support/requests.ts';
-import { checkFaults, inEach } from './support/tables.ts';
+import { checkFaults, type Fault, inEach } from './support/tables.ts';
 import { misspellableKey, sovereign } from './support/trust.ts';
 import { inner, type Party, singlySigned, without } from './support/trust-protocol.ts';
 import { checkVerdicts, eachAs, NOW, resultOf, us } from './support/verifications.ts';

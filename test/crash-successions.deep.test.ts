@@ -22,8 +22,8 @@ import { type AuditEntry, GENESIS_HASH } from '../src/store/store.ts';
 import type { TestAuthority } from './support/authority.ts';
 import { TOOLS } from './support/authority-chain.ts';
 import { type ChildServer, NO_LIMITS, startChildServer } from './support/child-server.ts';
+import { gone } from './support/exchange.ts';
 import { makeNetworkFolder } from './support/folders.ts';
-import { gone } from './support/kills.ts';
 import { startCluster } from './support/postgresql.ts';
 import { migratedDatabase } from './support/postgresql-store.ts';
 import {

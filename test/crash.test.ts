@@ -15,8 +15,8 @@ import { readAuditEntries } from '../src/store/lmdb/source.ts';
 import { type AuditEntry, GENESIS_HASH } from '../src/store/store.ts';
 import type { TestAuthority, TestOperator } from './support/authority.ts';
 import { type ChildServer, NO_LIMITS, startChildServer } from './support/child-server.ts';
+import { gone } from './support/exchange.ts';
 import { makeNetworkFolder } from './support/folders.ts';
-import { gone } from './support/kills.ts';
 import {
   get,
   heartbeat,

@@ -24,8 +24,7 @@ import { soleSigner } from '../src/protocol/records/signed-record.ts';
 import { startListThread } from '../src/server/threads/list-thread.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
-import { joinedNodes } from './support/joined-nodes.ts';
-import { get, operate, type TestNode } from './support/requests.ts';
+import { get, joinedNodes, operate, type TestNode } from './support/requests.ts';
 import { loadAll } from './support/stored.ts';
 import { openStoreOf } from './support/test-stores.ts';
 

@@ -471,6 +471,7 @@ interface SimulatedLoop extends Loop {
   run<T>(work: Promise<T>): Promise<T>;
 }
 
+/** An event loop on a simulated clock. */
 function simulatedLoop(): SimulatedLoop {
   let now = 0;
   let order = 0;

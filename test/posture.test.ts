@@ -14,8 +14,14 @@ import { ROUTES } from '../src/edge/routes/table.ts';
 import { FINDING_CURES } from '../src/pages/dashboard/posture-section.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
-import { joinedNodes } from './support/joined-nodes.ts';
-import { get, joinedNode, nodeRequest, operate, type TestNode } from './support/requests.ts';
+import {
+  get,
+  joinedNode,
+  joinedNodes,
+  nodeRequest,
+  operate,
+  type TestNode,
+} from './support/requests.ts';
 
 const DAY = 24 * HOUR;
 const NOW = Date.parse('2026-06-01T00:00:00Z');

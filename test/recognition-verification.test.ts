@@ -12,10 +12,9 @@ import {
   verifyTreaty,
 } from '../src/protocol/api/verifications.ts';
 import { HOUR, MINUTE } from './support/clock.ts';
-import type { Fault } from './support/faults.ts';
 import { FORGED_SIGNATURE, misspelledKeys, valuesExcept, WEAK_KEYS } from './support/hostile.ts';
 import { newKey, outcome } from './support/requests.ts';
-import { checkFaults, checkTable, inEach, type Table } from './support/tables.ts';
+import { checkFaults, checkTable, type Fault, inEach, type Table } from './support/tables.ts';
 import {
   attest,
   importFeed,

@@ -4,12 +4,12 @@ import { test } from 'node:test';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE } from './support/clock.ts';
 import { networkFolder } from './support/folders.ts';
-import { joinedNodes } from './support/joined-nodes.ts';
 import { renewWeekly, YEAR_WEEKS } from './support/renewing-fleet.ts';
 import {
   get,
   heartbeat,
   joinedNode,
+  joinedNodes,
   newKey,
   nodeRequest,
   operate,

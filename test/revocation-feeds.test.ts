@@ -8,11 +8,10 @@ import { formatInstant } from '../src/base/timestamp.ts';
 import { GENESIS_HASH } from '../src/store/store.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
-import type { Fault } from './support/faults.ts';
 import { FORGED_SIGNATURE, misspelledKeys, valuesExcept, WEAK_KEYS } from './support/hostile.ts';
 import { auditEvents, get, newKey, operate, outcome, send } from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
-import { type Cases, checkFaults, inEach } from './support/tables.ts';
+import { type Cases, checkFaults, type Fault, inEach } from './support/tables.ts';
 import { auditEntriesOf } from './support/test-stores.ts';
 import {
   attest,

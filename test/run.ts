@@ -36,8 +36,7 @@ const SHARED_CLUSTER = 'test/support/shared-cluster.ts';
  */
 const GROUP_FILES = { browsing: 3, starting: 5, serving: 16, computing: 16 };
 /** Code in tests that changes or measures something that a process has only once. */
-const ALONE =
-  /\b(?:cpuUsage|memoryUsage|mock\.timers)\b|\bprocess\.env\.\w+ = |support\/(?:thread-)?cpu\.ts/;
+const ALONE = /\b(?:cpuUsage|memoryUsage|mock\.timers)\b|\bprocess\.env\.\w+ = |support\/cpu\.ts/;
 
 /**
  * What runs once more with `MESH_TEST_THREADS`, by what differs if HTTP is on other threads than the authority. What

@@ -8,7 +8,6 @@ import { createNetworkTrust } from '../src/client/followed-keys.ts';
 import type { TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { get, newKey, operate, outcome } from './support/requests.ts';
-import { sovereignPair } from './support/sovereign-pair.ts';
 import { activate, activated, DAY, keyIn, stage, step, succession } from './support/successions.ts';
 import {
   attest,
@@ -20,6 +19,7 @@ import {
   revokeAttestation,
   revokeTreaty,
   signedBy,
+  sovereignPair,
 } from './support/trust.ts';
 
 test('a revocation at home is enforced abroad once its feed is imported', async () => {

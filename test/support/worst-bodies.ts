@@ -12,6 +12,7 @@ import { signerFromSeed, verifySignature } from '../../src/base/crypto/ed25519.t
 import { ROUTES } from '../../src/edge/routes/table.ts';
 import { maxBodyBytes, maxBodyValues } from '../../src/protocol/route-description.ts';
 import { type ChildServer, startChildServer } from './child-server.ts';
+import { type ThreadCpu, threadCpuOf } from './cpu.ts';
 import { networkFolder } from './folders.ts';
 import {
   grownBody,
@@ -23,7 +24,6 @@ import {
 } from './grown-bodies.ts';
 import { type HonestBody, honestBodies } from './honest-bodies.ts';
 import { get, send } from './requests.ts';
-import { type ThreadCpu, threadCpuOf } from './thread-cpu.ts';
 
 export interface Cost extends ThreadCpu {
   readonly path: string;
