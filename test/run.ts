@@ -44,7 +44,7 @@ const ALONE = /\b(?:cpuUsage|memoryUsage|mock\.timers)\b|\bprocess\.env\.\w+ = |
  */
 const THREADED = {
   // Commands, answers, publications and log lines are messages.
-  messages: ['openapi', 'fuzz', 'logs', 'repeated-requests', 'roster', 'threads', 'trust-protocol'],
+  messages: ['fuzz', 'logs', 'openapi', 'repeated-requests', 'roster', 'threads', 'trust-protocol'],
   // Each thread has the documents, lists and events in its own memory, or shares it with the authority.
   documents: [
     'adoption',
@@ -86,10 +86,10 @@ const STORED = {
   restarts: [
     'certificates',
     'contacts',
-    'openapi',
-    'invites',
     'horizon',
+    'invites',
     'nullifier-restart.deep',
+    'openapi',
     'trust-restart',
   ],
   // Units with many subjects, removals, spent nonces, kept answers, and times of heartbeats.
@@ -143,7 +143,7 @@ const NEWEST = {
     'tls',
   ],
   start: ['first-use', 'init', 'refused-programs', 'serve', 'start.deep'],
-  signals: ['signals.deep', 'stopping', 'failures.deep'],
+  signals: ['failures.deep', 'signals.deep', 'stopping'],
   packages: ['native-parts.deep', 'packages', 'runtime'],
 };
 
