@@ -177,7 +177,7 @@ function operatorFrom(dataDir: string, keyId: string, file: string): TestOperato
 const idle: Worker[] = [];
 
 /** A thread of an earlier server, or a new one; it does not keep the process alive while it is idle. */
-export function reusedEdgeThread(onFailure: (cause: unknown) => void): EdgeThread {
+function reusedEdgeThread(onFailure: (cause: unknown) => void): EdgeThread {
   const worker = idle.pop() ?? startWorker('edge');
   worker.removeAllListeners();
   worker.ref();

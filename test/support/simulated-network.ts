@@ -37,8 +37,6 @@ export interface SimulatedCounts {
   readonly removed_subjects: { readonly [kind: string]: number };
 }
 
-export type SimulatedNetwork = Awaited<ReturnType<typeof openSimulatedNetwork>>;
-
 export interface SimulatedClock {
   now: number;
   elapsed: number;

@@ -21,13 +21,25 @@ export async function checkTable<Case>(
   assert.deepEqual(wrong, new Map());
 }
 
-/** The first of several faults is reported. */
+/** An expected answer, and the change of a case that causes it; absent members change nothing. */
+export type Fault<Draft extends object> = readonly [expected: string, spoil: Draft];
+
+/**
+ * Each fault alone, with each later one, and with all later ones: the earliest is reported. Faults of the same member
+ * cannot be combined; the earlier one is then applied.
+ */
 export async function checkFaults<Draft extends object>(
   faults: readonly Fault<Draft>[],
   resultOf: (draft: Draft) => string | Promise<string>,
 ): Promise<void> {
-  for (const { name, expected, draft } of faultsTogether(faults)) {
-    assert.equal(await resultOf(draft), expected, name);
+  for (const [index, [expected, spoil]] of faults.entries()) {
+    const check = async (where: string, draft: Draft) =>
+      assert.equal(await resultOf(draft), expected, `${expected}, ${where}`);
+    const later = faults.slice(index + 1);
+    await check('alone', spoil);
+    for (const [other, also] of later) await check(`before ${other}`, { ...also, ...spoil });
+    const others = later.map(([, other]) => other).toReversed();
+    await check('before all others', Object.assign({}, ...others, spoil));
   }
 }
 
@@ -57,35 +69,4 @@ export function inEach(
   return Object.fromEntries(
     values.map(([name, value]) => [`${member} is ${name}`, { [member]: value }]),
   );
-}
-
-/** An expected answer, and the change of a case that causes it; absent members change nothing. */
-export type Fault<Draft extends object> = readonly [expected: string, spoil: Draft];
-
-export interface FaultCase<Draft extends object> {
-  readonly name: string;
-  readonly expected: string;
-  readonly draft: Draft;
-}
-
-/**
- * Every fault alone, with each later one, and with all later ones: the earliest is reported. Faults of the
- * same member cannot be combined; the earlier one is then applied.
- */
-export function faultsTogether<Draft extends object>(
-  faults: readonly Fault<Draft>[],
-): FaultCase<Draft>[] {
-  return faults.flatMap(([expected, spoil], index) => {
-    const later = faults.slice(index + 1);
-    const all = Object.assign({}, ...later.map(([, other]) => other).toReversed(), spoil);
-    return [
-      { name: `${expected}, alone`, expected, draft: spoil },
-      ...later.map(([other, also]) => ({
-        name: `${expected}, before ${other}`,
-        expected,
-        draft: { ...also, ...spoil },
-      })),
-      { name: `${expected}, before all others`, expected, draft: all },
-    ];
-  });
 }
