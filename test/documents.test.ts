@@ -11,6 +11,7 @@ import { readCertificateRevocationList } from '../src/protocol/records/revocatio
 import { SCHEMA_VERSION } from '../src/store/postgresql/schema.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
+import { privateKeysOf } from './support/folders.ts';
 import { metricOf } from './support/metrics.ts';
 import {
   get,
@@ -22,7 +23,6 @@ import {
   type Received,
   sendRaw,
 } from './support/requests.ts';
-import { privateKeysOf } from './support/secrets.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
 import { IN_DATABASE } from './support/test-stores.ts';
 

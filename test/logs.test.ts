@@ -5,6 +5,7 @@ import { createLogger, LOG_LEVELS, type LogLevel, redact } from '../src/base/log
 import { formatInstant } from '../src/base/timestamp.ts';
 import { NODE_PROOF_HEADER } from '../src/client/signing.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { privateKeysOf } from './support/folders.ts';
 import {
   auditEvents,
   get,
@@ -22,7 +23,6 @@ import {
   sendSigned,
   signedByNode,
 } from './support/requests.ts';
-import { privateKeysOf } from './support/secrets.ts';
 
 const REQUEST_KEYS = [
   'duration_ms',

@@ -30,7 +30,6 @@ import {
   operate,
   outcome,
   type Received,
-  send,
 } from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
 import { type Cases, checkTable, inEach } from './support/tables.ts';
@@ -319,21 +318,6 @@ test('GET /policy follows each publication and each rollback, with an ETag of it
   await follow(await publish(na, { policy_id: 'a' }));
   await follow(await rollBack(na, { policy_id: 'b' }));
   assert.equal(seen.size, 3);
-});
-
-test('a client that holds the active policy is answered 304 until another is active', async () => {
-  const na = await shared();
-  await publish(na, { policy_id: 'a' });
-  const etag = (await get(na, '/policy')).headers.get('etag') ?? '';
-  const conditional = () => send(na, 'GET', '/policy', { headers: { 'If-None-Match': etag } });
-  const held = await conditional();
-  assert.deepEqual([held.status, held.text, held.headers.get('etag')], [304, '', etag]);
-  await publish(na, { policy_id: 'b' });
-  const changed = await conditional();
-  assert.equal(changed.status, 200);
-  assert.equal(changed.body.policy_id, 'b');
-  await rollBack(na, { policy_id: 'a' });
-  assert.equal((await conditional()).status, 304);
 });
 
 const RIVALS: readonly (readonly [string, (na: TestAuthority, n: number) => Promise<Received>])[] =

@@ -44,7 +44,7 @@ const ALONE = /\b(?:cpuUsage|memoryUsage|mock\.timers)\b|\bprocess\.env\.\w+ = |
  */
 const THREADED = {
   // Commands, answers, publications and log lines are messages.
-  messages: ['fuzz', 'logs', 'openapi', 'repeated-requests', 'roster', 'threads', 'trust-protocol'],
+  messages: ['logs', 'openapi', 'repeated-requests', 'roster', 'threads', 'trust-protocol'],
   // Each thread has the documents, lists and events in its own memory, or shares it with the authority.
   documents: [
     'adoption',

@@ -6,7 +6,6 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { createLogger } from '../../src/base/log/logger.ts';
 import type { NetworkIdentity } from '../../src/store/network-identity.ts';
 import { parseStoreAddress } from '../../src/store/postgresql/address.ts';
 import { followDatabaseClock } from '../../src/store/postgresql/clocks.ts';
@@ -16,6 +15,7 @@ import { migrateDatabase, readStatus } from '../../src/store/postgresql/status.t
 import { openPostgresqlStore } from '../../src/store/postgresql/store.ts';
 import { markInUse } from '../../src/store/usage-mark.ts';
 import { ownFolder } from '../support/folders.ts';
+import { keptLog } from '../support/kept-log.ts';
 import { startCluster } from '../support/postgresql.ts';
 import { migratedDatabase, storeOptions } from '../support/postgresql-store.ts';
 
@@ -390,18 +390,12 @@ test('a clock that later differs from that of the database is measured, by activ
 });
 
 test('a difference of the clocks is logged once, and once when they agree again', () => {
-  const lines: string[] = [];
-  const logger = createLogger({
-    level: 'INFO',
-    format: 'text',
-    destination: { write: (text) => lines.push(text) },
-    now: Date.now,
-  });
+  const { logger, text } = keptLog();
   const seen: number[] = [];
   const compared = followDatabaseClock(logger, (ms) => seen.push(ms));
   for (const ms of [900, 1100, 5000, 900, 400, -1200]) compared(ms);
   assert.deepEqual(seen, [900, 1100, 5000, 900, 400, -1200]);
-  const [first, agrees, behind, ...more] = lines;
+  const [first, agrees, behind, ...more] = text().trimEnd().split('\n');
   assert.match(first ?? '', /WARNING mesh\.clock The clock of this machine is 1\.1 s ahead of/);
   assert.match(agrees ?? '', /INFO mesh\.clock .* agrees with that of the database again/);
   assert.match(behind ?? '', /WARNING mesh\.clock The clock of this machine is 1\.2 s behind/);

@@ -1,5 +1,5 @@
 /** Data folders for tests, with networks created by `init`. */
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
@@ -10,6 +10,8 @@ import {
   initNetwork,
 } from '../../src/cli/service/init-network.ts';
 import './isolation.ts';
+import assert from 'node:assert/strict';
+import { readKeyFile } from '../../src/base/keys/key-file.ts';
 
 /** `given` sets the time of creation and the seeds of the keys, in this order: root, authority, first operators. */
 export function makeNetworkFolder(
@@ -73,4 +75,14 @@ export function sharedScratch(): string {
   const path = mkdtempSync(join(tmpdir(), 'mesh-na-test-'));
   after(() => rmSync(path, { recursive: true, force: true }));
   return path;
+}
+
+/** The private keys of the folder, in base64 and in hexadecimal. */
+export function privateKeysOf({ dataDir }: { readonly dataDir: string }): string[] {
+  return ['na', 'root', 'operator-privileged', 'operator-standard'].flatMap((name) => {
+    const file = join(dataDir, 'keys', `${name}.key`);
+    const seed = readKeyFile(file);
+    assert.ok(readFileSync(file, 'utf8').includes(seed.toString('base64')));
+    return [seed.toString('base64'), seed.toString('hex')];
+  });
 }
