@@ -246,13 +246,38 @@ for (const [name, page] of Object.entries(PAGES)) {
 const service = readDocument('docs/wire/service.md');
 const core = readDocument('docs/wire/core.md');
 
-test('every route is a row of the endpoint tables', () => {
+const ACCESS: Readonly<Record<string, string>> = {
+  Public: 'public',
+  Internal: 'internal',
+  Node: 'node',
+  Operator: 'operator',
+  'Operator-privileged': 'operator-privileged',
+  'Public; Operator': 'public-or-operator',
+};
+
+test('every route is a row of the endpoint tables, with its access, and has the limit that counts it', () => {
   const rows = rowsOf(service, 'service-endpoints', 'service-events');
-  const documented = rows.flatMap(([first = '']) => {
+  const counting = rowsOf(core, 'core-4-1', 'core-4-2').filter(([bucket]) => bucket !== 'Bucket');
+  const limitOf = (method: string, path: string, access: string) => {
+    if (method === 'POST' && path.startsWith('/admin/')) return 'ADMIN';
+    if (method === 'POST' && access === 'public') return 'VERIFY';
+    const named = counting.find(
+      ([bucket, , counts = '']) =>
+        counts.includes(`\`${method} ${path.replace('{node_public_key}', '…')}\``) ||
+        (bucket === '`SEARCH`' && method === 'GET' && counts.includes(`\`${path}\``)),
+    );
+    return named?.[0]?.replaceAll('`', '') ?? 'none';
+  };
+  const documented = rows.flatMap(([first = '', second = '']) => {
     const [, method = 'POST', path] = /^(?:(GET|POST|DELETE) )?`(\/[^`?]*)/.exec(first) ?? [];
-    return path === undefined ? [] : [`${method} ${path}`];
+    if (path === undefined) return [];
+    // The tables of records and of verifications say it above all of their rows.
+    const access = ACCESS[second] ?? (path.startsWith('/admin/') ? 'operator' : 'public');
+    return [`${method} ${path} ${access} ${limitOf(method, path, access)}`];
   });
-  const served = ROUTES.map(({ method, path }) => `${method} ${path}`);
+  const served = ROUTES.map(
+    ({ method, path, access, limit }) => `${method} ${path} ${access} ${limit}`,
+  );
   assert.deepEqual(documented.toSorted(), served.toSorted());
 });
 

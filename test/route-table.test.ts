@@ -1,4 +1,7 @@
-/** The route table: its limits and answers, and that routes and the authority use one declaration of access. */
+/**
+ * The route table: its limits and answers, and that routes and the authority use one declaration of access. `docs.test.ts`
+ * compares it with the tables of the contract.
+ */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +15,6 @@ import { ROUTES } from '../src/edge/routes/table.ts';
 import { bodyExample, pathExamples, queryExamples } from '../src/pages/reference/example.ts';
 import { CALLS, type CallName } from '../src/protocol/contract/calls.ts';
 import { REFUSALS } from '../src/protocol/refusals.ts';
-import type { Access } from '../src/protocol/route-description.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { PROJECT_PATH } from './support/project.ts';
 import {
@@ -33,82 +35,6 @@ import { sharedAuthority } from './support/shared-authority.ts';
 
 /** For tests that leave nothing behind that another test would notice. */
 const shared = sharedAuthority({ environment: { MESH_ADMIN_SIGNATURE_V1: 'accept' } });
-
-type Limit = Route['limit'];
-type ContractRoute = readonly [method: string, path: string, access: Access, limit: Limit];
-
-/**
- * The endpoints of the contract [service-endpoints] with their access class and limit; path parameters have no names
- * here.
- */
-const CONTRACT: readonly ContractRoute[] = [
-  ...routes('GET', 'internal', 'none', '/metrics'),
-  ...routes('DELETE', 'node', 'AGENT_DELETE', '/agents/{}'),
-  ...routes('POST', 'node', 'AGENTS', '/agents'),
-  ...routes('POST', 'node', 'HEARTBEAT', '/heartbeat'),
-  ...routes('POST', 'node', 'JOIN', '/join'),
-  ...routes('POST', 'node', 'RENEW', '/renew'),
-  ...routes(
-    'GET',
-    'operator',
-    'none',
-    `/admin/authority-keys/adoption /admin/certificates /admin/certificates/{} /admin/contacts
-     /admin/horizon /admin/invites /admin/operator-keys /admin/policy/history /events`,
-  ),
-  ...routes(
-    'POST',
-    'operator',
-    'ADMIN',
-    `/admin/agreements/accept /admin/agreements/counter /admin/agreements/offer
-     /admin/boundary/decide /admin/consensus/proof /admin/consensus/vote /admin/data-usage/intent
-     /admin/data-usage/policy /admin/disclosure/commit /admin/disclosure/nullifier /admin/invite
-     /admin/invites/withdraw /admin/invites/{}/withdraw /admin/nodes/{} /admin/trust-evidence`,
-  ),
-  ...routes(
-    'POST',
-    'operator-privileged',
-    'ADMIN',
-    `/admin/attestations /admin/attestations/{}/revoke /admin/authority-keys
-     /admin/authority-keys/activate /admin/authority-keys/cancel /admin/authority-keys/finish
-     /admin/authority-keys/roll-back /admin/operator-keys /admin/operator-keys/{}/revoke
-     /admin/operator-keys/{}/tier /admin/policy /admin/policy/rollback /admin/recognition-policy
-     /admin/recognition-treaties /admin/recognition-treaties/{}/endpoint
-     /admin/recognition-treaties/{}/follow /admin/recognition-treaties/{}/renew
-     /admin/recognition-treaties/{}/revoke /admin/revoke /admin/sovereign-revocation-feeds/import`,
-  ),
-  ...routes('GET', 'public', 'HISTORY', '/history.json'),
-  ...routes('GET', 'public', 'POLICY_READ', '/data-usage/policy'),
-  ...routes(
-    'GET',
-    'public',
-    'SEARCH',
-    `/agents /atlas /attestations /capability /connectome
-     /recognition-treaties /search /sovereign`,
-  ),
-  ...routes(
-    'GET',
-    'public',
-    'none',
-    `/ /agents/{} /api-reference /assets/{}.css /assets/{}.js /atlas.json /attestation
-     /attestations/{} /authority-keys /bulletin /cli-reference /connectome.json
-     /connectome/trust-path /crl /dashboard /dashboard.json /genesis /health /healthz /live
-     /policy /readyz /recognition-graph /recognition-policy /recognition-treaties/{}
-     /sovereign-revocation-feed /sovereign.json /swagger.json /treaty /trust`,
-  ),
-  ...routes(
-    'POST',
-    'public',
-    'VERIFY',
-    `/agreements/verify /attestations/verify /attestations/verify-with-treaty /boundary/verify
-     /consensus/verify /data-usage/verify /disclosure/prove /disclosure/verify
-     /recognition-treaties/verify /trust-evidence/verify`,
-  ),
-  ...routes('GET', 'public-or-operator', 'none', '/nodes'),
-];
-
-function routes(method: string, access: Access, limit: Limit, paths: string): ContractRoute[] {
-  return paths.split(/\s+/).map((path) => [method, path, access, limit]);
-}
 
 /** The six routes to which MESH_CREATED_STATUS applies [core-4-1]. */
 const CREATING = [
@@ -135,16 +61,6 @@ test('exactly the requests for these wait for nothing that makes answers, and pr
       .sort();
   assert.deepEqual(pathsIn(null, 'document'), [...ANSWERED_AT_ONCE].sort());
   assert.deepEqual(pathsIn(null), ['/healthz', '/readyz']);
-});
-
-test('the routes are those of the contract, with their access and limit', () => {
-  const served = ROUTES.map((route) => [nameOf(route), route.access, route.limit]);
-  const listed = CONTRACT.map(([method, path, access, limit]) => [
-    `${method} ${path}`,
-    access,
-    limit,
-  ]);
-  assert.deepEqual(served.sort(), listed.sort());
 });
 
 test('a second entry for a method and path prevents the start', () => {
