@@ -26,7 +26,10 @@ import {
 import { sharedAuthority } from './support/shared-authority.ts';
 import { IN_DATABASE } from './support/test-stores.ts';
 
-const DOCUMENTS = ['/genesis', '/sovereign.json', '/policy', '/crl', '/swagger.json'] as const;
+const DOCUMENTS = [
+  ...['/genesis', '/sovereign.json', '/policy', '/crl', '/swagger.json'],
+  ...['/sovereign-revocation-feed', '/sovereign-revocation-feed?issuer_sovereign_id=beta'],
+];
 
 /** For tests that leave nothing behind that would affect the others. */
 const shared = sharedAuthority();

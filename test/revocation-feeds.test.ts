@@ -9,7 +9,7 @@ import { GENESIS_HASH } from '../src/store/store.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { FORGED_SIGNATURE, misspelledKeys, valuesExcept, WEAK_KEYS } from './support/hostile.ts';
-import { auditEvents, get, newKey, operate, outcome, send } from './support/requests.ts';
+import { auditEvents, get, newKey, operate, outcome } from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
 import { type Cases, checkFaults, type Fault, inEach } from './support/tables.ts';
 import { auditEntriesOf } from './support/test-stores.ts';
@@ -150,21 +150,6 @@ test('MESH_FOREIGN_ISSUER=refuse serves only our own feed, also by name', async 
   for (const name of ['beta', 'ALPHA', 'alpha%20']) {
     const answer = await get(na, `${FEED}?issuer_sovereign_id=${name}`);
     assert.equal(outcome(answer), '400 feed_issuer_mismatch', name);
-  }
-});
-
-test('the feed has a strong ETag, and clients that have it get 304', async () => {
-  await using na = await startTestAuthority();
-  for (const path of [FEED, `${FEED}?issuer_sovereign_id=beta`]) {
-    const etag = (await get(na, path)).headers.get('etag') ?? '';
-    assert.match(etag, /^"[^"]+"$/);
-    const conditional = () => send(na, 'GET', path, { headers: { 'If-None-Match': etag } });
-    const held = await conditional();
-    assert.deepEqual([held.status, held.text], [304, '']);
-    const issuer = path === FEED ? 'alpha' : 'beta';
-    const { attestation_id } = await issued(attest(na, { issuer_sovereign_id: issuer }));
-    await revokeAttestation(na, attestation_id);
-    assert.equal((await conditional()).status, 200);
   }
 });
 

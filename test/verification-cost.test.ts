@@ -19,7 +19,7 @@ import { readTrustEvidence, verifyTrustEvidence } from '../src/protocol/records/
 import { namesOf, proofBy, keysOf as validatorKeysOf, voteOf } from './support/consensus.ts';
 import { cpuOf } from './support/cpu.ts';
 import { commitmentBy } from './support/disclosure.ts';
-import { newKey, operate, outcome, send } from './support/requests.ts';
+import { newKey, operate, outcome } from './support/requests.ts';
 import { sharedAuthority } from './support/shared-authority.ts';
 import { parsed, post, signedBy, sovereign } from './support/trust.ts';
 import {
@@ -288,18 +288,6 @@ test('honest records of the greatest size are verified over HTTP', async (t) => 
     });
     assert.equal(answer.body.reason, 'valid', answer.text);
   });
-});
-
-test('a public body contains at most 32,768 values, however small they are', async () => {
-  const na = await shared();
-  // The body, the list and its items all count as values.
-  const fill = (items: number) => `{"unknown":[${Array.from({ length: items }, () => 0)}]}`;
-  for (const path of ['/attestations/verify', '/agreements/verify', '/disclosure/prove']) {
-    const fits = await send(na, 'POST', path, { body: fill(32_768 - 2) });
-    assert.match(outcome(fits), /^400 missing_/);
-    const tooMany = await send(na, 'POST', path, { body: fill(32_768 - 1) });
-    assert.equal(outcome(tooMany), '400 invalid_json');
-  }
 });
 
 test('names that a stranger gives in a verification are truncated in the log', async () => {
