@@ -19,7 +19,7 @@ import {
   remove,
   TAG,
 } from './support/agents.ts';
-import type { TestAuthority } from './support/authority.ts';
+import { sharedAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND, testClock } from './support/clock.ts';
 import {
   FORGED_SIGNATURE,
@@ -40,7 +40,6 @@ import {
   send,
   sendRaw,
 } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { nodeProofHeader, signDeleteEnvelope } from './support/signing.ts';
 import { checkFaults, checkTable, type Fault, inEach } from './support/tables.ts';
 import { audited, keyThat, misspellableKey, signedBy, startUnlimited } from './support/trust.ts';

@@ -20,11 +20,10 @@ import {
   revokeCertificate,
   TAG,
 } from './support/agents.ts';
-import type { TestAuthority } from './support/authority.ts';
+import { sharedAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { FORGED_SIGNATURE, misspelledKeys, respelled, valuesExcept } from './support/hostile.ts';
 import { get, invite, joinedNode, newKey, nodeRequest, outcome, send } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { type Cases, checkFaults, checkTable, type Fault, inEach } from './support/tables.ts';
 import {
   audited,

@@ -19,9 +19,9 @@ import {
   termsRequest,
   VERIFY,
 } from './support/agreements.ts';
+import { sharedAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
 import { newKey, operate } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { checkTable, inEach } from './support/tables.ts';
 import { parsed, post, sovereign, startUnlimited, UUID, verifies } from './support/trust.ts';
 import { outcomeOf, outcomesOf, recordOf } from './support/trust-commands.ts';

@@ -9,7 +9,7 @@ import { canonicalJson, jsonText } from '../src/base/json/write.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { type AuditEntry, GENESIS_HASH } from '../src/store/store.ts';
 import { describe, envelopeOf, members, register, remove } from './support/agents.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { sharedAuthority, startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE, SECOND } from './support/clock.ts';
 import {
   auditEvents,
@@ -30,7 +30,6 @@ import {
   sendSigned,
   signedByNode,
 } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { auditEntriesOf } from './support/test-stores.ts';
 import {
   attest,

@@ -7,7 +7,7 @@ import { formatInstant } from '../src/base/timestamp.ts';
 import { authorityKeysDigest, followChain } from '../src/protocol/records/authority-chain.ts';
 import { isBulletinOf, readBulletin } from '../src/protocol/records/bulletin.ts';
 import type { SignedSuccession } from '../src/protocol/records/succession-request.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { sharedAuthority, startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE } from './support/clock.ts';
 import {
   auditEvents,
@@ -18,7 +18,6 @@ import {
   outcome,
   send,
 } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import {
   activate,
   DAY,

@@ -7,7 +7,7 @@ import type { Signer } from '../src/base/crypto/primitives.ts';
 import { jsonText } from '../src/base/json/write.ts';
 import { ROUTES } from '../src/edge/routes/table.ts';
 import { maxBodyBytes, maxBodyValues } from '../src/protocol/route-description.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { sharedAuthority, startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE } from './support/clock.ts';
 import {
   auditEvents,
@@ -24,7 +24,6 @@ import {
   sendSigned,
   signedByNode,
 } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { signAgentDescriptor } from './support/signing.ts';
 import { eachOf } from './support/trust-protocol.ts';
 

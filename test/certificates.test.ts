@@ -6,7 +6,7 @@ import { canonicalJson } from '../src/base/json/write.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { verifyText } from '../src/client/keys.ts';
 import { readJoinCertificate } from '../src/protocol/records/join-certificate.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { sharedAuthority, startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { valuesExcept, WRONG_HOURS } from './support/hostile.ts';
 import {
@@ -24,7 +24,6 @@ import {
   type Received,
   type TestNode,
 } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { auditEntriesOf } from './support/test-stores.ts';
 
 /** For tests that leave nothing behind that would affect the others. */

@@ -9,13 +9,13 @@ import { commandReference, listedBelow } from '../src/cli/command-reference.ts';
 import { buildProgram } from '../src/cli/program.ts';
 import type { Operation } from '../src/protocol/api/define.ts';
 import { API } from '../src/protocol/api/table.ts';
+import { sharedAuthority } from './support/authority.ts';
 import { REAL_TIME } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
 import { endOf } from './support/failed-command.ts';
 import { scratchFolder } from './support/folders.ts';
 import { findProgram } from './support/programs.ts';
 import { newKey } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { openTerminal, shellLine } from './support/terminal.ts';
 
 /** Commands that set up, run or inspect the program itself are a single word. */

@@ -9,12 +9,11 @@ import { readFleet } from '../bench/load/fleet-folder.ts';
 import { measure, type RunPlan } from '../bench/load/measure.ts';
 import { buildLoadProgram } from '../bench/load/program.ts';
 import { type RunReport, readRunReport } from '../bench/load/run-report.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { sharedAuthority, startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { REAL_TIME } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
 import { networkFolder, scratchFolder } from './support/folders.ts';
 import { joinedNode } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { LMDB_ONLY } from './support/test-stores.ts';
 import { makeTlsPair } from './support/tls-files.ts';
 

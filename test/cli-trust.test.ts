@@ -4,14 +4,13 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { AuthoritySuccession } from '../src/protocol/records/authority-succession.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { sharedAuthority, startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { chainAt, countedKey, FIRST, ROOT, type Step } from './support/authority-chain.ts';
 import { REAL_TIME } from './support/clock.ts';
 import { runAtTerminal, runCommand } from './support/commands.ts';
 import { scratchFolder, sharedScratch } from './support/folders.ts';
 import { startHostileAuthority } from './support/hostile-authority.ts';
 import { get } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { freshId, issued, recognize, sovereignPair } from './support/trust.ts';
 
 /** Runs a command with `--json` for one authority's operator; fails unless it ends as expected. */

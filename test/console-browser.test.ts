@@ -2,12 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { startTestAuthority } from './support/authority.ts';
+import { sharedAuthority, startTestAuthority } from './support/authority.ts';
 import { assertSound, sharedBrowser } from './support/browser.ts';
 import { HOUR } from './support/clock.ts';
 import { startTestConsole, visitConsole } from './support/console.ts';
 import { auditEvents, joinedNode, operate } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 
 const authority = sharedAuthority();
 const browse = sharedBrowser();

@@ -3,6 +3,7 @@
  */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { sharedAuthority } from './support/authority.ts';
 import { SECOND } from './support/clock.ts';
 import { type Answer, changeIn, startTestConsole } from './support/console.ts';
 import {
@@ -14,7 +15,6 @@ import {
   nodeRequest,
   operate,
 } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { activate, DAY, keyStates, stage, succession } from './support/successions.ts';
 import { audited } from './support/trust.ts';
 

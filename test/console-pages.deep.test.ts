@@ -6,13 +6,13 @@ import { createContactBins } from '../src/authority/certificates/contact-counts.
 import type { Context } from '../src/console/context.ts';
 import { CONTACTS } from '../src/console/pages/contacts.ts';
 import { PAGES } from '../src/console/routes.ts';
+import { sharedAuthority } from './support/authority.ts';
 import { assertSound, sharedBrowser } from './support/browser.ts';
 import type { ChildServer } from './support/child-server.ts';
 import { visitConsole } from './support/console.ts';
 import { placeOf, testInstances } from './support/instances.ts';
 import { startCluster } from './support/postgresql.ts';
 import { get, joinedNode, operate, type TestNode } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { until } from './support/until.ts';
 
 const authority = sharedAuthority();

@@ -7,11 +7,10 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { suite, test } from 'node:test';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { sharedAuthority, startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { changeIn, startTestConsole } from './support/console.ts';
 import { exchange } from './support/exchange.ts';
 import { auditEvents, joinedNode } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 
 const authority = sharedAuthority();
 

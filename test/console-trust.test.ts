@@ -4,12 +4,11 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { JsonObject } from '../src/base/json/value.ts';
-import type { TestAuthority } from './support/authority.ts';
+import { sharedAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE } from './support/clock.ts';
 import { changeIn, startTestConsole } from './support/console.ts';
 import { startHostileAuthority } from './support/hostile-authority.ts';
 import { auditEvents, get, newKey, operate } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { freshId, issued, recognize, sovereign } from './support/trust.ts';
 
 const authority = sharedAuthority({ environment: { MESH_FEDERATION_PRIVATE: '1' } });

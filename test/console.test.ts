@@ -20,11 +20,10 @@ import {
 import { findNodes } from '../src/console/pages/node-rows.ts';
 import { csvLine, NODES } from '../src/console/pages/nodes.ts';
 import { registeredNode } from './support/agents.ts';
-import type { TestAuthority } from './support/authority.ts';
+import { sharedAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
 import { changeIn, startTestConsole, type TestConsole } from './support/console.ts';
 import { auditEvents, heartbeat, joinedNode, newKey, operate } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 
 const authority = sharedAuthority();
 

@@ -15,7 +15,7 @@ import { formatInstant } from '../src/base/timestamp.ts';
 import { type ContactBin, Contacts } from '../src/protocol/rows/certificate.ts';
 import { descriptionTest, isLabel, isNodeName } from '../src/protocol/rows/node-description.ts';
 import type { TimeRange } from '../src/store/store.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { sharedAuthority, startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE } from './support/clock.ts';
 import {
   auditEvents,
@@ -28,7 +28,6 @@ import {
   operate,
   outcome,
 } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 
 const DAY = 24 * HOUR;
 const NONE = {

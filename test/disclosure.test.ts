@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { JsonFloat, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { verifyMembership } from '../src/protocol/api/verifications.ts';
-import type { TestAuthority } from './support/authority.ts';
+import { sharedAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE } from './support/clock.ts';
 import {
   commitmentBy,
@@ -25,7 +25,6 @@ import {
 } from './support/disclosure.ts';
 import { respelled } from './support/hostile.ts';
 import { newKey, operate, outcome } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { checkFaults, checkTable, type Fault, inEach } from './support/tables.ts';
 import { stateDigest } from './support/test-stores.ts';
 import { audited, parsed, post, sovereign, startUnlimited, UUID } from './support/trust.ts';

@@ -9,7 +9,7 @@ import { isSignedByRoot, readGenesisBlock } from '../src/protocol/records/genesi
 import { readPolicyManifest } from '../src/protocol/records/policy-manifest.ts';
 import { readCertificateRevocationList } from '../src/protocol/records/revocation-list.ts';
 import { SCHEMA_VERSION } from '../src/store/postgresql/schema.ts';
-import { startTestAuthority } from './support/authority.ts';
+import { sharedAuthority, startTestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
 import { privateKeysOf } from './support/folders.ts';
 import { metricOf } from './support/metrics.ts';
@@ -23,7 +23,6 @@ import {
   type Received,
   sendRaw,
 } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { IN_DATABASE } from './support/test-stores.ts';
 
 const DOCUMENTS = [

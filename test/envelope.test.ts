@@ -4,7 +4,7 @@ import { randomInt, randomUUID } from 'node:crypto';
 import { after, before, suite, test } from 'node:test';
 import { fuzz } from './fuzz/fuzz.ts';
 import { randomFrom } from './fuzz/random.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { sharedAuthority, startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { type RawConnection, rawConnection } from './support/raw-http.ts';
 import {
   freshNonce,
@@ -19,7 +19,6 @@ import {
   send,
   sendRaw,
 } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 

@@ -6,7 +6,7 @@ import { setInterval } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import type { JsonObject } from '../src/base/json/value.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { sharedAuthority, startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { chainAt, countedKey, FIRST, ROOT, type Step } from './support/authority-chain.ts';
 import { type ChildServer, NO_LIMITS, startChildServer } from './support/child-server.ts';
 import { HOUR, MINUTE, REAL_TIME, SECOND, setClock, testClock } from './support/clock.ts';
@@ -14,7 +14,6 @@ import { runCommand } from './support/commands.ts';
 import { networkFolder, scratchFolder } from './support/folders.ts';
 import { type HostileAuthority, startHostileAuthority } from './support/hostile-authority.ts';
 import { get, operate, outcome } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { activated, DAY, stage, succession } from './support/successions.ts';
 import { issueTlsPair, makeIssuer } from './support/tls-files.ts';
 import {

@@ -14,7 +14,7 @@ import { createNodeClient } from '../src/client/node-client.ts';
 import { createHeartbeatSessions, sessionBoxKeys } from '../src/edge/auth/session.ts';
 import { SESSION_LABEL, sessionBoxText, sessionText } from '../src/protocol/heartbeat-session.ts';
 import { derivedSecret, networkDigest } from '../src/server/forward/keys.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { sharedAuthority, startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE } from './support/clock.ts';
 import { respelled } from './support/hostile.ts';
 import { metricOf } from './support/metrics.ts';
@@ -38,7 +38,6 @@ import {
   openSession,
   type TestSession,
 } from './support/sessions.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { asKey } from './support/signing.ts';
 import { activated, stage, succession } from './support/successions.ts';
 

@@ -14,10 +14,9 @@ import type { PiecewiseBody, Reply } from '../src/edge/reply.ts';
 import type { ReceivedBody } from '../src/edge/request/parse.ts';
 import { createPeers } from '../src/edge/request/request-head.ts';
 import { connectionsPerThread } from '../src/server/front.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { sharedAuthority, startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { ownPort } from './support/own-port.ts';
 import { type RawConnection, rawConnection } from './support/raw-http.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { until } from './support/until.ts';
 import { listenApp } from './support/uws-app.ts';
 

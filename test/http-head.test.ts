@@ -7,7 +7,7 @@ import { parseQuery } from '../src/edge/request/parse.ts';
 import { sourceAddress } from '../src/edge/request/request-head.ts';
 import { decodePath, matchedPath } from '../src/edge/request/route.ts';
 import { publishedDocument } from '../src/protocol/contract/documents.ts';
-import { startTestAuthority } from './support/authority.ts';
+import { sharedAuthority, startTestAuthority } from './support/authority.ts';
 import { cpuOf } from './support/cpu.ts';
 import { rawConnection } from './support/raw-http.ts';
 import {
@@ -18,7 +18,6 @@ import {
   sendRaw,
   sendSigned,
 } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 
 const shared = sharedAuthority();
 

@@ -10,7 +10,7 @@ import { createSubjects } from '../src/authority/subjects/subjects.ts';
 import { UnitOfWork } from '../src/authority/subjects/unit-of-work.ts';
 import { sha256Hex } from '../src/base/crypto/digest.ts';
 import type { JsonObject } from '../src/base/json/value.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { sharedAuthority, startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
 import { valuesExcept } from './support/hostile.ts';
 import {
@@ -22,7 +22,6 @@ import {
   outcome,
   type Received,
 } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { DAY } from './support/simulated-network.ts';
 
 /** For tests that have batches of their own. */

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { sha256Hex } from '../src/base/crypto/digest.ts';
 import { JsonFloat, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { sharedAuthority, startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE } from './support/clock.ts';
 import { misspelledKeys, valuesExcept, WEAK_KEYS, WRONG_HOURS } from './support/hostile.ts';
 import {
@@ -16,7 +16,6 @@ import {
   outcome,
   type Received,
 } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { storedBytes } from './support/test-stores.ts';
 
 /** For tests that leave nothing behind that would affect the others. */

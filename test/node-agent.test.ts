@@ -8,7 +8,7 @@ import type { AgentRecord } from '../src/client/agent-storage.ts';
 import { keyFromSeed } from '../src/client/keys.ts';
 import type { Fetch } from '../src/client/options.ts';
 import { renewalOf } from '../src/protocol/records/renewal-window.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { sharedAuthority, startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND, testClock } from './support/clock.ts';
 import { networkFolder, scratchFolder } from './support/folders.ts';
 import {
@@ -22,7 +22,6 @@ import {
   stored,
 } from './support/members.ts';
 import { auditEvents, get, invite, operate } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { sharedCluster } from './support/shared-cluster.ts';
 import { until } from './support/until.ts';
 

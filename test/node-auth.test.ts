@@ -10,7 +10,7 @@ import { formatInstant } from '../src/base/timestamp.ts';
 import { NODE_PROOF_HEADER } from '../src/client/signing.ts';
 import { judgeNode } from '../src/edge/auth/node.ts';
 import type { SignedRequest as JudgedRequest } from '../src/edge/auth/signed-request.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { sharedAuthority, startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import {
   FORGED_SIGNATURE,
@@ -36,7 +36,6 @@ import {
   sendSigned,
   signedByNode,
 } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { nodeProofHeader, signNodeBody } from './support/signing.ts';
 import { readVectors } from './support/vectors.ts';
 

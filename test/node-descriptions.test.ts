@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { ROUTES } from '../src/edge/routes/table.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { sharedAuthority, startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
 import {
   auditEvents,
@@ -19,7 +19,6 @@ import {
   type Received,
   type TestNode,
 } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 
 const shared = sharedAuthority();
 

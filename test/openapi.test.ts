@@ -13,7 +13,7 @@ import { formatInstant } from '../src/base/timestamp.ts';
 import { ROUTES } from '../src/edge/routes/table.ts';
 import { API } from '../src/protocol/api/table.ts';
 import { REFUSALS } from '../src/protocol/refusals.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { sharedAuthority, startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { PROJECT_PATH } from './support/project.ts';
 import {
   freshNonce,
@@ -27,7 +27,6 @@ import {
   sendRaw,
 } from './support/requests.ts';
 import { inExampleOrder } from './support/routes.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { signNodeBody } from './support/signing.ts';
 
 interface Operation {

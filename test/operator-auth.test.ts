@@ -13,7 +13,7 @@ import {
   operatorPayload,
 } from '../src/edge/auth/operator.ts';
 import type { SignedRequest } from '../src/edge/auth/signed-request.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { sharedAuthority, startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE, SECOND } from './support/clock.ts';
 import { makeNetworkFolder } from './support/folders.ts';
 import {
@@ -31,7 +31,6 @@ import {
   sendRaw,
   sendSigned,
 } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { loadAll } from './support/stored.ts';
 import { openStoreOf } from './support/test-stores.ts';
 import { readVectors } from './support/vectors.ts';

@@ -9,7 +9,12 @@ import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { readKeyFile } from '../src/base/keys/key-file.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
-import { startTestAuthority, type TestAuthority, type TestOperator } from './support/authority.ts';
+import {
+  sharedAuthority,
+  startTestAuthority,
+  type TestAuthority,
+  type TestOperator,
+} from './support/authority.ts';
 import { MINUTE, testClock } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
 import { makeNetworkFolder } from './support/folders.ts';
@@ -25,7 +30,6 @@ import {
   type Received,
   send,
 } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { audited, sovereign } from './support/trust.ts';
 
 /** For tests that leave nothing behind that another test would notice. */

@@ -16,12 +16,11 @@ import { nameInCell, reference } from '../src/pages/ui/values.ts';
 import { TREATY_ORDERS } from '../src/protocol/api/pages.ts';
 import type { Fleet } from '../src/protocol/rows/dashboard.ts';
 import type { Connectome } from '../src/protocol/rows/graph.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { sharedAuthority, startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { assertSound, HOSTILE_NAME, NARROW, sharedBrowser, WIDE } from './support/browser.ts';
 import { HOUR, REAL_TIME } from './support/clock.ts';
 import { connectomeOf, graphOf } from './support/connectome.ts';
 import { get, heartbeat, joinedNode, newKey, send } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { importFeed, issued, recognize, revokeTreaty, sovereign } from './support/trust.ts';
 
 const PAGES = ['/dashboard', '/connectome', '/atlas'] as const;

@@ -18,7 +18,7 @@ import {
 } from '../src/protocol/contract/documents.ts';
 import { signRecord, soleSigner } from '../src/protocol/records/signed-record.ts';
 import { openLmdbStore } from '../src/store/lmdb/store.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { sharedAuthority, startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { makeNetworkFolder, networkFolder } from './support/folders.ts';
 import { valuesExcept } from './support/hostile.ts';
@@ -31,7 +31,6 @@ import {
   outcome,
   type Received,
 } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { type Cases, checkTable, inEach } from './support/tables.ts';
 import { audited, parsed, UUID, verifies } from './support/trust.ts';
 import { unsignedGenesis } from './support/unsigned-genesis.ts';

@@ -6,7 +6,7 @@ import type { JsonObject } from '../src/base/json/value.ts';
 import { jsonText } from '../src/base/json/write.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { NODE_PROOF_HEADER } from '../src/client/signing.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { sharedAuthority, startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE, SECOND } from './support/clock.ts';
 import { respelled, timestampSpellings } from './support/hostile.ts';
 import {
@@ -26,7 +26,6 @@ import {
   signedByNode,
   type TestNode,
 } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { nodeProofHeader, signAgentDescriptor } from './support/signing.ts';
 
 const shared = sharedAuthority();

@@ -6,10 +6,9 @@ import { parseJson } from '../src/base/json/parse.ts';
 import { JsonFloat, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
 import { canonicalJson } from '../src/base/json/write.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { sharedAuthority, startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { get, newKey, outcome, type Received, send } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import {
   attest,
   importFeed,

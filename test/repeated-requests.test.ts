@@ -8,7 +8,7 @@ import { newKey as newClientKey } from '../src/client/keys.ts';
 import { createNodeClient } from '../src/client/node-client.ts';
 import { createOperatorClient } from '../src/client/operator-client.ts';
 import type { Fetch } from '../src/client/options.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { sharedAuthority, startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { MINUTE, SECOND } from './support/clock.ts';
 import {
   auditEvents,
@@ -25,7 +25,6 @@ import {
   sendSigned,
   signedByNode,
 } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { asKey } from './support/signing.ts';
 
 /** For tests that leave nothing behind that would affect the others. */

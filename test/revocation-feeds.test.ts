@@ -6,11 +6,10 @@ import { parseJson } from '../src/base/json/parse.ts';
 import { JsonFloat, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { GENESIS_HASH } from '../src/store/store.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { sharedAuthority, startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { FORGED_SIGNATURE, misspelledKeys, valuesExcept, WEAK_KEYS } from './support/hostile.ts';
 import { auditEvents, get, newKey, operate, outcome } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { type Cases, checkFaults, type Fault, inEach } from './support/tables.ts';
 import { auditEntriesOf } from './support/test-stores.ts';
 import {

@@ -15,7 +15,7 @@ import { buildProgram, ready } from '../src/cli/program.ts';
 import { verifyText } from '../src/client/keys.ts';
 import { readCertificateRevocationList } from '../src/protocol/records/revocation-list.ts';
 import { isSignedByAny, type SignedRecord } from '../src/protocol/records/signed-record.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { sharedAuthority, startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND, testClock } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
 import { valuesExcept } from './support/hostile.ts';
@@ -32,7 +32,6 @@ import {
   outcome,
   send,
 } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { auditEntriesOf } from './support/test-stores.ts';
 
 /** For tests that leave nothing behind that another test would notice. */

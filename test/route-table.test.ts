@@ -15,7 +15,7 @@ import { ROUTES } from '../src/edge/routes/table.ts';
 import { bodyExample, pathExamples, queryExamples } from '../src/pages/reference/example.ts';
 import { CALLS, type CallName } from '../src/protocol/contract/calls.ts';
 import { REFUSALS } from '../src/protocol/refusals.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { sharedAuthority, startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { PROJECT_PATH } from './support/project.ts';
 import {
   auditEvents,
@@ -31,7 +31,6 @@ import {
   send,
   sendSigned,
 } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 
 /** For tests that leave nothing behind that another test would notice. */
 const shared = sharedAuthority({ environment: { MESH_ADMIN_SIGNATURE_V1: 'accept' } });

@@ -10,11 +10,10 @@ import { JsonFloat, type JsonObject, type JsonValue } from '../src/base/json/val
 import { formatInstant } from '../src/base/timestamp.ts';
 import { readRecognitionTreaty } from '../src/protocol/records/recognition.ts';
 import { isSignedByAny } from '../src/protocol/records/signed-record.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { sharedAuthority, startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { valuesExcept, WRONG_HOURS } from './support/hostile.ts';
 import { auditEvents, get, newKey, operate, outcome } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { checkTable, inEach } from './support/tables.ts';
 import {
   audited,

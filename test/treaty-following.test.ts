@@ -12,7 +12,7 @@ import {
   followForTreaty,
   type TreatyPin,
 } from '../src/protocol/records/treaty-chain.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { sharedAuthority, startTestAuthority, type TestAuthority } from './support/authority.ts';
 import {
   chainAt,
   countedKey,
@@ -24,7 +24,6 @@ import {
 } from './support/authority-chain.ts';
 import { HOUR, SECOND } from './support/clock.ts';
 import { auditEvents, get, newKey, operate, outcome } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import {
   audited,
   freshId,

@@ -14,7 +14,7 @@ import * as decisions from '../src/protocol/api/decisions.ts';
 import { API } from '../src/protocol/api/table.ts';
 import { REFUSALS } from '../src/protocol/refusals.ts';
 import { parties } from './support/agreements.ts';
-import type { TestAuthority } from './support/authority.ts';
+import { sharedAuthority, type TestAuthority } from './support/authority.ts';
 import { detailNames, EVENTS, signedTextOf } from './support/golden-trust.ts';
 import {
   auditEvents,
@@ -24,7 +24,6 @@ import {
   outcome,
   sendSigned,
 } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { checkChanges, checkTable } from './support/tables.ts';
 import { audited, startUnlimited, UUID } from './support/trust.ts';
 import { beta, COMMAND_KINDS } from './support/trust-command-kinds.ts';

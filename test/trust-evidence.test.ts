@@ -9,11 +9,10 @@ import { JsonFloat, type JsonObject, type JsonValue } from '../src/base/json/val
 import { canonicalJson } from '../src/base/json/write.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { verifyEvidence } from '../src/protocol/api/verifications.ts';
-import type { TestAuthority } from './support/authority.ts';
+import { sharedAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
 import { valuesExcept } from './support/hostile.ts';
 import { get, newKey, operate, send } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { inEach } from './support/tables.ts';
 import {
   importFeed,

@@ -12,10 +12,9 @@ import type { JsonObject } from '../src/base/json/value.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { createPublicClient } from '../src/client/public-client.ts';
 import { TrustAnswer } from '../src/protocol/rows/graph.ts';
-import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { sharedAuthority, startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { get, outcome, type Received } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { issued, parsed, recognize, revokeTreaty } from './support/trust.ts';
 
 const PATH = '/connectome/trust-path';

@@ -23,9 +23,9 @@ import {
   type SignedRecord,
   signedText,
 } from '../src/protocol/records/signed-record.ts';
+import { sharedAuthority } from './support/authority.ts';
 import { valuesExcept } from './support/hostile.ts';
 import { newKey } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { importFeed, signedBy, sovereign } from './support/trust.ts';
 import { without } from './support/trust-protocol.ts';
 import { readVectors } from './support/vectors.ts';

@@ -4,10 +4,9 @@ import { test } from 'node:test';
 import { JsonFloat, type JsonObject } from '../src/base/json/value.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { ACCEPT, COUNTER, LONG_LIST, parties, termsRequest } from './support/agreements.ts';
-import type { TestAuthority } from './support/authority.ts';
+import { sharedAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, SECOND } from './support/clock.ts';
 import { newKey, operate } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { checkTable, type Table } from './support/tables.ts';
 import { audited, revokeTreaty, sovereign, startUnlimited } from './support/trust.ts';
 import {

@@ -16,11 +16,11 @@ import {
 import type { SignatureItem } from '../src/protocol/records/record.ts';
 import { isSignedByAny } from '../src/protocol/records/signed-record.ts';
 import { readTrustEvidence, verifyTrustEvidence } from '../src/protocol/records/trust-evidence.ts';
+import { sharedAuthority } from './support/authority.ts';
 import { namesOf, proofBy, keysOf as validatorKeysOf, voteOf } from './support/consensus.ts';
 import { cpuOf } from './support/cpu.ts';
 import { commitmentBy } from './support/disclosure.ts';
 import { newKey, operate, outcome } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { parsed, post, signedBy, sovereign } from './support/trust.ts';
 import {
   agreedTerms,

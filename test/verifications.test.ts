@@ -9,14 +9,13 @@ import { isJsonObject, JsonFloat, type JsonObject } from '../src/base/json/value
 import { jsonText } from '../src/base/json/write.ts';
 import type { Verification } from '../src/protocol/api/verification.ts';
 import * as verifications from '../src/protocol/api/verifications.ts';
-import { startTestAuthority } from './support/authority.ts';
+import { sharedAuthority, startTestAuthority } from './support/authority.ts';
 import { MINUTE } from './support/clock.ts';
 import { verification as consensusOf, proofBy, v1, v2, votesOf } from './support/consensus.ts';
 import { intentBy, policyBy } from './support/data-usage.ts';
 import { verification as disclosureOf } from './support/disclosure.ts';
 import { FORGED_SIGNATURE, WEAK_KEYS } from './support/hostile.ts';
 import { get, outcome, send } from './support/requests.ts';
-import { sharedAuthority } from './support/shared-authority.ts';
 import { checkFaults, type Fault, inEach } from './support/tables.ts';
 import { stateDigest } from './support/test-stores.ts';
 import { attest, audited, misspellableKey, parsed, post, sovereign } from './support/trust.ts';

@@ -1,12 +1,14 @@
 /** A real authority for tests, with a real port and a real LMDB folder; only the clock is set manually. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { after } from 'node:test';
 import type { Worker } from 'node:worker_threads';
 import { signerFromSeed } from '../../src/base/crypto/ed25519.ts';
 import type { Signer } from '../../src/base/crypto/primitives.ts';
 import { readKeyFile } from '../../src/base/keys/key-file.ts';
 import { systemRuntime } from '../../src/base/runtime.ts';
 import type { CommandReference } from '../../src/pages/reference/cli-reference.ts';
+import { RATE_BUCKETS } from '../../src/protocol/route-description.ts';
 import { startAuthority } from '../../src/server/boot.ts';
 import { loadConfig } from '../../src/server/config/load.ts';
 import type { Environment, Flags } from '../../src/server/config/options.ts';
@@ -174,6 +176,22 @@ function operatorFrom(dataDir: string, keyId: string, file: string): TestOperato
   return { keyId, key: signerFromSeed(readKeyFile(join(dataDir, 'keys', `${file}.key`))) };
 }
 
+/** No limit at all applies to an authority that tests share. */
+const NO_LIMITS = Object.fromEntries(
+  RATE_BUCKETS.map((bucket) => [`MESH_RATE_LIMIT_${bucket}`, 'off']),
+);
+
+/** The authority starts when the first test needs it, and has no rate limits unless the options set them. */
+export function sharedAuthority({ environment, ...options }: TestOptions = {}) {
+  let started: Promise<TestAuthority> | null = null;
+  after(async () => (await started)?.[Symbol.asyncDispose]());
+  return () => {
+    started ??= startTestAuthority({ ...options, environment: { ...NO_LIMITS, ...environment } });
+    return started;
+  };
+}
+
+/** Edge threads that tests reuse: starting new ones for every server would take most of the time. */
 const idle: Worker[] = [];
 
 /** A thread of an earlier server, or a new one; it does not keep the process alive while it is idle. */
