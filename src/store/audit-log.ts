@@ -107,21 +107,27 @@ export async function readHead(tables: TableReader, length: number): Promise<str
 /** A row may contain the entries of thousands of units. */
 const ROWS_OF_LINES = 16;
 
-/** The lines of the entries after the one with this number, at most this many. */
-export async function readLines(
-  tables: TableReader,
-  after: number,
-  most: number,
-): Promise<readonly string[]> {
-  const lines: string[] = [];
-  const linesAfter = (stored: StoredRow) => {
-    const all = decodeLines(stored);
-    return all.slice(Math.max(0, all.length - ((stored.key as number) - after)));
+/**
+ * Reads the lines of the entries after the one with this number, at most this many. Readers take a long row in many small
+ * parts, so the row that was decoded last is kept.
+ */
+export function createLineReader() {
+  let kept = { last: 0, lines: [] as readonly string[] };
+
+  return async (tables: TableReader, after: number, most: number): Promise<readonly string[]> => {
+    const isKept = kept.last - kept.lines.length <= after && after < kept.last;
+    const lines = isKept ? kept.lines.slice(after - kept.last) : [];
+    const add = (stored: StoredRow) => {
+      if (lines.length >= most) return;
+      kept = { last: stored.key as number, lines: decodeLines(stored) };
+      lines.push(...kept.lines.slice(Math.max(0, kept.lines.length - (kept.last - after))));
+    };
+    // One long row is usually enough.
+    for (const atOnce of [1, ROWS_OF_LINES]) {
+      if (lines.length >= most) break;
+      const scanned = tables.scan('audit', add, { after: after + lines.length, atOnce });
+      for await (const _ of scanned) if (atOnce === 1 || lines.length >= most) break;
+    }
+    return lines.slice(0, most);
   };
-  const scanned = tables.scan('audit', linesAfter, { after, atOnce: ROWS_OF_LINES });
-  for await (const rows of scanned) {
-    lines.push(...rows.flat());
-    if (lines.length >= most) break;
-  }
-  return lines.slice(0, most);
 }

@@ -9,7 +9,7 @@ import { mkdirSync } from 'node:fs';
 import type { RootDatabase } from 'lmdb';
 import { messageOf } from '../../base/error-message.ts';
 import { createSharedWork } from '../../base/work.ts';
-import { encodeEntries, readHash, readHead, readLines } from '../audit-log.ts';
+import { createLineReader, encodeEntries, readHash, readHead } from '../audit-log.ts';
 import { type Batch, createUnitQueue, type PendingUnit, putTogether, settle } from '../batch.ts';
 import { contentsOf, historyIn, subjectsOf } from '../contents.ts';
 import { encodeMeta, type MetaValues, metaValue, readMeta, shapesIn } from '../meta-rows.ts';
@@ -103,6 +103,7 @@ function openLockedStore(
   });
   const forgetting = createSharedWork();
   const commits = createCommits(dataDir);
+  const readLines = createLineReader();
 
   async function load(): Promise<StoreContents> {
     await queue.settled();

@@ -6,7 +6,7 @@
  */
 import type { Client } from 'pg';
 import { createSharedWork } from '../../base/work.ts';
-import { encodeEntries, readHash, readHead, readLines } from '../audit-log.ts';
+import { createLineReader, encodeEntries, readHash, readHead } from '../audit-log.ts';
 import {
   type Batch,
   createUnitQueue,
@@ -78,6 +78,7 @@ export function heldStore(
     return (await connectToPrimary(address, limits)).client;
   });
   const servedTables = tableReader(reading.read);
+  const readLines = createLineReader();
 
   async function load(): Promise<StoreContents> {
     await writing.idle();
