@@ -6,6 +6,7 @@ import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type PieceWriter, sendReply } from '../src/edge/http/send-reply.ts';
+import type { PiecewiseBody } from '../src/edge/reply.ts';
 import { startTestAuthority } from './support/authority.ts';
 import { rawConnection } from './support/raw-http.ts';
 import { sendRaw } from './support/requests.ts';
@@ -33,8 +34,8 @@ interface Sender {
   [Symbol.dispose](): void;
 }
 
-/** A real server that answers every request with these bytes. */
-async function sender(body: string | Uint8Array): Promise<Sender> {
+/** A real server that answers every request with such a body. */
+async function sender(makeBody: () => string | Uint8Array | PiecewiseBody): Promise<Sender> {
   let begun = 0;
   let over = 0;
   let cut = 0;
@@ -47,7 +48,7 @@ async function sender(body: string | Uint8Array): Promise<Sender> {
         writer.onGone?.();
       });
       begun += 1;
-      const sent = sendReply(writer, REQUEST, { ...REPLY, body }, 'stays', nextTurn);
+      const sent = sendReply(writer, REQUEST, { ...REPLY, body: makeBody() }, 'stays', nextTurn);
       void Promise.resolve(sent).then(() => {
         over += 1;
       });
@@ -109,13 +110,15 @@ function sharedBytes(length: number): Uint8Array {
   return bytes;
 }
 
+const LONG = 'x'.repeat(40 * MIB);
+
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise(setImmediate);
 }
 
 test('20 readers that do not read share the bytes of one answer', async () => {
   const bytes = sharedBytes(20 * MIB);
-  using server = await sender(bytes);
+  using server = await sender(() => bytes);
   const before = process.memoryUsage().rss;
   const sockets = await Promise.all(Array.from({ length: 20 }, () => reluctant(server)));
   await until(() => server.begun === 20);
@@ -128,7 +131,7 @@ test('20 readers that do not read share the bytes of one answer', async () => {
 test('a reader gets what it requested, even if the bytes were replaced meanwhile', async () => {
   const bytes = sharedBytes(20 * MIB);
   const expected = digestOf(bytes);
-  using server = await sender(bytes);
+  using server = await sender(() => bytes);
   const readers = [await reluctant(server), await reluctant(server)];
   await until(() => server.begun === 2);
   bytes.fill(0);
@@ -140,7 +143,7 @@ test('a reader gets what it requested, even if the bytes were replaced meanwhile
 test('a long text arrives whole, and its connection continues', async () => {
   const text = 'é✓'.repeat(2 * MIB);
   const bytes = Buffer.from(text);
-  using server = await sender(text);
+  using server = await sender(() => text);
   const reader = await reluctant(server);
   assert.equal(await bodyOf(reader, bytes.length), digestOf(bytes));
   reader.removeAllListeners('data');
@@ -151,7 +154,7 @@ test('a long text arrives whole, and its connection continues', async () => {
 });
 
 test('a client that keeps requesting and reads nothing is disconnected', async () => {
-  using server = await sender(Buffer.alloc(20 * 1024));
+  using server = await sender(() => Buffer.alloc(20 * 1024));
   const reader = await reluctant(server);
   let asked = 1;
   for (; asked < 2000 && server.cut === 0; asked += 1) {
@@ -162,17 +165,23 @@ test('a client that keeps requesting and reads nothing is disconnected', async (
   reader.destroy();
 });
 
-test('of many slow readers of different bodies, the earliest make room for the others', async () => {
-  using server = await sender('x'.repeat(40 * MIB));
-  const readers: Socket[] = [];
-  for (let count = 1; count <= 6; count += 1) {
-    readers.push(await reluctant(server));
-    await until(() => server.begun === count);
-  }
-  assert.equal(server.cut, 3);
-  for (const reader of readers) reader.destroy();
-  await until(() => server.cut === 6);
-});
+for (const [kind, makeBody] of [
+  ['different bodies', () => LONG],
+  ['bodies in pieces', (): PiecewiseBody => ({ next: async () => LONG, abandon: () => undefined })],
+] as const) {
+  test(`of many slow readers of ${kind}, the earliest make room for the others`, async () => {
+    using server = await sender(makeBody);
+    const readers: Socket[] = [];
+    for (let count = 1; count <= 6; count += 1) {
+      readers.push(await reluctant(server));
+      await until(() => server.begun === count);
+    }
+    for (let turn = 0; turn < 10; turn += 1) await nextTurn();
+    assert.equal(server.cut, 3);
+    for (const reader of readers) reader.destroy();
+    await until(() => server.cut === 6 && server.over === 6);
+  });
+}
 
 test('a large document that the client already has is not sent again', async () => {
   const environment = { MESH_PUBLIC_URL: 'http://na.example' };

@@ -204,7 +204,13 @@ async function sendPieces(
       // An empty chunk would end the body.
       if (piece.length > 0 && !writer.aborted) {
         if (length !== null) await sendPart(writer, Buffer.from(piece), length, room);
-        else if (!writeChunks(res, piece)) await room();
+        else if (!writeChunks(res, piece)) {
+          // Copied for this client until it has accepted it.
+          const held = { byteLength: Buffer.byteLength(piece) };
+          wait(held, res);
+          await room();
+          leave(held, res);
+        }
       }
       await turn();
     }
@@ -260,18 +266,20 @@ async function sendPart(
 }
 
 const LARGE_BYTES = 64 * 1024;
-/** The limit for all bodies that slow clients of a thread are waiting for; shared bodies count once. */
+/** The limit for all bodies and pieces that slow clients of a thread are waiting for; shared bodies count once. */
 const MOST_WAITING_BYTES = 128 * 1024 * 1024;
 
 function isLarge(body: string | Uint8Array): boolean {
   return body.length > LARGE_BYTES;
 }
 
-/** The clients waiting for each body, in the order in which the bodies were begun. */
-const waiting = new Map<Uint8Array, Set<HttpResponse>>();
+type Held = Pick<Uint8Array, 'byteLength'>;
+
+/** The clients waiting for each body or piece, in the order in which these were begun. */
+const waiting = new Map<Held, Set<HttpResponse>>();
 let waitingBytes = 0;
 
-function wait(bytes: Uint8Array, res: HttpResponse): void {
+function wait(bytes: Held, res: HttpResponse): void {
   const others = waiting.get(bytes);
   if (others === undefined) {
     waiting.set(bytes, new Set([res]));
@@ -280,11 +288,14 @@ function wait(bytes: Uint8Array, res: HttpResponse): void {
   for (const [oldest, readers] of waiting) {
     // The newest body is always sent, no matter how long it is.
     if (waitingBytes <= MOST_WAITING_BYTES || oldest === bytes) return;
-    for (const reader of readers) reader.close();
+    for (const reader of readers) {
+      leave(oldest, reader);
+      reader.close();
+    }
   }
 }
 
-function leave(bytes: Uint8Array, res: HttpResponse): void {
+function leave(bytes: Held, res: HttpResponse): void {
   const readers = waiting.get(bytes);
   if (readers?.delete(res) !== true || readers.size > 0) return;
   waiting.delete(bytes);
