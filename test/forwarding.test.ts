@@ -2,6 +2,7 @@
  * What happens to a request that another instance must answer: held, sent, sent again, or given up; and where instances
  * reach each other.
  */
+
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { createServer as createHttpServer, type ServerResponse } from 'node:http';
@@ -9,12 +10,13 @@ import { connect as connectPlainly, createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
+import type { Dispatcher } from 'undici';
 import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
 import { createAuthoritySigner, heldHere } from '../src/base/signer/authority-signer.ts';
 import { type Attempt, createForwarding, type Forwarded } from '../src/edge/forward/forwarder.ts';
 import { connectWithKey } from '../src/edge/forward/shared-key-tls.ts';
 import type { SharedKey } from '../src/edge/forward/target.ts';
-import { connectUpstream } from '../src/edge/forward/upstream.ts';
+import { connectUpstream, type Upstream } from '../src/edge/forward/upstream.ts';
 import { passedHeaders, passing } from '../src/edge/http/passing.ts';
 import { createRouter, isAnsweredElsewhere } from '../src/edge/request/route.ts';
 import { ROUTES } from '../src/edge/routes/table.ts';
@@ -173,6 +175,30 @@ test('what is no valid HTTP is refused at once', async () => {
   const { request, sent } = requestTo({ a: { kind: 'invalid' } });
   assert.equal(await forward(request), 'bad_request');
   assert.deepEqual(sent, ['a']);
+});
+
+test('a head that the HTTP library of the active instance does not take is refused, and not sent again', async () => {
+  const request = { method: 'GET', isSigned: false, keepsAnswer: false, target: '/', body: null };
+  const sentWith = (lines: number, answers: readonly string[]) => {
+    const headers = Array.from({ length: 2 * lines }, () => 'x');
+    const passed = { ...request, headers, isLasting: false, noted: () => null };
+    const upstream = {
+      isUp: () => true,
+      dispatch(_given: unknown, _isLasting: boolean, handlers: Dispatcher.DispatchHandlers) {
+        handlers.onConnect?.(() => undefined);
+        const given = answers.map((text) => Buffer.from(text));
+        handlers.onHeaders?.(431, given, () => undefined, '');
+        handlers.onData?.(Buffer.from('<h1>Request Header Fields Too Large</h1>'));
+        handlers.onComplete?.(null);
+      },
+    };
+    const client = { res: { close() {} }, aborted: false };
+    return passing(passed, client).send(upstream as unknown as Upstream, false);
+  };
+  const ofEdge = ['X-Request-ID', 'a', 'Content-Length', '40'];
+  assert.equal((await sentWith(95, ofEdge)).kind, 'answered');
+  assert.equal((await sentWith(96, ofEdge)).kind, 'invalid');
+  assert.equal((await sentWith(1, ['Connection', 'close'])).kind, 'invalid');
 });
 
 test('headers of one connection, and those that only instances may send, are not passed on', () => {

@@ -75,7 +75,7 @@ export type Attempt<Answer> =
   | { readonly kind: 'not begun' }
   /** It was sent, and the connection was lost before the answer. */
   | { readonly kind: 'lost' }
-  /** It is no valid HTTP, so it can never be sent. */
+  /** It is no HTTP that the other side takes, so it can never be sent. */
   | { readonly kind: 'invalid' };
 
 export interface Forwarded<Target, Answer> {

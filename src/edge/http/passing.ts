@@ -64,6 +64,12 @@ const NOT_PASSED_BACK: ReadonlySet<string> = new Set([
   NOT_BEGUN,
 ]);
 
+/**
+ * uWebSockets.js takes 98 header lines, and reads on forever after more. undici may add three: the connection, the length,
+ * and the sign of a repetition.
+ */
+const MOST_LINES = 95;
+
 /** A longer answer is written while it arrives. */
 const MOST_COLLECTED_BYTES = 64 * 1024;
 /**
@@ -118,6 +124,7 @@ function sendOnce(
 ): Promise<Outcome> {
   if (!upstream.isUp()) return Promise.resolve({ kind: 'not begun' });
   const { method, target, headers, body, isLasting } = request;
+  if (headers.length > 2 * MOST_LINES) return Promise.resolve({ kind: 'invalid' });
   return new Promise((resolve) => {
     const answer = new Answer(request, client, resolve);
     const marked = isRepeat ? [...withoutRetry(headers), RETRY, '1'] : headers;
@@ -181,6 +188,8 @@ class Answer implements Dispatcher.DispatchHandlers, PiecewiseBody {
     this.#resume = resume;
     this.#isBegun = this.#header(NOT_BEGUN) === '';
     if (!this.#isBegun) return true;
+    // Not an answer of an edge: its HTTP library has not taken the head.
+    if (this.#header('x-request-id') === '') this.#settle({ kind: 'invalid' });
     this.#collector = this.#request.noted(status, (name) => this.#header(name));
     const length = this.#header('content-length');
     this.length = length === '' ? null : Number(length);
