@@ -2,7 +2,7 @@
 import { createRequire } from 'node:module';
 import { setImmediate } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
-import type { Client, Dispatcher } from 'undici';
+import type { buildConnector, Dispatcher } from 'undici';
 import { connectWithKey } from './shared-key-tls.ts';
 import type { ForwardTarget } from './target.ts';
 
@@ -82,39 +82,45 @@ export function connectUpstream(options: UpstreamOptions): Upstream {
   const sockets = new Set<TLSSocket>();
   let readBefore = 0;
   let handshakes = 0;
-  const waiting: (() => void)[] = [];
+  /** Connections for streams come last: each stream needs one, and anyone may ask for any number of them. */
+  const waiting = { ending: [] as (() => void)[], lasting: [] as (() => void)[] };
 
-  const connect: NonNullable<Client.Options['connect']> = (_options, callback) => {
-    function shakeHands(): void {
-      const key = target.keys[failures % target.keys.length];
-      if (isClosed || key === undefined) {
-        callback(new Error('There is nobody to connect to'), null);
-        return;
+  function connectFor(kind: keyof typeof waiting): buildConnector.connector {
+    return (_options, callback) => {
+      function shakeHands(): void {
+        const key = target.keys[failures % target.keys.length];
+        if (isClosed || key === undefined) {
+          callback(new Error('There is nobody to connect to'), null);
+          return;
+        }
+        handshakes += 1;
+        connectWithKey(target.address, key, (cause, socket) => {
+          handshakes -= 1;
+          if (cause !== null) failures += 1;
+          if (cause === null && socket !== null) {
+            sockets.add(socket);
+            socket.once('close', () => {
+              sockets.delete(socket);
+              readBefore += socket.bytesRead;
+            });
+            callback(null, socket);
+          } else callback(cause ?? new Error('There is no connection'), null);
+          (waiting.ending.shift() ?? waiting.lasting.shift())?.();
+        });
       }
-      handshakes += 1;
-      connectWithKey(target.address, key, (cause, socket) => {
-        handshakes -= 1;
-        if (cause !== null) failures += 1;
-        if (cause === null && socket !== null) {
-          sockets.add(socket);
-          socket.once('close', () => {
-            sockets.delete(socket);
-            readBefore += socket.bytesRead;
-          });
-          callback(null, socket);
-        } else callback(cause ?? new Error('There is no connection'), null);
-        waiting.shift()?.();
-      });
-    }
-    if (handshakes < HANDSHAKES) shakeHands();
-    else waiting.push(shakeHands);
-  };
+      if (handshakes < HANDSHAKES) shakeHands();
+      else waiting[kind].push(shakeHands);
+    };
+  }
 
   function open() {
+    const ending = { ...SETTINGS, connect: connectFor('ending'), bodyTimeout: 0 };
+    const lasting = { ...SETTINGS, connect: connectFor('lasting'), bodyTimeout: 0, pipelining: 0 };
     return {
-      ending: new Pool(ORIGIN, { ...SETTINGS, connect, connections: CONNECTIONS, bodyTimeout: 0 }),
-      lasting: new Pool(ORIGIN, { ...SETTINGS, connect, connections: null, bodyTimeout: 0 }),
-      asking: new Client(ORIGIN, { ...SETTINGS, connect }),
+      ending: new Pool(ORIGIN, { ...ending, connections: CONNECTIONS }),
+      // Each connection ends with its stream.
+      lasting: new Pool(ORIGIN, { ...lasting, connections: null }),
+      asking: new Client(ORIGIN, ending),
     };
   }
 
@@ -164,7 +170,7 @@ export function connectUpstream(options: UpstreamOptions): Upstream {
     read: async (path, milliseconds) => (isUp ? readWhole(pools.ending, path, milliseconds) : null),
     close() {
       isClosed = true;
-      for (const each of waiting.splice(0)) each();
+      for (const each of [...waiting.ending.splice(0), ...waiting.lasting.splice(0)]) each();
       if (timer !== null) clearTimeout(timer);
       const late = setTimeout(end, SILENCE_MS).unref();
       void pools.ending.close().finally(() => {
