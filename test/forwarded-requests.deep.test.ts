@@ -13,10 +13,12 @@ import { WebSocket } from 'undici';
 import type { ChildServer } from './support/child-server.ts';
 import { placeOf, type TestInstances, testInstances } from './support/instances.ts';
 import { startCluster } from './support/postgresql.ts';
+import { rawConnection } from './support/raw-http.ts';
 import {
   get,
   heartbeat,
   joinedNode,
+  newKey,
   operate,
   operatorRequest,
   outcome,
@@ -94,6 +96,21 @@ test('a head that no HTTP library would write is answered as by the active insta
   }
 });
 
+test('heads with more lines than the active instance takes are refused, and keep no other waiting', async () => {
+  const { na } = standby();
+  const lines = Array.from({ length: 96 }, (_, at) => `X-${at}: a`);
+  const head = ['GET /genesis HTTP/1.1', 'Host: x', ...lines, '', ''].join('\r\n');
+  const strangers = await Promise.all(Array.from({ length: 600 }, () => rawConnection(na.url)));
+  for (const { write } of strangers) write(head);
+  const node = await joinedNode(na);
+  assert.equal(outcome(await heartbeat(na, node)), '200');
+  for (const stranger of strangers) {
+    const answer = await stranger.until(/\r\n\r\n.*}$/);
+    assert.match(answer, /^HTTP\/1.1 400 .*"code":"bad_request"/s);
+    stranger[Symbol.dispose]();
+  }
+});
+
 test('a limit counts by the address of the client, through whichever instance it asks', async () => {
   const search = (server: ChildServer, from: string) =>
     send(server.na, 'GET', '/search?q=a', { headers: { 'X-Forwarded-For': from } });
@@ -168,13 +185,60 @@ test('a live page gets its messages through a standby, and another site opens no
   const messages: string[] = [];
   socket.addEventListener('message', ({ data }) => messages.push(String(data)));
   await until(async () => messages.length >= 1);
-  await operate(active.na, '/admin/invite');
+  await joinedNode(active.na);
   await until(async () => messages.length >= 2);
   assert.match(messages.join(), /"topic":"dashboard"/);
   socket.close();
   assert.equal(await upgradeStatus(standby(), '?topic=dashboard', 'http://evil.example'), 403);
   assert.equal(await upgradeStatus(standby(), '?topic=secrets'), 400);
 });
+
+test('many viewers of a live page through a standby share connections between instances, and spread', async () => {
+  const url = `${standby().na.url.replace('http', 'ws')}/live?topic=connectome`;
+  const before = openFiles(active);
+  const viewers = Array.from({ length: 300 }, () => viewerOf(url));
+  await until(() => viewers.every(({ heard }) => heard.length > 0));
+  const more = openFiles(active) - before;
+  assert.ok(more < 50, `${more} descriptors more`);
+  const first = viewers[0]?.heard[0]?.version;
+  const key = newKey().publicKey;
+  const terms = { subject_sovereign_id: 'shared', subject_public_keys: [key] };
+  assert.equal((await operate(active.na, '/admin/recognition-treaties', terms)).status, 200);
+  await until(() => {
+    const versions = new Set(viewers.map(({ heard }) => heard.at(-1)?.version));
+    return versions.size === 1 && !versions.has(first);
+  });
+  assert.ok(viewers.every(({ heard }) => Number(heard.at(-1)?.spread_ms) >= 300));
+  for (const viewer of viewers) viewer.leave();
+  const later = viewerOf(url);
+  await until(() => later.heard.length > 0);
+  later.leave();
+});
+
+/** What a viewer of a live page hears, which opens it again when its connection ends. */
+function viewerOf(url: string) {
+  const heard: { readonly version: string; readonly spread_ms: number }[] = [];
+  let hasLeft = false;
+  let socket = open();
+  function open(): WebSocket {
+    const opened = new WebSocket(url);
+    opened.addEventListener('message', ({ data }) => {
+      const message = JSON.parse(String(data));
+      if ('version' in message) heard.push(message);
+    });
+    opened.addEventListener('close', () => {
+      if (!hasLeft) socket = open();
+    });
+    return opened;
+  }
+  return {
+    heard,
+    leave() {
+      hasLeft = true;
+      socket.close();
+    },
+  };
+}
 
 test('many readers of events through a standby see the same entry', async () => {
   const path = `/events?after=${Number.MAX_SAFE_INTEGER}`;
@@ -219,6 +283,10 @@ test('a standby that serves TLS passes on its own address, and answers as the ac
   assert.equal(await read('/crl'), (await get(active.na, '/crl')).text);
   assert.equal(JSON.parse(await read('/sovereign.json')).endpoint, secured.na.url);
 });
+
+function openFiles({ process }: ChildServer): number {
+  return readdirSync(`/proc/${process.pid}/fd`).length;
+}
 
 /** Returns a function that reads up to an event with this text, and then leaves. */
 async function openEvents(path: string): Promise<(sought: string) => Promise<string>> {

@@ -69,10 +69,8 @@ export function listen(edge: Edge, routes: readonly Route[], options: ListenOpti
   omitLibraryName(uws);
   const { proxyHops, maxConnections, maxRequestBytes } = edge.settings;
   const viewers = createViewers(edge, {
-    openRequest(res, req, isForwarded) {
-      const head = new UwsRequestHead(res, req, peers, isForwarded);
-      return { request: openRequest(edge, findRoute, head), baseUrl: baseUrlOf(head, edge) };
-    },
+    openRequest: (res, req, isForwarded) =>
+      openRequest(edge, findRoute, new UwsRequestHead(res, req, peers, isForwarded)),
     leftHttp: peers.closed,
   });
 

@@ -33,21 +33,24 @@ const ALIVE = Buffer.from('{"alive":true}');
 /** However many viewers there are, they learn of a change within this time. */
 const MOST_SPREAD_MS = 5000;
 
-/** A request for an upgrade, and the base URL that its client used. */
-interface OpenedViewer {
-  readonly request: Request;
-  readonly baseUrl: string;
-}
-
 interface Viewer {
   readonly topic: LiveTopic;
-  /** The socket of the active instance, whose messages it gets; null if this instance is active. */
-  readonly source: UpstreamSocket | null;
-  isGone: boolean;
+  /** Null if this instance is active. */
+  readonly relay: Relay | null;
+}
+
+/** What the active instance says about a page, over one socket for all viewers of this thread [link-3]. */
+interface Relay {
+  readonly socket: UpstreamSocket;
+  readonly isOpened: Promise<boolean>;
+  /** Null until it has said one. */
+  version: string | null;
+  /** How many have joined and not left. */
+  viewers: number;
 }
 
 interface ViewersOptions {
-  openRequest(res: HttpResponse, req: HttpRequest, isForwarded: boolean): OpenedViewer;
+  openRequest(res: HttpResponse, req: HttpRequest, isForwarded: boolean): Request;
   /** Called when a connection is upgraded from HTTP. */
   leftHttp(): void;
 }
@@ -55,29 +58,99 @@ interface ViewersOptions {
 export function createViewers(edge: Edge, { openRequest, leftHttp }: ViewersOptions) {
   const open = new Set<WebSocket<Viewer>>();
   const backlog = createBacklog(MOST_WAITING_BYTES, edge.runtime.elapsed);
+  const relays = new Map<LiveTopic, Relay>();
 
   edge.documents.onChange((topic) => {
-    if (!isLiveTopic(topic)) return;
-    const message = messageAbout(topic, edge);
-    if (message === null) return;
-    for (const ws of open) if (ws.getUserData().topic === topic) send(ws, message);
+    if (isLiveTopic(topic)) announce(viewersOf(topic, null));
   });
+
+  function viewersOf(topic: LiveTopic, relay: Relay | null): WebSocket<Viewer>[] {
+    return [...open].filter((ws) => {
+      const viewer = ws.getUserData();
+      return viewer.topic === topic && viewer.relay === relay;
+    });
+  }
+
+  /** All of them have the same page from the same instance. */
+  function announce(viewers: readonly WebSocket<Viewer>[]): void {
+    const message = viewers[0] === undefined ? null : messageFor(viewers[0].getUserData(), edge);
+    if (message !== null) for (const ws of viewers) send(ws, message);
+  }
 
   function send(ws: WebSocket<Viewer>, message: Uint8Array): void {
     ws.send(message);
     backlog.note(ws);
   }
 
-  function bridge(source: UpstreamSocket, ws: WebSocket<Viewer>, viewer: Viewer): void {
-    passOn(
-      source,
-      (message) => {
-        if (!viewer.isGone) send(ws, message);
-      },
-      () => {
-        if (!viewer.isGone) ws.end();
-      },
-    );
+  function join(topic: LiveTopic, first: Request): Relay {
+    const relay = relays.get(topic) ?? openRelay(topic, first);
+    relay.viewers += 1;
+    return relay;
+  }
+
+  function openRelay(topic: LiveTopic, first: Request): Relay {
+    const dispatcher = edge.forwarder?.lasting();
+    if (!dispatcher) throw new Refusal('authority_unavailable');
+    const socket = connectLive(dispatcher, topic, first);
+    const isOpened = new Promise<boolean>((resolve) => {
+      socket.addEventListener('open', () => resolve(true));
+      socket.addEventListener('close', () => resolve(false));
+    });
+    const relay: Relay = { socket, isOpened, version: null, viewers: 0 };
+    relays.set(topic, relay);
+    socket.addEventListener('message', ({ data }) => {
+      const version = VERSION.exec(String(data))?.[1];
+      if (version === undefined) return;
+      relay.version = version;
+      announce(viewersOf(topic, relay));
+    });
+    socket.addEventListener('close', () => {
+      forget(topic, relay);
+      for (const ws of viewersOf(topic, relay)) ws.end();
+    });
+    return relay;
+  }
+
+  function leave(topic: LiveTopic, relay: Relay): void {
+    relay.viewers -= 1;
+    if (relay.viewers > 0) return;
+    forget(topic, relay);
+    relay.socket.close();
+  }
+
+  function forget(topic: LiveTopic, relay: Relay): void {
+    if (relays.get(topic) === relay) relays.delete(topic);
+  }
+
+  /** Answers an upgrade request; on a standby, once the active instance has. */
+  async function upgrade(
+    res: HttpResponse,
+    req: HttpRequest,
+    context: us_socket_context_t,
+    request: Request,
+  ): Promise<void> {
+    const handshake = ['key', 'protocol', 'extensions'].map((name) =>
+      req.getHeader(`sec-websocket-${name}`),
+    ) as [string, string, string];
+    let isGone = false;
+    res.onAborted(() => {
+      isGone = true;
+    });
+    try {
+      const topic = topicOf(req, request);
+      const isElsewhere = isAnsweredElsewhere(edge, request);
+      if (isElsewhere && request.isForwarded) throw new Refusal('authority_unavailable');
+      const relay = isElsewhere ? join(topic, request) : null;
+      const isOpened = relay === null || (await relay.isOpened);
+      if (relay !== null && (isGone || !isOpened)) leave(topic, relay);
+      if (isGone) return;
+      if (!isOpened) throw new Refusal('authority_unavailable');
+      noteOutcome(edge, request, 101);
+      res.cork(() => res.upgrade<Viewer>({ topic, relay }, ...handshake, context));
+    } catch (cause) {
+      const reply = refuse(edge, request, cause);
+      res.cork(() => writeReply(res, request, reply, String(reply.body), 'asked'));
+    }
   }
 
   const ticking = setInterval(() => {
@@ -92,23 +165,19 @@ export function createViewers(edge: Edge, { openRequest, leftHttp }: ViewersOpti
         maxBackpressure: MAX_BACKPRESSURE,
         closeOnBackpressureLimit: 1,
         idleTimeout: IDLE_SECONDS,
-        upgrade: orCut((res, req: HttpRequest, context: us_socket_context_t) =>
-          upgrade(res, req, context, edge, openRequest(res, req, isForwarded)),
-        ),
+        upgrade: orCut((res, req: HttpRequest, context: us_socket_context_t) => {
+          void upgrade(res, req, context, openRequest(res, req, isForwarded));
+        }),
         open(ws) {
           if (!isForwarded) leftHttp();
-          const viewer = ws.getUserData();
-          if (viewer.source !== null) return bridge(viewer.source, ws, viewer);
           open.add(ws);
           Atomics.add(edge.viewers, 0, 1);
-          const message = messageAbout(viewer.topic, edge);
-          if (message !== null) send(ws, message);
+          announce([ws]);
         },
         drain: backlog.note,
         close(ws) {
-          const viewer = ws.getUserData();
-          viewer.isGone = true;
-          viewer.source?.close();
+          const { topic, relay } = ws.getUserData();
+          if (relay !== null) leave(topic, relay);
           backlog.leave(ws);
           if (open.delete(ws)) Atomics.sub(edge.viewers, 0, 1);
           ended();
@@ -119,67 +188,18 @@ export function createViewers(edge: Edge, { openRequest, leftHttp }: ViewersOpti
   };
 }
 
-/** Null while there is no such document; viewers hear of it as soon as there is. Each viewer adds a millisecond. */
-function messageAbout(topic: LiveTopic, { documents, viewers }: Edge): Uint8Array | null {
+/** Null while there is no version; viewers hear of one as soon as there is. Each viewer adds a millisecond. */
+function messageFor({ topic, relay }: Viewer, { documents, viewers }: Edge): Uint8Array | null {
   const document = documents.latest(topic);
-  if (document === undefined) return null;
+  const own = document === undefined ? null : versionOf(document.etag);
+  const version = relay === null ? own : relay.version;
+  if (version === null) return null;
   const spreadMs = Math.min(Atomics.load(viewers, 0), MOST_SPREAD_MS);
-  const message = { topic, version: versionOf(document.etag), spread_ms: spreadMs };
-  return Buffer.from(JSON.stringify(message));
+  return Buffer.from(JSON.stringify({ topic, version, spread_ms: spreadMs }));
 }
 
 function isLiveTopic(text: string): text is LiveTopic {
   return LIVE_TOPICS.some((topic) => topic === text);
-}
-
-/** Answers an upgrade request, or has the active instance answer it. */
-function upgrade(
-  res: HttpResponse,
-  req: HttpRequest,
-  context: us_socket_context_t,
-  edge: Edge,
-  { request, baseUrl }: OpenedViewer,
-): void {
-  const handshake = ['key', 'protocol', 'extensions'].map((name) =>
-    req.getHeader(`sec-websocket-${name}`),
-  ) as [string, string, string];
-
-  function refuseWith(cause: unknown): void {
-    const reply = refuse(edge, request, cause);
-    res.cork(() => writeReply(res, request, reply, String(reply.body), 'asked'));
-  }
-
-  function accept(topic: LiveTopic, source: UpstreamSocket | null): void {
-    noteOutcome(edge, request, 101);
-    res.cork(() => res.upgrade<Viewer>({ topic, source, isGone: false }, ...handshake, context));
-  }
-
-  try {
-    const topic = topicOf(req, request);
-    if (!isAnsweredElsewhere(edge, request)) {
-      accept(topic, null);
-      return;
-    }
-    const dispatcher = request.isForwarded ? null : edge.forwarder?.lasting();
-    if (!dispatcher) throw new Refusal('authority_unavailable');
-    const client = { remoteAddr: request.remoteAddr, baseUrl, origin: req.getHeader('origin') };
-    const source = connectLive(dispatcher, { ...client, host: req.getHeader('host'), topic });
-    let isOver = false;
-    res.onAborted(() => {
-      isOver = true;
-      source.close();
-    });
-    source.addEventListener('open', () => {
-      if (!isOver) accept(topic, source);
-      isOver = true;
-    });
-    source.addEventListener('close', () => {
-      if (!isOver) refuseWith(new Refusal('authority_unavailable'));
-      isOver = true;
-    });
-  } catch (cause) {
-    refuseWith(cause);
-  }
 }
 
 const LIVE_QUERY = { query: Type.Object({ topic: Type.String() }) };
@@ -261,40 +281,17 @@ export function createBacklog(mostBytes: number, elapsed: () => number) {
   };
 }
 
-/** Passes the messages of a live page on from the active instance to a viewer [link-3]. */
-
-interface LiveClient {
-  readonly remoteAddr: string;
-  readonly baseUrl: string;
-  /** Empty if the client is no page. */
-  readonly origin: string;
-  readonly host: string;
-  readonly topic: string;
-}
+/** A version in a message of the active instance. */
+const VERSION = /"version":"([^"]+)"/;
 
 function connectLive(
   dispatcher: Dispatcher,
-  { remoteAddr, baseUrl, origin, host, topic }: LiveClient,
+  topic: LiveTopic,
+  { remoteAddr, baseUrl }: Request,
 ): UpstreamSocket {
-  const at = `ws://${host}${watchPage.path}`;
-  const url = new URL(URL.canParse(at) ? at : `ws://localhost${watchPage.path}`);
-  url.searchParams.set('topic', topic);
-  const headers: Record<string, string> = { [FORWARDED_FOR]: remoteAddr, [BASE_URL]: baseUrl };
-  if (origin !== '') headers.origin = origin;
   const { WebSocket } = loadUndici();
-  const socket = new WebSocket(url, { dispatcher, headers });
-  socket.binaryType = 'arraybuffer';
-  return socket;
-}
-
-/** `send` gets each message, and `end` is called when there will be no more. */
-function passOn(
-  source: UpstreamSocket,
-  send: (message: Uint8Array) => void,
-  end: () => void,
-): void {
-  source.addEventListener('message', ({ data }) => {
-    send(typeof data === 'string' ? Buffer.from(data) : new Uint8Array(data));
+  return new WebSocket(`ws://localhost${watchPage.path}?topic=${topic}`, {
+    dispatcher,
+    headers: { [FORWARDED_FOR]: remoteAddr, [BASE_URL]: baseUrl },
   });
-  source.addEventListener('close', end);
 }
