@@ -8,6 +8,7 @@ import { createBacklog, STALLED_MS } from '../src/edge/http/viewers.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { sharedBrowser, type Visit } from './support/browser.ts';
 import { REAL_TIME } from './support/clock.ts';
+import { rawConnection } from './support/raw-http.ts';
 import { joinedNode, newKey, operate } from './support/requests.ts';
 import { issued, recognize, revokeTreaty } from './support/trust.ts';
 
@@ -249,6 +250,41 @@ test('a WebSocket is for one known topic, from our own origin', async () => {
     assert.equal(await upgradeStatus(na, query, origin), expected, `${query} ${origin}`);
   }
 });
+
+test('many viewers hear of a version in several turns of the event loop', async () => {
+  const flags = { threads: '1' };
+  await using na = await startTestAuthority({ ...IN_REAL_TIME, flags });
+  const viewers = await Promise.all(Array.from({ length: 600 }, () => rawConnection(na.url)));
+  for (const { write } of viewers) write(UPGRADE);
+  for (const { until } of viewers) await until('"version"');
+  let turn = 0;
+  let left = viewers.length;
+  const turns = new Set<number>();
+  for (const { socket } of viewers) {
+    socket.on('data', (bytes: Buffer) => {
+      if (!bytes.includes('"version"')) return;
+      turns.add(turn);
+      left -= 1;
+    });
+  }
+  await recognized(na, 'beta');
+  while (left > 0) {
+    await new Promise((next) => setImmediate(next));
+    turn += 1;
+  }
+  for (const viewer of viewers) viewer[Symbol.dispose]();
+  assert.ok(turns.size >= 4, `${turns.size} turns`);
+});
+
+const UPGRADE = [
+  'GET /live?topic=connectome HTTP/1.1',
+  'Host: na',
+  'Upgrade: websocket',
+  'Connection: Upgrade',
+  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+  'Sec-WebSocket-Version: 13',
+  '\r\n',
+].join('\r\n');
 
 /** Opens a WebSocket manually and returns the status of the answer. */
 function upgradeStatus(na: TestAuthority, query: string, origin: string | null): Promise<number> {

@@ -11,6 +11,7 @@ import type {
 } from 'uWebSockets.js';
 import Type from 'typebox';
 import type { Dispatcher, WebSocket as UpstreamSocket } from 'undici';
+import { oneSliceATurn, visitInSlices } from '../../base/work.ts';
 import { LIVE_TOPICS, type LiveTopic, watchPage } from '../../protocol/api/pages.ts';
 import { versionOf } from '../../protocol/contract/documents.ts';
 import { Refusal } from '../../protocol/refusals.ts';
@@ -30,13 +31,17 @@ const IDLE_SECONDS = 60;
 /** How often viewers get a message even without changes, so that silence indicates a failure. */
 const ALIVE_MS = 10_000;
 const ALIVE = Buffer.from('{"alive":true}');
-/** However many viewers there are, they learn of a change within this time. */
+/** However many viewers there are, they fetch a changed page within this time. Each viewer adds a millisecond. */
 const MOST_SPREAD_MS = 5000;
+/** How many viewers get a message in one turn of the event loop. */
+const VIEWERS_PER_SLICE = 128;
 
 interface Viewer {
   readonly topic: LiveTopic;
   /** Null if this instance is active. */
   readonly relay: Relay | null;
+  /** The version that it has heard of last. */
+  heard: string | null;
 }
 
 /** What the active instance says about a page, over one socket for all viewers of this thread [link-3]. */
@@ -45,6 +50,7 @@ interface Relay {
   readonly isOpened: Promise<boolean>;
   /** Null until it has said one. */
   version: string | null;
+  isOver: boolean;
   /** How many have joined and not left. */
   viewers: number;
 }
@@ -59,22 +65,49 @@ export function createViewers(edge: Edge, { openRequest, leftHttp }: ViewersOpti
   const open = new Set<WebSocket<Viewer>>();
   const backlog = createBacklog(MOST_WAITING_BYTES, edge.runtime.elapsed);
   const relays = new Map<LiveTopic, Relay>();
+  let isOutdated = false;
+  let isAnnouncing = false;
 
   edge.documents.onChange((topic) => {
-    if (isLiveTopic(topic)) announce(viewersOf(topic, null));
+    if (isLiveTopic(topic)) void announce();
   });
 
-  function viewersOf(topic: LiveTopic, relay: Relay | null): WebSocket<Viewer>[] {
-    return [...open].filter((ws) => {
-      const viewer = ws.getUserData();
-      return viewer.topic === topic && viewer.relay === relay;
-    });
+  /** What changes during a round is said in the next one. */
+  async function announce(): Promise<void> {
+    isOutdated = true;
+    if (isAnnouncing) return;
+    isAnnouncing = true;
+    while (isOutdated) {
+      isOutdated = false;
+      await forAll(update);
+    }
+    isAnnouncing = false;
   }
 
-  /** All of them have the same page from the same instance. */
-  function announce(viewers: readonly WebSocket<Viewer>[]): void {
-    const message = viewers[0] === undefined ? null : messageFor(viewers[0].getUserData(), edge);
-    if (message !== null) for (const ws of viewers) send(ws, message);
+  /** In slices: each message is a call of the system. */
+  function forAll(work: (ws: WebSocket<Viewer>) => void): Promise<void> {
+    return oneSliceATurn(
+      visitInSlices([...open], VIEWERS_PER_SLICE, (ws) => {
+        if (open.has(ws)) work(ws);
+      }),
+    );
+  }
+
+  function update(ws: WebSocket<Viewer>): void {
+    const viewer = ws.getUserData();
+    const { topic, relay, heard } = viewer;
+    if (relay?.isOver === true) return void ws.end();
+    const version = relay === null ? ownVersion(topic) : relay.version;
+    if (version === null || version === heard) return;
+    viewer.heard = version;
+    const spreadMs = Math.min(Atomics.load(edge.viewers, 0), MOST_SPREAD_MS);
+    send(ws, Buffer.from(JSON.stringify({ topic, version, spread_ms: spreadMs })));
+  }
+
+  /** Null while there is no such document; viewers hear of it as soon as there is. */
+  function ownVersion(topic: LiveTopic): string | null {
+    const document = edge.documents.latest(topic);
+    return document === undefined ? null : versionOf(document.etag);
   }
 
   function send(ws: WebSocket<Viewer>, message: Uint8Array): void {
@@ -96,17 +129,18 @@ export function createViewers(edge: Edge, { openRequest, leftHttp }: ViewersOpti
       socket.addEventListener('open', () => resolve(true));
       socket.addEventListener('close', () => resolve(false));
     });
-    const relay: Relay = { socket, isOpened, version: null, viewers: 0 };
+    const relay: Relay = { socket, isOpened, version: null, isOver: false, viewers: 0 };
     relays.set(topic, relay);
     socket.addEventListener('message', ({ data }) => {
       const version = VERSION.exec(String(data))?.[1];
       if (version === undefined) return;
       relay.version = version;
-      announce(viewersOf(topic, relay));
+      void announce();
     });
     socket.addEventListener('close', () => {
+      relay.isOver = true;
       forget(topic, relay);
-      for (const ws of viewersOf(topic, relay)) ws.end();
+      void announce();
     });
     return relay;
   }
@@ -146,7 +180,7 @@ export function createViewers(edge: Edge, { openRequest, leftHttp }: ViewersOpti
       if (isGone) return;
       if (!isOpened) throw new Refusal('authority_unavailable');
       noteOutcome(edge, request, 101);
-      res.cork(() => res.upgrade<Viewer>({ topic, relay }, ...handshake, context));
+      res.cork(() => res.upgrade<Viewer>({ topic, relay, heard: null }, ...handshake, context));
     } catch (cause) {
       const reply = refuse(edge, request, cause);
       res.cork(() => writeReply(res, request, reply, String(reply.body), 'asked'));
@@ -154,7 +188,7 @@ export function createViewers(edge: Edge, { openRequest, leftHttp }: ViewersOpti
   }
 
   const ticking = setInterval(() => {
-    for (const ws of open) send(ws, ALIVE);
+    void forAll((ws) => send(ws, ALIVE));
     backlog.endStalled();
   }, ALIVE_MS);
   return {
@@ -172,7 +206,7 @@ export function createViewers(edge: Edge, { openRequest, leftHttp }: ViewersOpti
           if (!isForwarded) leftHttp();
           open.add(ws);
           Atomics.add(edge.viewers, 0, 1);
-          announce([ws]);
+          update(ws);
         },
         drain: backlog.note,
         close(ws) {
@@ -186,16 +220,6 @@ export function createViewers(edge: Edge, { openRequest, leftHttp }: ViewersOpti
     },
     end: () => clearInterval(ticking),
   };
-}
-
-/** Null while there is no version; viewers hear of one as soon as there is. Each viewer adds a millisecond. */
-function messageFor({ topic, relay }: Viewer, { documents, viewers }: Edge): Uint8Array | null {
-  const document = documents.latest(topic);
-  const own = document === undefined ? null : versionOf(document.etag);
-  const version = relay === null ? own : relay.version;
-  if (version === null) return null;
-  const spreadMs = Math.min(Atomics.load(viewers, 0), MOST_SPREAD_MS);
-  return Buffer.from(JSON.stringify({ topic, version, spread_ms: spreadMs }));
 }
 
 function isLiveTopic(text: string): text is LiveTopic {
