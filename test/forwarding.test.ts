@@ -13,6 +13,7 @@ import type { TLSSocket } from 'node:tls';
 import type { Dispatcher } from 'undici';
 import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
 import { createAuthoritySigner, heldHere } from '../src/base/signer/authority-signer.ts';
+import { type CopyNotice, createCopies } from '../src/edge/forward/copies.ts';
 import { type Attempt, createForwarding, type Forwarded } from '../src/edge/forward/forwarder.ts';
 import { connectWithKey } from '../src/edge/forward/shared-key-tls.ts';
 import type { SharedKey } from '../src/edge/forward/target.ts';
@@ -199,6 +200,30 @@ test('a head that the HTTP library of the active instance does not take is refus
   assert.equal((await sentWith(95, ofEdge)).kind, 'answered');
   assert.equal((await sentWith(96, ofEdge)).kind, 'invalid');
   assert.equal((await sentWith(1, ['Connection', 'close'])).kind, 'invalid');
+});
+
+test('a copy is in memory that is accounted for, and its bytes are given to other threads once', async () => {
+  const given: CopyNotice[] = [];
+  const copies = createCopies({ share: (copy) => given.push(copy), elapsed: () => 0 });
+  const asked = { path: '/crl', etag: '"1"', isCompressed: false };
+  const body = copies.note(200, { ...asked, since: 1000 });
+  body?.add(Buffer.from('the list'));
+  body?.complete();
+  await new Promise(setImmediate);
+  assert.equal(copies.note(200, { ...asked, since: 1999 }), null);
+  assert.equal(copies.note(200, { ...asked, since: 2000 }), null);
+  const [whole, confirmed] = given as [CopyNotice, CopyNotice];
+  assert.equal(given.length, 2);
+  assert.ok(whole.document?.bytes.buffer instanceof ArrayBuffer);
+  assert.deepEqual(confirmed, { path: '/crl', etag: '"1"', since: 2000, document: null });
+  const other = createCopies({ share: () => undefined, elapsed: () => 0 });
+  other.take(confirmed);
+  assert.equal(other.get('/crl'), undefined);
+  for (const copy of [whole, confirmed, whole, { ...confirmed, etag: '"2"', since: 3000 }]) {
+    other.take(copy);
+  }
+  assert.deepEqual(other.get('/crl'), copies.get('/crl'));
+  assert.equal(other.get('/crl')?.since, 2000);
 });
 
 test('headers of one connection, and those that only instances may send, are not passed on', () => {

@@ -174,7 +174,7 @@ function hostOf(prepared: Prepared, terms: Terms, keepCopy: Front['keepCopy']): 
     },
     socketFolder: instances.socketFolder,
     copied(copy) {
-      if (copy.path === '/crl') terms.passedOn(copy.document);
+      if (copy.path === '/crl' && copy.document !== null) terms.passedOn(copy.document);
       keepCopy(copy);
     },
     log: (lines) => options.destination.write(lines),

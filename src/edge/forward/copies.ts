@@ -14,6 +14,13 @@ export interface Copy {
   readonly since: number;
 }
 
+/** What all threads learn of a copy. */
+export interface CopyNotice extends Omit<Copy, 'document'> {
+  readonly etag: string;
+  /** Null if they have it already, and only its time is new: it may be long. */
+  readonly document: PublishedDocument | null;
+}
+
 /** The answer to a request for a document. */
 export interface PassedDocument {
   readonly path: string;
@@ -24,7 +31,7 @@ export interface PassedDocument {
 
 export interface CopiesOptions {
   /** Gives a copy to all threads, this one included. */
-  share(copy: Copy): void;
+  share(copy: CopyNotice): void;
   elapsed(): number;
 }
 
@@ -58,23 +65,25 @@ export function createCopies({ share, elapsed }: CopiesOptions) {
       ? await decompress(sent, { maxOutputLength: MOST_BYTES }).catch(() => null)
       : sent;
     if (plain === null) return;
-    const bytes = Buffer.from(new SharedArrayBuffer(plain.byteLength));
-    bytes.set(plain);
-    const document = { bytes, etag, freshUntil: since };
-    take({ path, document, since });
-    share({ path, document, since });
+    // Not in shared memory, for which V8 does not account: each version would stay for long.
+    give({ path, etag, since, document: { bytes: plain, etag, freshUntil: since } });
+  }
+
+  function give(copy: CopyNotice): void {
+    take(copy);
+    share(copy);
   }
 
   /** An older answer may arrive after a newer one. */
-  function take(copy: Copy): void {
-    const known = copies.get(copy.path);
-    if (known === undefined || known.since <= copy.since) copies.set(copy.path, copy);
+  function take({ path, etag, since, document }: CopyNotice): void {
+    const known = copies.get(path);
+    const current = document ?? known?.document;
+    if (current?.etag !== etag || (known !== undefined && since < known.since)) return;
+    copies.set(path, { path, document: current, since });
   }
 
-  function confirm(known: Copy, since: number): void {
-    if (since < known.since + APART_MS) return;
-    take({ ...known, since });
-    share({ ...known, since });
+  function confirm({ path, document: { etag }, ...known }: Copy, since: number): void {
+    if (since >= known.since + APART_MS) give({ path, etag, since, document: null });
   }
 
   return {

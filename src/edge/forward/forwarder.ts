@@ -1,7 +1,7 @@
 /** Forwards the requests of one thread to the active instance, while that is another one. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Dispatcher } from 'undici';
-import { type Copy, createCopies } from './copies.ts';
+import { type CopyNotice, createCopies } from './copies.ts';
 import type { Active } from './target.ts';
 import { connectUpstream, localUpstream, type Upstream, type WholeAnswer } from './upstream.ts';
 
@@ -10,7 +10,7 @@ interface ForwarderOptions {
   /** The socket at which this thread takes forwarded requests; null if it takes none. */
   readonly socketPath: string | null;
   /** Gives a copy of a document to all threads. */
-  share(copy: Copy): void;
+  share(copy: CopyNotice): void;
   /** The active instance has answered, after this many milliseconds. */
   answered(milliseconds: number): void;
   /** Monotonic milliseconds. */

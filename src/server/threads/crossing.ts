@@ -8,7 +8,7 @@ import type { ManualTime } from '../../base/runtime.ts';
 import type { TlsFiles } from '../../base/tls/pair.ts';
 import type { SessionSecret } from '../../edge/auth/session.ts';
 import type { EdgeConfig } from '../../edge/edge-config.ts';
-import type { Copy } from '../../edge/forward/copies.ts';
+import type { CopyNotice } from '../../edge/forward/copies.ts';
 import type { Active } from '../../edge/forward/target.ts';
 import type { RateLimits } from '../../edge/limits/rate-limit.ts';
 import type { MetricsReport } from '../../edge/metrics.ts';
@@ -160,7 +160,7 @@ export type EdgeProcedures = {
   /** Forwards requests to the active instance, or answers them from now on. */
   forwardTo(active: Active): void;
   /** Keeps the last copy of a document, for the time in which no instance is active. */
-  keepCopy(copy: Copy): void;
+  keepCopy(copy: CopyNotice): void;
   /** Returns when no request reads a document that was replaced before this call. */
   barrier(): Promise<void>;
   /** Takes a document in place of its earlier versions. */
@@ -176,7 +176,7 @@ export type AuthorityProcedures = {
   ask(name: CallName, command: unknown): CrossedAnswer | Promise<CrossedAnswer>;
   takeToken: RateLimits['take'];
   /** Takes a document that the active instance has answered with, for all edges. */
-  copied(copy: Copy): void;
+  copied(copy: CopyNotice): void;
   /** The metrics of all edges. */
   exposition(): Promise<string>;
   log(line: string): void;

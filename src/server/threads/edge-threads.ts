@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import type { EdgeConfig } from '../../edge/edge-config.ts';
-import type { Copy } from '../../edge/forward/copies.ts';
+import type { CopyNotice } from '../../edge/forward/copies.ts';
 import type { LocalRateLimits } from '../../edge/limits/rate-limit.ts';
 import type { RequestQueue } from '../../edge/limits/request-queue.ts';
 import type { MetricsReport } from '../../edge/metrics.ts';
@@ -64,7 +64,7 @@ export interface EdgeHost {
   /** The folder of the sockets at which edges take what other instances forward; null if they forward nothing. */
   readonly socketFolder: string | null;
   /** Notes a document that the active instance has answered with. */
-  copied(copy: Copy): void;
+  copied(copy: CopyNotice): void;
   log(lines: string): void;
   /** The metrics of all edges. */
   exposition(reports: readonly MetricsReport[]): Promise<string>;

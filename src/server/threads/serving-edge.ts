@@ -4,7 +4,7 @@ import { lastCopyReply } from '../../edge/documents/documents.ts';
 import type { DrainState, Edge } from '../../edge/edge.ts';
 import { type EdgeConfig, edgeSettings } from '../../edge/edge-config.ts';
 import { createEventReaders } from '../../edge/event-readers.ts';
-import type { Copy } from '../../edge/forward/copies.ts';
+import type { CopyNotice } from '../../edge/forward/copies.ts';
 import { createForwarder } from '../../edge/forward/forwarder.ts';
 import { listen } from '../../edge/http/server.ts';
 import { createUnprovenBodies } from '../../edge/limits/rate-limit.ts';
@@ -39,7 +39,7 @@ export interface ServingEdgeOptions
   /** The socket at which this edge takes what other instances forward; null if they forward nothing. */
   readonly socketPath: string | null;
   /** Gives a copy of a document that another instance has answered with to all edges. */
-  share(copy: Copy): void;
+  share(copy: CopyNotice): void;
   /** The metrics of all edges; `report` returns those of this one. */
   exposition(report: () => Promise<MetricsReport>): Promise<string>;
 }
