@@ -59,6 +59,13 @@ const SETTINGS = {
   headersTimeout: LONGEST_MS,
 } as const;
 
+/**
+ * How long a connection for streams is kept for the next one: a handshake takes a millisecond, and there may be any number
+ * of them.
+ */
+const SPARE_MS = 100;
+const LASTING_SETTINGS = { keepAliveTimeout: SPARE_MS, keepAliveMaxTimeout: SPARE_MS } as const;
+
 export interface UpstreamOptions {
   readonly target: ForwardTarget;
   /** Called when it answers for the first time, or again. */
@@ -115,10 +122,9 @@ export function connectUpstream(options: UpstreamOptions): Upstream {
 
   function open() {
     const ending = { ...SETTINGS, connect: connectFor('ending'), bodyTimeout: 0 };
-    const lasting = { ...SETTINGS, connect: connectFor('lasting'), bodyTimeout: 0, pipelining: 0 };
+    const lasting = { ...ending, ...LASTING_SETTINGS, connect: connectFor('lasting') };
     return {
       ending: new Pool(ORIGIN, { ...ending, connections: CONNECTIONS }),
-      // Each connection ends with its stream.
       lasting: new Pool(ORIGIN, { ...lasting, connections: null }),
       asking: new Client(ORIGIN, ending),
     };
