@@ -43,10 +43,12 @@ export function createUploads(limits: UploadLimits) {
     upload.end('dropped');
   }
 
+  /** Looks for it only if there is too much: an iterator first skips all that have made progress since. */
   function dropIdlest(): void {
-    for (const upload of unfinished) {
-      if (unfinished.size <= limits.count && heldBytes <= limits.bytes) return;
-      drop(upload);
+    while (unfinished.size > limits.count || heldBytes > limits.bytes) {
+      const [idlest] = unfinished;
+      if (idlest === undefined) return;
+      drop(idlest);
     }
   }
 
@@ -80,7 +82,7 @@ export function createUploads(limits: UploadLimits) {
         }
         dropIdlest();
       });
-      if (unfinished.size > limits.count) dropIdlest();
+      dropIdlest();
       return () => release(upload);
     },
     /** Drops every body that has not ended. */
