@@ -296,6 +296,11 @@ async function refusesTheRevoked(authority: Lived, observed: Observed): Promise<
       assert.equal((await request.send(authority)).ok, false, `${request.label}, which is revoked`);
     }
   }
+  for (const id of observed.attestations) {
+    const question = { attestation: { id, issuer: NETWORK }, treaty: null };
+    const { attestation_revoked_here } = valueIn(await authority.call('askRevocations', question));
+    assert.equal(attestation_revoked_here, observed.revokedAttestations.has(id), id);
+  }
 }
 
 /** If entries may be missing, an invite that looks unused may have been used. */

@@ -107,9 +107,12 @@ export const readAttestation: Handler<'readAttestation'> = (na, given) => {
   return rowOf(na, attestation.context);
 };
 
-/** Whether this authority has revoked the attestation. */
-export function isRevokedHere(na: Authority, attestationId: string): boolean {
-  return na.subjects.committed('attestation', attestationId)?.value === 'revoked';
+/** Whether this authority has revoked the attestation, of which a restore may know only the revocation [backup-7]. */
+export function isRevokedHere({ subjects }: Authority, attestationId: string): boolean {
+  return (
+    subjects.committed('attestation', attestationId)?.value === 'revoked' ||
+    subjects.committed('restored-revocation', `feed:${attestationId}`) !== undefined
+  );
 }
 
 function rowOf(na: Authority, attestation: Attestation): WithText<AttestationRow, 'attestation'> {
