@@ -387,6 +387,8 @@ test('an agreement never gets more signatures than a reader accepts', async () =
   const verdict = await resultOf(verifyAgreement, { agreement, responder_public_keys });
   assert.equal(verdict, 'accepted');
   assert.match(outcomeOf('acceptAgreement', copies(16), KNOWING), /^422 accept_rejected/);
+  const retiredKeys = [newKey().publicKey, newKey().publicKey];
+  assert.equal(outcomeOf('acceptAgreement', copies(15), { ...KNOWING, retiredKeys }), '201');
 });
 
 // Who signed an agreement [trust-6-1]; `verifications.test.ts` has what all verifications share.

@@ -34,11 +34,17 @@ export type TrustCommand =
 
 export interface Decider {
   readonly partners?: readonly Party[];
+  /** Keys with which the authority has signed before. */
+  readonly retiredKeys?: readonly string[];
   readonly commitWithinAgreement?: boolean;
 }
 
 /** The authority `us`, as far as these commands need it, with a treaty with each of the partners. */
-function authorityOf({ partners = [], commitWithinAgreement = true }: Decider): Authority {
+function authorityOf({
+  partners = [],
+  retiredKeys = [],
+  commitWithinAgreement = true,
+}: Decider): Authority {
   const recognition = createRecognitionIndex();
   for (const { name, key } of partners) {
     recognition.putTreaty(`treaty-${name}`, {
@@ -58,7 +64,9 @@ function authorityOf({ partners = [], commitWithinAgreement = true }: Decider): 
   const known = {
     settings: { networkName: us.name, commitWithinAgreement },
     signer: { ...us.key, keyId: us.key.publicKey, previous: null },
-    authorityKeys: { chain: () => ({ current: null, trusted: [] }) },
+    authorityKeys: {
+      chain: () => ({ current: us.key, trusted: [us.key.publicKey, ...retiredKeys] }),
+    },
     runtime: systemRuntime,
     recognition,
     graph: createGraphCaches(recognition),

@@ -99,7 +99,8 @@ function finalize(
     ...ourKeys,
     ...treatyKeysOf(na, counter.responder_sovereign_id, now, sovereignId),
   ];
-  const known = { sovereignId, responderKeys, ourSignatures: ourKeys.length, now };
+  const ourSignatures = issuer.previous ? 2 : 1;
+  const known = { sovereignId, responderKeys, ourSignatures, now };
   const problem = counterProblem(counter, offer, known, verify);
   if (problem !== null) refuse('accept_rejected', problem);
   return acceptCounter(issuer, counter, offer);
