@@ -1,5 +1,6 @@
 /** The key of the authority in another process: what it signs, and how an authority works without it. */
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
   existsSync,
@@ -24,6 +25,7 @@ import {
   type SignerServiceOptions,
   startSignerService,
 } from '../src/base/signer/service.ts';
+import { nextKey } from '../src/cli/authority-key/next-key.ts';
 import { nextKeyFile } from '../src/server/config/identity.ts';
 import { loadConfig } from '../src/server/config/load.ts';
 import { startTestAuthority, type TestAuthority, type TestOptions } from './support/authority.ts';
@@ -33,6 +35,7 @@ import { runCommand } from './support/commands.ts';
 import { metricOf } from './support/metrics.ts';
 import { PROJECT } from './support/project.ts';
 import {
+  auditEvents,
   get,
   heartbeat,
   invite,
@@ -52,7 +55,8 @@ import {
   signedNetwork,
   startSigner,
 } from './support/signer.ts';
-import { attest, parsed, recognize, revokeAttestation, verifies } from './support/trust.ts';
+import { activate, stage, step, succession } from './support/successions.ts';
+import { attest, issued, parsed, recognize, revokeAttestation, verifies } from './support/trust.ts';
 import { until } from './support/until.ts';
 
 const UNSIGNED = '503 signer_unavailable';
@@ -210,6 +214,7 @@ suite('an authority whose signer', { concurrency: false }, () => {
   test('is gone issues, renews and revokes nothing, and continues with everything else until it is back', async () => {
     const token = await invite(na);
     const bulletin = await bulletinFor(na, node);
+    const { attestation_id } = await issued(attest(na, { issuer_sovereign_id: 'beta' }));
 
     await signer.end('SIGKILL');
     await until(async () => (await enrollment(na)) === 'signer_unavailable');
@@ -220,6 +225,7 @@ suite('an authority whose signer', { concurrency: false }, () => {
     assert.equal(outcome(await operate(na, '/admin/revoke', ending(other))), UNSIGNED);
     assert.equal(outcome(await attest(na)), UNSIGNED);
     assert.equal(outcome(await recognize(na)), UNSIGNED);
+    assert.equal(outcome(await revokeAttestation(na, attestation_id)), UNSIGNED);
     const key = { key_id: 'ops-new', public_key: newKey().publicKey, tier: 'standard' };
     assert.equal(outcome(await operate(na, '/admin/operator-keys', key)), UNSIGNED);
 
@@ -244,6 +250,9 @@ suite('an authority whose signer', { concurrency: false }, () => {
     const sequence = Number(before.sequence) + 1;
     assert.equal(after.sequence, sequence, 'one, and not one for each refusal');
     assert.ok(verifies(after, na.audience));
+    await na.renewLists();
+    const { body: feed } = await get(na, '/sovereign-revocation-feed?issuer_sovereign_id=beta');
+    assert.equal(feed.sequence, 0, 'nothing was ever revoked in this name');
   });
 
   test('is gone loses nothing when it stops', async () => {
@@ -265,6 +274,29 @@ suite('an authority whose signer', { concurrency: false }, () => {
     await signer.end('SIGTERM');
     assert.match(signer.output(), /Signed state_head: /);
   });
+});
+
+test('a refused rollback cancels nothing, also in the audit log', async () => {
+  const network = signedNetwork();
+  const { signer: to, file } = nextKey(network.keyFile, () => randomBytes(32));
+  const signer = await startSigner(network, ['--next-key', file]);
+  const na = await start(network);
+  try {
+    const from = signerFromSeed(readKeyFile(network.keyFile));
+    assert.equal(outcome(await stage(na, await succession(na, { from, to }))), '200');
+    await activate(na);
+    na.clock.advance(1);
+    const staged = await stage(na, await succession(na, { from: to, to: newKey() }));
+    assert.equal(outcome(staged), '200');
+    await signer.end('SIGKILL');
+    await until(async () => (await enrollment(na)) === 'signer_unavailable');
+    assert.equal(outcome(await step(na, 'roll-back')), UNSIGNED);
+    assert.equal((await get(na, '/authority-keys')).body.successions.length, 2);
+    const types = auditEvents(na).map(({ type }) => type);
+    assert.ok(!types.includes('authority_succession_canceled'), types.join());
+  } finally {
+    await na.stop();
+  }
 });
 
 /** Signs correctly unless a fault is set. */

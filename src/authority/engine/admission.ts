@@ -200,7 +200,7 @@ function refuseOperator(
   const { keyId, scope, remoteAddr } = claim;
   const about = { key_id: keyId.slice(0, 256), scope, remote_addr: remoteAddr };
   if (refusal === 'insufficient_operator_tier') {
-    unit.audit('admin_authz_denied', {
+    unit.auditRefusal('admin_authz_denied', {
       ...about,
       holder_tier: na.subjects.current('operator-key', keyId)?.context.tier ?? 'none',
       required_tier: requiredTier,

@@ -89,7 +89,7 @@ export function auditRefusal(
   details: RefusalDetails,
 ): void {
   na.countRefusal(event, details.reason);
-  if (na.refusals.isSingle(event, details)) unit.audit(event, details);
+  if (na.refusals.isSingle(event, details)) unit.auditRefusal(event, details);
 }
 
 /** Writes the summaries that are due. */

@@ -83,6 +83,8 @@ export const revokeAttestation: Handler<'revokeAttestation'> = (
   if (emitted.some(({ type }) => type === 'already_revoked')) {
     return { ...answer, already_revoked: true };
   }
+  // Before the feed exists: one that does is renewed, even if it was never issued.
+  na.signer.assertAvailable();
   const { issuer } = unit.existing('attestation', attestationId);
   na.feeds.of(issuer).issue(unit, [feedEntry(attestationId, reason)]);
   unit.audit('membership_attestation_revoked', { attestation_id: attestationId, reason });

@@ -166,7 +166,7 @@ export const importFeed = (
   /** A refused one that was fetched is not audited, because a stranger would make the log grow. */
   function reject(refusal: RefusalName, reason: string): never {
     if (feed.fetched_from === undefined) {
-      unit.audit('sovereign_revocation_feed_rejected', { ...detailsOf(feed), reason });
+      unit.auditRefusal('sovereign_revocation_feed_rejected', { ...detailsOf(feed), reason });
     }
     throw new Refusal(refusal, detailsOf(feed));
   }

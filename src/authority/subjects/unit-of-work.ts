@@ -1,8 +1,8 @@
 /**
  * Everything that one command decides: next snapshots, spent nonces and audit entries. A command runs synchronously, so
  * no other command sees or disturbs an incomplete decision. The unit is then stored in one transaction. If the command
- * is refused, its changes to subjects are dropped, but the effects of the refusal itself (audit entries, the nonce of a
- * genuine request) are stored.
+ * is refused, its changes to subjects are dropped with their audit entries, but the effects of the refusal itself (its
+ * audit entry, the nonce of a genuine request) are stored.
  */
 import { detached } from '../../base/detached.ts';
 import type { JsonObject } from '../../base/json/value.ts';
@@ -48,6 +48,7 @@ export class UnitOfWork {
   #request: SpentRequest | null = null;
   #keptForm: KeptForm | null = null;
   #auditDrafts: AuditDraft[] | null = null;
+  #refusalDraft: AuditDraft | null = null;
   #effects: Effect[] | null = null;
   #actorKeyId: string | null = null;
   #isExclusive = false;
@@ -111,6 +112,11 @@ export class UnitOfWork {
     this.#auditDrafts.push({ type, details, actorKeyId: this.#actorKeyId });
   }
 
+  /** Audits why the command is about to be refused. */
+  auditRefusal(type: AuditEvent, details: JsonObject): void {
+    this.#refusalDraft = { type, details, actorKeyId: this.#actorKeyId };
+  }
+
   /** Spends the nonce of the request; `identity` is null if no answer is kept. */
   spend(nonce: SpentNonce, identity: RequestIdentity | null): void {
     this.#nonces ??= [];
@@ -139,11 +145,12 @@ export class UnitOfWork {
     this.whenCommitted(() => undefined);
   }
 
-  /** Drops the changes to subjects and their effects. */
+  /** Drops the changes to subjects, their audit entries and their effects. */
   refuse(): void {
     this.#staged = null;
     this.#writes = null;
     this.#removals = null;
+    this.#auditDrafts = this.#refusalDraft && [this.#refusalDraft];
     this.#effects = null;
     this.#keptForm = null;
     this.#isExclusive = false;

@@ -95,6 +95,7 @@ function activate(na: Authority, unit: UnitOfWork, by: JsonObject) {
   const kind = statement.kind === 'compromise' ? statement.kind : 'planned';
   sendToKey(unit, current.publicKey, { type: 'replace', at: unit.at, kind });
   changeKeys(na, unit, publicKey);
+  if (previous !== null) unit.audit('authority_key_retired', { public_key: previous.publicKey });
   unit.audit('authority_key_activated', auditDetails(statement, by));
   return answerOf(na, statement, 'current');
 }

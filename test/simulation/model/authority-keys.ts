@@ -4,7 +4,15 @@
  */
 import { formatInstant } from '../../../src/base/timestamp.ts';
 import { isCompromised, publishNext } from './enrollment.ts';
-import { type Change, type Moment, type Outcome, refused, type State, stored } from './state.ts';
+import {
+  alsoAudited,
+  type Change,
+  type Moment,
+  type Outcome,
+  refused,
+  type State,
+  stored,
+} from './state.ts';
 
 export interface Statement {
   readonly id: string;
@@ -192,7 +200,10 @@ export function activate(moment: Moment): Outcome {
     };
   });
   const answer = answerTo(moment, statement, 'current');
-  return { ...stored('authority_key_activated', change, answer), changesSigners: true };
+  const outcome = stored('authority_key_activated', change, answer);
+  const { previous } = signingNow(state.authority);
+  const whole = previous === null ? outcome : alsoAudited(outcome, 'authority_key_retired');
+  return { ...whole, changesSigners: true };
 }
 
 export function rollBack(moment: Moment): Outcome {
@@ -216,16 +227,8 @@ export function rollBack(moment: Moment): Outcome {
   }));
   const answer = answerTo(moment, wayBack, 'current');
   const outcome = stored('authority_key_rolled_back', change, answer);
-  if (staged === null) return { ...outcome, changesSigners: true };
-  const { change: canceled } = stored('authority_succession_canceled', () => undefined);
-  return {
-    ...outcome,
-    changesSigners: true,
-    change(next, made) {
-      canceled?.(next, made);
-      outcome.change?.(next, made);
-    },
-  };
+  const whole = staged === null ? outcome : alsoAudited(outcome, 'authority_succession_canceled');
+  return { ...whole, changesSigners: true };
 }
 
 /** `despite` is the number of nodes that the operator confirms; within the bounds it may be correct. */

@@ -198,6 +198,13 @@ export function answered(answer: Outcome['answer'] = () => ({})): Outcome {
   return { refusal: null, change: null, answer };
 }
 
+/** The same with one more entry in the audit log. */
+export function alsoAudited(outcome: Outcome, event: string): Outcome {
+  return also(outcome, ({ audited }) => {
+    audited.set(event, (audited.get(event) ?? 0) + 1);
+  });
+}
+
 export function also(outcome: Outcome, change: Change): Outcome {
   return {
     ...outcome,
