@@ -466,6 +466,20 @@ test('feeds that omit what earlier ones have named are fetched only a few times'
   assert.equal(outcome(await importFeed(na, feed(20))), '200', 'by hand it still is');
 });
 
+test('imports whose ids a later one names do not count among those few', async () => {
+  await using given = await partner();
+  const { na, beta, host, treaty, feed } = given;
+  for (let sequence = 1; sequence <= 12; sequence += 1) {
+    // From the seventh on, each names what the one before has named, and more.
+    const first = Math.min(sequence, 7);
+    const ids = Array.from({ length: sequence - first + 1 }, (_, n) => `id-${first + n + 10}`);
+    host.answers = { ...host.answers, [FEED]: feed(sequence, { revoked_attestation_ids: ids }) };
+    await visit(na);
+  }
+  assert.equal((await importedOf(na, beta.name)).length, 12);
+  assert.equal((await fetchOf(na, treaty)).problem, null);
+});
+
 test('without MESH_FEDERATION_PRIVATE, nothing is sent to a private address or without TLS', async () => {
   await using na = await startTestAuthority();
   await using host = await startHostileAuthority();

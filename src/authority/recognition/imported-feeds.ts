@@ -66,7 +66,7 @@ export function createImportedFeeds(index: RecognitionIndex, changed: () => void
     takeSlot(issuer: string): string {
       const slots = slotsOf(issuer);
       for (const [slot, layer] of slots.held) {
-        if (!layer.isVisible || layer.owned > 0) continue;
+        if (!isFree(layer)) continue;
         slots.held.delete(slot);
         return slot;
       }
@@ -74,8 +74,11 @@ export function createImportedFeeds(index: RecognitionIndex, changed: () => void
       slots.next += 1;
       return slot;
     },
-    /** Whether no further import may be fetched, because too many of the issuer name ids that later ones omit. */
-    isFull: (issuer: string) => slotsOf(issuer).held.size >= MOST_FETCHED_SLOTS,
+    /** Whether no further import may be fetched, because too many of the issuer name ids that no later one names. */
+    isFull(issuer: string): boolean {
+      const held = [...slotsOf(issuer).held.values()];
+      return held.filter((layer) => !isFree(layer)).length >= MOST_FETCHED_SLOTS;
+    },
     /** Indexes an import; returns a promise if it is long. All of its ids become revoked at the same moment. */
     absorb(slot: string, stored: RevocationImport): Promise<void> | undefined {
       const layer = begin(slot, stored);
@@ -110,6 +113,11 @@ export function createImportedFeeds(index: RecognitionIndex, changed: () => void
       loaded = null;
     },
   };
+}
+
+/** Whether later imports name all of its ids. */
+function isFree({ isVisible, owned }: ImportLayer): boolean {
+  return isVisible && owned === 0;
 }
 
 function bySlot([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
