@@ -442,6 +442,11 @@ test('an overlap ends at its time although the key that is due next is missing',
   const to = newKey();
   na.clock.advance(1000);
   await stage(na, await succession(na, { from, to, kind: 'compromise' }));
+  const document = (await get(na, '/authority-keys')).body;
+  const trusted = { rootKey: document.root_public_key };
+  const followed = followChain({ networkName: 'alpha', trusted }, document, na.clock.now(), TOOLS);
+  assert.ok(followed.refusal === null);
+  assert.deepEqual(document.keys, followed.keys, 'as its readers derive them');
   na.clock.advance(DAY);
   await na.keepKeys();
   assert.deepEqual(await keyStates(na), [

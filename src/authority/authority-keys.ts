@@ -121,7 +121,7 @@ function keyChain(subjects: Iterable<readonly [string, KeySubject]>) {
     /** The statements in force, in order. */
     inForce: inForce as readonly AuthoritySuccession[],
     /** All keys with their states, oldest first. */
-    keys: keysOf(published, states, current),
+    keys: keysOf(published, inForce.length, states, current),
     /** The keys whose signatures count, the current one first: never one that was stolen. */
     trusted: ['current', 'previous', 'retired'].flatMap((state) =>
       held.flatMap(([publicKey, { value }]) => (value === state ? publicKey : [])),
@@ -211,11 +211,12 @@ function periodsOf([publicKey, { context }]: readonly [string, KeySubject]): Iss
 /** Times come from the statements; the states are those that the authority keeps. */
 function keysOf(
   published: readonly AuthoritySuccession[],
+  inForce: number,
   states: ReadonlyMap<string, KeySubject>,
   current: CurrentKey | null,
 ): AuthorityKey[] {
   if (published.length === 0) return current === null ? [] : [firstKey(current.publicKey)];
-  return keysAt(published, Number.MAX_SAFE_INTEGER).map((key) => ({
+  return keysAt(published, Number.MAX_SAFE_INTEGER, inForce).map((key) => ({
     ...key,
     state: STATES[states.get(key.public_key)?.value ?? ''] ?? key.state,
   }));
