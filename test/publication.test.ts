@@ -1,4 +1,5 @@
 /** Published documents: their renewal, their order, and how much work a reader can cause; and the bulletin about them. */
+
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, suite, test } from 'node:test';
@@ -14,7 +15,7 @@ import { keyFromSeed, signText, verifyText } from '../src/client/keys.ts';
 import { createVerifier } from '../src/client/offline.ts';
 import { singlySignedText } from '../src/protocol/records/signed-record.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
-import { HOUR, SECOND } from './support/clock.ts';
+import { HOUR, SECOND, setClock } from './support/clock.ts';
 import { PROJECT } from './support/project.ts';
 import { get, joinedNode, nodeRequest, operate, outcome } from './support/requests.ts';
 import { loadAll } from './support/stored.ts';
@@ -157,6 +158,16 @@ for (const [name, alter] of [
     );
   });
 }
+
+test('the age of an imported feed is not negative, although the clock was set back since', async () => {
+  await using na = await startTestAuthority();
+  const { key, feed } = sovereign('beta');
+  const rest = { issuer_public_keys: [key.publicKey] };
+  assert.equal(outcome(await importFeed(na, feed(na.clock.now(), 1), rest)), '200');
+  await setClock(na, -2 * HOUR);
+  const [row] = (await get(na, '/dashboard.json')).body.revocation_feeds;
+  assert.deepEqual([row.age_hours, row.freshness], [0, 'fresh']);
+});
 
 test('the dashboard lists imported feeds by issuer, and in the same order after a restart', async () => {
   await using na = await startTestAuthority();

@@ -157,7 +157,7 @@ function partnerRows(na: Authority): DashboardPartner[] {
 }
 
 function feedRow(feed: ImportedFeed, now: number): DashboardFeed {
-  const age = Math.floor((now - feed.importedAt) / HOUR_MS);
+  const age = Math.max(0, Math.floor((now - feed.importedAt) / HOUR_MS));
   return {
     feed_id: feed.feedId,
     issuer_sovereign_id: feed.issuer,

@@ -53,7 +53,7 @@ export const readCounts: Handler<'readCounts'> = (na, _given, at) => {
         const since = fetchedAt ?? failingSince;
         return since === null
           ? []
-          : [{ host: new URL(endpoint).host, lag_seconds: (at - since) / 1000 }];
+          : [{ host: new URL(endpoint).host, lag_seconds: Math.max(0, at - since) / 1000 }];
       },
     ),
   };
