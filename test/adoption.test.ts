@@ -12,6 +12,7 @@ import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { chainAt, FIRST, ROOT } from './support/authority-chain.ts';
 import { HOUR, MINUTE, REAL_TIME, SECOND } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
+import { metricOf } from './support/metrics.ts';
 import {
   auditEvents,
   get,
@@ -43,6 +44,8 @@ async function digest(na: TestAuthority, length?: number): Promise<string> {
 function beat(na: TestAuthority, node: TestNode, further: object = {}): Promise<Received> {
   return nodeRequest(na, '/heartbeat', node.key, { cert_id: node.certId, ...further });
 }
+
+const adoptedRatio = (na: TestAuthority) => metricOf(na, 'mesh_na_succession_adopted_ratio');
 
 suite('adoption', async () => {
   const na = await startTestAuthority();
@@ -124,6 +127,11 @@ suite('adoption', async () => {
     assert.equal(counted.informed, 0, 'what was known is another statement');
     await beat(na, first, { authority_keys_digest: await digest(na) });
     assert.equal((await adoption(na)).body.nodes.informed, 1);
+    assert.equal(await adoptedRatio(na), 0.5);
+    assert.equal(outcome(await step(na, 'cancel')), '200');
+    assert.equal(await adoptedRatio(na), NaN, 'there is nothing to follow');
+    await stage(na, await succession(na, { activatesIn: 3 * DAY }));
+    assert.equal(await adoptedRatio(na), NaN, 'nobody was counted yet');
   });
 
   test('silent nodes do not count as laggards', async () => {

@@ -160,6 +160,15 @@ test('a part that is sent twice counts once, even after a restart', () => {
   assert.equal(total(read(again, ['renewals'], START, START + 60, '1h').count), 3);
 });
 
+test('parts of as many as 256 processes are recognized', () => {
+  const ring = createHistoryRing();
+  const parts = Array.from({ length: 256 }, (_, source) =>
+    partOf(START, { renewals: [1] }, { source: source + 1 }),
+  );
+  for (const part of parts) assert.equal(ring.add(part).length, 3);
+  for (const part of parts) assert.deepEqual(ring.add(part), []);
+});
+
 test('while the clock was wrong, minutes are recorded at its time, and only what they replace is lost', () => {
   const ring = createHistoryRing();
   for (let minute = 0; minute < 60; minute += 1) ring.add(partOf(START + minute, { joins: [1] }));

@@ -1,38 +1,52 @@
-/** A key takes over while the nodes of a large fleet are counted, so that an overlap can be finished [authority-keys-9-5]. */
+/** A key takes over while nodes are counted, so that an overlap can be finished [authority-keys-9-5], or during an overlap. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deserialize, serialize } from 'node:v8';
+import type { Signer } from '../../src/base/crypto/primitives.ts';
 import { documentText } from '../../src/protocol/contract/documents.ts';
-import type { AuthorityKeys } from '../../src/protocol/records/authority-chain.ts';
 import { type CallInput, call, type OperatorCallName } from './authority-calls.ts';
 import { asOperator } from './instances/asking.ts';
 import { BEGAN } from './instances/machine-runtime.ts';
 import { openStill, SEED } from './instances/seed.ts';
 import { KeyFolder } from './key-folder.ts';
 import { copyOfDisk, keyOf, type MemoryDisk } from './memory-disk.ts';
-import { AUTHORITY, GENESIS, NEXT_KEYS } from './requests.ts';
+import { AUTHORITY, NEXT_KEYS } from './requests.ts';
 import { madeSuccession } from './successions.ts';
 
 const PER_SLICE = 500;
 const SLICES = 24;
 
-test('finish counts anew in slices, never at once, if a key takes over during the count', async () => {
-  const disk = largeFleet(SLICES * PER_SLICE);
+/** An authority that holds the next keys, too, and stages successions to them. */
+async function authorityOn(disk: MemoryDisk) {
   const folder = new KeyFolder();
-  const [to = AUTHORITY] = NEXT_KEYS;
-  folder.put(to);
+  for (const key of NEXT_KEYS) folder.put(key);
   const { authority, documents, uuid, asking } = await openStill(disk, folder, BEGAN, 1);
   const ask = <Name extends OperatorCallName>(name: Name, given: CallInput<Name>) =>
     call(authority, name, asOperator(name, given, asking()));
 
-  const latest = documents.latest('authority_keys');
-  assert.ok(latest !== undefined);
-  const document: AuthorityKeys = JSON.parse(documentText(latest));
-  const ground = { genesis: GENESIS, document, now: BEGAN, uuid };
-  const draft = { kind: 'planned', to, activatesIn: 0, overlap: 3_600_000, flaw: 'none' } as const;
-  const { signed } = madeSuccession(ground, draft);
-  assert.equal((await ask('stageSuccession', { succession: signed })).ok, true);
+  function published(name: 'genesis' | 'authority_keys') {
+    const latest = documents.latest(name);
+    assert.ok(latest !== undefined);
+    return JSON.parse(documentText(latest));
+  }
+
+  async function stage(to: Signer, activatesIn: number): Promise<void> {
+    const [genesis, document] = [published('genesis'), published('authority_keys')];
+    const ground = { genesis, document, now: BEGAN, uuid };
+    const draft = { kind: 'planned', to, activatesIn, overlap: 3_600_000, flaw: 'none' } as const;
+    const { signed } = madeSuccession(ground, draft);
+    assert.equal((await ask('stageSuccession', { succession: signed })).ok, true);
+  }
+
+  return { authority, ask, stage };
+}
+
+const [NEXT = AUTHORITY, LAST = AUTHORITY] = NEXT_KEYS;
+
+test('finish counts anew in slices, never at once, if a key takes over during the count', async () => {
+  const { authority, ask, stage } = await authorityOn(largeFleet(SLICES * PER_SLICE));
+  await stage(NEXT, 0);
 
   const finishing = ask('finishSuccession', { despite: 0 });
   assert.equal((await ask('activateSuccession', {})).ok, true);
@@ -44,6 +58,30 @@ test('finish counts anew in slices, never at once, if a key takes over during th
   const { count } = refused.details;
   assert.equal(count, SLICES * PER_SLICE);
   assert.equal((await ask('finishSuccession', { despite: SLICES * PER_SLICE })).ok, true);
+  await authority.close();
+});
+
+test('a key that stops signing because the next one takes over is in the audit log', async () => {
+  const disk = copyOfDisk(SEED.disk);
+  const { authority, ask, stage } = await authorityOn(disk);
+  for (const [to, activatesIn] of [
+    [NEXT, -1],
+    [LAST, 0],
+  ] as const) {
+    await stage(to, activatesIn);
+    assert.equal((await ask('activateSuccession', {})).ok, true);
+  }
+  const changes = disk.audit.slice(SEED.disk.audit.length);
+  assert.deepEqual(
+    changes.map(({ event_type, details }) => [event_type, details.public_key ?? details.to_key]),
+    [
+      ['authority_succession_staged', NEXT.publicKey],
+      ['authority_key_activated', NEXT.publicKey],
+      ['authority_succession_staged', LAST.publicKey],
+      ['authority_key_retired', AUTHORITY.publicKey],
+      ['authority_key_activated', LAST.publicKey],
+    ],
+  );
   await authority.close();
 });
 
