@@ -402,6 +402,9 @@ test('a private key that the authority can recognize is refused where a public k
       ],
       ['/admin/invite', { recipient_public_key: seed }],
       ['/admin/revoke', { node_public_key: seed }],
+      // The id decides, but the key was sent.
+      ['/admin/revoke', { cert_id: 'unknown', node_public_key: seed }],
+      ['/admin/recognition-treaties/unknown/renew', { subject_public_keys: [seed] }],
     ] as const) {
       const answer = await operate(na, path, body);
       assert.equal(outcome(answer), '400 private_key_given', `of ${whose}, by ${path}`);

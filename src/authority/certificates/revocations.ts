@@ -20,7 +20,7 @@ export const revokeCertificate: Handler<'revokeCertificate'> = (
   operator,
 ) => {
   const isOfKey = target.cert_id === null;
-  if (isOfKey) refusePrivateKeys(na, [target.node_public_key]);
+  refusePrivateKeys(na, [target.node_public_key]);
   const { list } = na.revocations;
   const crlSequence = list.nextNumber(unit);
   const { certId, key } = named(na, unit, target);
