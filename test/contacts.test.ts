@@ -444,7 +444,7 @@ test('the index of certificates knows all certificates of a key, for as many key
   assert.deepEqual(index.ownedBy('key-7').sort(), ['c-7', 'second', 'third']);
   for (let i = 8; i < 3000; i += 1) assert.deepEqual(index.ownedBy(`key-${i}`), [`c-${i}`]);
   assert.deepEqual(index.ownedBy('nobody'), []);
-  assert.equal(index.hasActive('key-7', 9), true);
-  assert.equal(index.hasActive('key-7', 10), false);
-  assert.equal(index.hasActive('nobody', 9), false);
+  assert.deepEqual(index.liveOf('key-7', 9).sort(), ['c-7', 'second', 'third']);
+  assert.deepEqual(index.liveOf('key-7', 10), []);
+  assert.deepEqual(index.liveOf('nobody', 9), []);
 });

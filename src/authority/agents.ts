@@ -114,7 +114,7 @@ export const registerAgent: Handler<'registerAgent'> = (na, unit, given) => {
       registeredAt: instantOf(descriptor.registered_at),
       expiresAt: instantOf(descriptor.expires_at),
     },
-    hasActiveCertificate: na.certificates.hasActive(key, unit.at),
+    hasActiveCertificate: na.certificates.liveOf(key, unit.at).length > 0,
     keyCompromised: na.revocations.isCompromised(key),
     signatureValid,
   });

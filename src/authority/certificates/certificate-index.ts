@@ -144,9 +144,6 @@ export function createCertificateIndex({
       let number = newest.find(nodePublicKey);
       for (; number !== NONE; number = olderThan(number)) describe(number, context);
     },
-    /** Whether the key owns a certificate that is neither revoked, expired nor superseded. */
-    hasActive: (nodePublicKey: string, now: number) =>
-      ownedBy(nodePublicKey).some((certId) => isActive(certId, now)),
     /** Ids of the key's certificates that are neither revoked, expired nor superseded. */
     liveOf: (nodePublicKey: string, now: number) =>
       ownedBy(nodePublicKey).filter((certId) => isActive(certId, now)),

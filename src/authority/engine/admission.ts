@@ -198,7 +198,7 @@ function refuseOperator(
   { refusal, reason }: Refused<OperatorKeyRefusal>,
 ): never {
   const { keyId, scope, remoteAddr } = claim;
-  const about = { key_id: keyId.slice(0, 256), scope, remote_addr: remoteAddr };
+  const about = { key_id: keyId, scope, remote_addr: remoteAddr };
   if (refusal === 'insufficient_operator_tier') {
     unit.auditRefusal('admin_authz_denied', {
       ...about,

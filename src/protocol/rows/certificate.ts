@@ -9,7 +9,7 @@ export const CERTIFICATE_STATUSES = [
   'active',
   /** Accepted, but without contact within the window. */
   'silent',
-  /** Accepted, but without contact since its successor was issued. */
+  /** Silent, and a successor was issued. */
   'renewed',
   'superseded',
   'expired',
