@@ -1,6 +1,7 @@
 /** The agent registry [service-states-agent-registration], [core-3-2], [core-3-3], [core-4-6], [core-5-6]. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import { createAgentIndex } from '../src/authority/agents.ts';
 import { parseJson } from '../src/base/json/parse.ts';
 import { JsonFloat, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
@@ -310,6 +311,48 @@ test('agents that are refreshed, or leave and return, for years expire when they
   index.expire(YEARS);
   assert.deepEqual(index.takeExpired(YEARS + 19_998), ['shortened']);
   assert.deepEqual(index.takeExpired(YEARS + 19_999), ['refreshed']);
+});
+
+test('the registry lists what reading all registrations would find, after any changes', () => {
+  const TAGS = ['a', 'b', 'c'];
+  const step = fc.record({
+    key: fc.constantFrom('n1', 'n2', 'n3', 'n4'),
+    value: fc.constantFrom('registered', 'registered', 'removed', 'evicted'),
+    capabilities: fc.array(fc.constantFrom(...TAGS), { maxLength: 4 }),
+    registeredAt: fc.nat(5),
+    expiresAt: fc.nat(30),
+    passes: fc.nat(2),
+  });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+      const index = createAgentIndex();
+      const model = new Map<string, Omit<(typeof steps)[number], 'key' | 'passes'>>();
+      let now = 0;
+      for (const { key, passes, ...given } of steps) {
+        now += passes;
+        const { value, ...registration } = given;
+        const context = { json: '', content: '', superseded: [], heldUntil: 0, ...registration };
+        index.put(key, { version: 1, value, context });
+        model.set(key, given);
+        index.expire(now);
+        const listed = [...model]
+          .filter(([, each]) => each.value === 'registered' && each.expiresAt > now)
+          .sort(([a, x], [b, y]) => y.registeredAt - x.registeredAt || (a < b ? -1 : 1));
+        assert.equal(index.count(), listed.length);
+        for (const tag of TAGS) {
+          const tagged = listed.filter(([, { capabilities }]) => capabilities.includes(tag));
+          assert.deepEqual(
+            index.withCapability(tag).map((agent) => agent.key),
+            tagged.map(([id]) => id),
+          );
+        }
+      }
+      const due = [...model].filter(
+        ([, each]) => each.value === 'registered' && each.expiresAt <= now,
+      );
+      assert.deepEqual(index.takeExpired(now).sort(), due.map(([key]) => key).sort());
+    }),
+  );
 });
 
 test('agents that expired during an outage are evicted a few at a time, and listed no more at once', () => {

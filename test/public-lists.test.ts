@@ -23,13 +23,12 @@ test('a filter finds what reading everything would find, in the same order', () 
     issuedAt: fc.nat(5),
     isRevoked: fc.boolean(),
   });
-  const filter = fc.record({
-    issuer: fc.option(fc.constantFrom(...NAMES, 'nobody')),
-    subject: fc.option(fc.constantFrom(...NAMES, 'nobody')),
-    status: fc.option(fc.constantFrom('active', 'revoked', 'unheard')),
-  });
+  const sovereigns = [...NAMES, 'nobody', null];
+  const filters = [null, 'active', 'revoked', 'unheard'].flatMap((status) =>
+    sovereigns.flatMap((issuer) => sovereigns.map((subject) => ({ issuer, subject, status }))),
+  );
   fc.assert(
-    fc.property(fc.array(step), fc.nat(40), filter, (steps, restored, asked) => {
+    fc.property(fc.array(step, { maxLength: 40 }), fc.nat(40), (steps, restored) => {
       const lists = createRecordLists<Attestation>();
       const model = new Map<
         string,
@@ -47,20 +46,22 @@ test('a filter finds what reading everything would find, in the same order', () 
         lists.put(id, { context });
       }
       if (restored >= steps.length) lists.endLoading();
-      const expected = [...model]
-        .filter(
+      const all = [...model].sort(
+        ([a, { at: first }], [b, { at: then }]) => first - then || (a < b ? -1 : 1),
+      );
+      for (const asked of filters) {
+        const expected = all.filter(
           ([, each]) =>
             (asked.issuer ?? each.issuer) === each.issuer &&
             (asked.subject ?? each.subject) === each.subject &&
             (asked.status ?? each.status) === each.status,
-        )
-        .sort(([a, { at: first }], [b, { at: then }]) => first - then || (a < b ? -1 : 1))
-        .map(([id]) => id);
-      const { items, passes } = lists.matching(asked);
-      assert.deepEqual(
-        items.filter(passes).map(({ id }) => id),
-        expected,
-      );
+        );
+        const { items, passes } = lists.matching(asked);
+        assert.deepEqual(
+          items.filter(passes).map(({ id }) => id),
+          expected.map(([id]) => id),
+        );
+      }
     }),
   );
 });

@@ -44,7 +44,7 @@ export function createRecordLists<Context extends Attestation | Treaty>() {
   function update(record: Listed, context: Context): void {
     const before = statusOf(record.context);
     record.context = context;
-    if (isLoading || before === statusOf(context)) return;
+    if (isLoading) return;
     const list = lists.status.get(before) ?? [];
     list.splice(
       firstIndex(list, (other) => comparePlaces(other, record) >= 0),
