@@ -544,7 +544,7 @@ test('of random feeds, exactly those are imported that the command accepts', asy
   const { na, host, beta } = given;
   const changes = fc.record({
     issuer_sovereign_id: mostly(fc.constant(beta.name), 'gamma', ''),
-    sequence: mostly(fc.nat(3), -1, 1.5, 2 ** 60, '4', null),
+    sequence: mostly(fc.nat(3), -1, 1.5, '4', null),
     issued_at: mostly(fc.constant('2026-01-01T00:00:00Z'), 'yesterday', 7),
     revoked_attestation_ids: mostly(fc.subarray(['a', 'b', 'c']), null, 'a', [7], ['b', 'a']),
     revocation_reasons: mostly(fc.constant({}), { a: 'x' }, { z: 'x' }, []),
@@ -557,6 +557,20 @@ test('of random feeds, exactly those are imported that the command accepts', asy
     subject_public_keys: [beta.key.publicKey],
     validity_hours: 87_600,
   });
+  const isImported = async (changed: JsonObject, kind: unknown) => {
+    const draft = { ...beta.feed(na.clock.now(), 1), ...changed };
+    const key = kind === 'by another' ? countedKey(31) : beta.key;
+    const whole = kind === 'unsigned' ? { ...draft, signatures: [] } : signedBy(draft, key);
+    const feed = kind === 'altered' ? { ...whole, revoked_attestation_ids: ['z'] } : whole;
+    host.answers = { ...host.answers, [FEED]: feed };
+    const log = na.logLines.length;
+    await visit(na);
+    const text = na.logLines.slice(log).join('');
+    const accepted = text.includes('sovereign_revocation_feed_imported');
+    const byHand = await importFeed(twin, feed, { expected_issuer_sovereign_id: beta.name });
+    assert.equal(accepted, byHand.status === 200, JSON.stringify([feed, byHand.body]));
+    return accepted;
+  };
   let imported = 0;
   let run = 0;
   await fc.assert(
@@ -565,22 +579,13 @@ test('of random feeds, exactly those are imported that the command accepts', asy
       const { sequence } = changed;
       const isSmall = typeof sequence === 'number' && sequence >= 0 && sequence <= 3;
       const later = isSmall ? { sequence: sequence + run } : {};
-      const draft = { ...beta.feed(na.clock.now(), 1), ...(changed as JsonObject), ...later };
-      const key = kind === 'by another' ? countedKey(31) : beta.key;
-      const whole = kind === 'unsigned' ? { ...draft, signatures: [] } : signedBy(draft, key);
-      const feed = kind === 'altered' ? { ...whole, revoked_attestation_ids: ['z'] } : whole;
-      host.answers = { ...host.answers, [FEED]: feed };
-      const log = na.logLines.length;
-      await visit(na);
-      const text = na.logLines.slice(log).join('');
-      const isImported = text.includes('sovereign_revocation_feed_imported');
-      const byHand = await importFeed(twin, feed, { expected_issuer_sovereign_id: beta.name });
-      assert.equal(isImported, byHand.status === 200, JSON.stringify([feed, byHand.body]));
-      if (isImported) imported += 1;
+      if (await isImported({ ...(changed as JsonObject), ...later }, kind)) imported += 1;
     }),
     { numRuns: 30 },
   );
   assert.ok(imported > 1, `${imported} are imported`);
+  // Last, because nothing comes after it.
+  assert.equal(await isImported({ sequence: 2 ** 60 }, 'signed'), true);
   assert.deepEqual(await importedOf(na, beta.name), await importedOf(twin, beta.name));
 });
 
