@@ -145,14 +145,26 @@ test('an instance whose turn comes continues with the head of the previous one',
   assert.equal(made.code, 0, made.stderr);
   const active = await instances.start(environment);
   const next = await instances.start(environment);
-  const node = await joinedNode(active.na);
+  const [node, other] = [await joinedNode(active.na), await joinedNode(active.na)];
+  assert.equal(
+    outcome(await operate(active.na, '/admin/revoke', { cert_id: other.certId })),
+    '200',
+  );
+  const off = '/admin/operator-keys/ops-standard/revoke';
+  assert.equal(outcome(await operate(active.na, off, {})), '200');
+  await until(async () => next.log().includes('The standby state is ready'));
   assert.equal((await active.end('SIGTERM')).code, 0);
+  const left = JSON.parse(readFileSync(kept, 'utf8'));
   await until(async () => (await placeOf(next)).ready);
-  const { revision } = JSON.parse(readFileSync(kept, 'utf8'));
+  const taken = JSON.parse(readFileSync(kept, 'utf8'));
+  assert.notEqual(taken.written_at, left.written_at, 'it is written anew');
+  for (const { crl_sequence, feed_sequence, operator_keys_off } of [left, taken]) {
+    assert.deepEqual([crl_sequence, feed_sequence, operator_keys_off], [1, 0, ['ops-standard']]);
+  }
   assert.equal(outcome(await operate(next.na, '/admin/revoke', { cert_id: node.certId })), '200');
   const now = JSON.parse(readFileSync(kept, 'utf8'));
-  assert.equal(now.crl_sequence, 1);
-  assert.ok(now.revision > revision);
+  assert.equal(now.crl_sequence, 2);
+  assert.ok(now.revision > taken.revision);
 });
 
 for (const [what, hasOther, expected] of [

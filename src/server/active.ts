@@ -125,7 +125,7 @@ async function openState(options: ActiveOptions, timed: Store): Promise<OpenStat
     });
     const { network_name: networkName } = config.genesis;
     const keeping = { store: timed, networkName, signer, now: runtime.now };
-    const keeper = heads && createHeadKeeper({ ...heads, ...keeping });
+    const keeper = heads && (await createHeadKeeper({ ...heads, ...keeping }));
     store = keeper?.store ?? timed;
     const written = (heads?.heads ?? []).map((head) => instantOf(head.written_at));
     authority = await openAuthority(
@@ -138,9 +138,9 @@ async function openState(options: ActiveOptions, timed: Store): Promise<OpenStat
     await keeper?.keep();
     return { authority, keeper };
   } catch (cause) {
-    if (keepsLease(cause, options)) for (const file of heads?.files ?? []) file.release();
     // Abandoned, not closed: if the previous holder crashed, the next start must still know it.
-    else await (authority ?? store).abandon();
+    if (!keepsLease(cause, options)) await (authority ?? store).abandon();
+    for (const file of heads?.files ?? []) file.release();
     throw cause;
   }
 }

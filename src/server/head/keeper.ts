@@ -11,7 +11,7 @@ import { isSignerUnavailable } from '../../protocol/refusals.ts';
 import type { StatePosition, Store, StoredSubject, Unit } from '../../store/store.ts';
 import type { HeadFile } from './open.ts';
 
-export type HeadKeeper = ReturnType<typeof createHeadKeeper>;
+export type HeadKeeper = Awaited<ReturnType<typeof createHeadKeeper>>;
 
 export interface HeadKeeperOptions {
   readonly store: Store;
@@ -31,9 +31,14 @@ const REVOKING: ReadonlySet<string> = new Set([
   'authority-key',
 ]);
 
-export function createHeadKeeper(options: HeadKeeperOptions) {
+/** The kinds of subjects that a head is about. */
+const IN_HEAD = ['crl', 'sovereign-feed', 'operator-key'];
+
+/** Reads what the head says of the state, which may be in memory already and is not read again then. */
+export async function createHeadKeeper(options: HeadKeeperOptions) {
   const { store, files } = options;
   const head = createHead(options.position, options.networkName);
+  for (const kind of IN_HEAD) head.noteSubjects(await store.subjectsOf(kind));
   const writes = createSharedWrites(async () => {
     const record = signRecord(head.record(options.now()), options.signer);
     const text = `${canonicalJson(record)}\n`;
@@ -42,7 +47,7 @@ export function createHeadKeeper(options: HeadKeeperOptions) {
   let isBegun = false;
   let lastAnswer: Promise<unknown> = Promise.resolve();
 
-  /** Writes the head if the state has changed since the last write. Call once the store is loaded. */
+  /** Writes the head if the state has changed since the last write. Call once the state is known to be the newest. */
   function keep(): Promise<void> {
     isBegun = true;
     return writes.write();
@@ -75,10 +80,6 @@ export function createHeadKeeper(options: HeadKeeperOptions) {
    */
   const kept: Store = {
     ...store,
-    async load() {
-      const contents = await store.load();
-      return { ...contents, subjects: head.noted(contents.subjects) };
-    },
     commit(unit) {
       const done = commitAndKeep(unit);
       // Waiting for the last commit implies waiting for all commits before it.
@@ -122,26 +123,21 @@ function createHead({ epoch, ...position }: StatePosition, networkName: string) 
   let feedSequence = -1;
   const revokedOperatorKeys = new Set<string>();
 
-  function noteSubject({ kind, id, snapshot: { value, context } }: StoredSubject): void {
-    if (kind === 'crl') crlSequence = (context as Crl).sequence;
-    if (kind === 'operator-key' && value === 'revoked') revokedOperatorKeys.add(id);
-    if (kind !== 'sovereign-feed') return;
-    const { issuer, sequence } = context as SovereignFeed;
-    if (issuer === networkName) feedSequence = sequence;
+  function noteSubjects(subjects: readonly StoredSubject[]): void {
+    for (const { kind, id, snapshot } of subjects) {
+      const { value, context } = snapshot;
+      if (kind === 'crl') crlSequence = (context as Crl).sequence;
+      if (kind === 'operator-key' && value === 'revoked') revokedOperatorKeys.add(id);
+      if (kind !== 'sovereign-feed') continue;
+      const { issuer, sequence } = context as SovereignFeed;
+      if (issuer === networkName) feedSequence = sequence;
+    }
   }
 
   return {
-    /** Passes on what is read, and notes it. */
-    async *noted(
-      batches: AsyncIterable<readonly StoredSubject[]>,
-    ): AsyncGenerator<readonly StoredSubject[]> {
-      for await (const batch of batches) {
-        for (const subject of batch) noteSubject(subject);
-        yield batch;
-      }
-    },
+    noteSubjects,
     noteUnit({ subjects, audit }: Unit, committed: number): void {
-      for (const subject of subjects) noteSubject(subject);
+      noteSubjects(subjects);
       revision = committed;
       auditLength += audit.length;
       auditHead = audit.at(-1)?.entry.hash ?? auditHead;
