@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { after, afterEach, before, beforeEach, suite, test } from 'node:test';
 import { generateX25519Identity, identityToRecipient } from 'age-encryption';
 import { verifySignature } from '../src/base/crypto/ed25519.ts';
@@ -283,12 +283,15 @@ suite('backups that the service makes by itself', () => {
   suite('a schedule', () => {
     let now: number;
     let broken: boolean;
+    let killed: boolean;
     let events: string[];
     const files = (): KeptFiles => createKeptFiles(folder, genesis);
     const names = () => readdirSync(folder).sort();
+    const partOf = (path: string) => join(folder, `.${basename(path)}.partial`);
     beforeEach(() => {
       now = NOW;
       broken = false;
+      killed = false;
       events = [];
     });
 
@@ -299,6 +302,10 @@ suite('backups that the service makes by itself', () => {
         now: () => now,
         async make(path) {
           if (broken) throw new Error('No space left');
+          if (killed) {
+            writeFileSync(partOf(path), 'half');
+            throw new Error('The child process ended with SIGKILL');
+          }
           writeFileSync(path, 'a backup');
         },
         verified: (at) => events.push(`verified ${(at - NOW) / HOUR}`),
@@ -350,13 +357,7 @@ suite('backups that the service makes by itself', () => {
       for (const name of others) writeFileSync(join(folder, name), 'of somebody else');
       const own = files().pathAt(NOW - 9 * DAY);
       mkdirSync(own);
-      const unfinished = join(
-        folder,
-        `.${files()
-          .pathAt(NOW)
-          .slice(folder.length + 1)}.partial`,
-      );
-      writeFileSync(unfinished, 'half');
+      writeFileSync(partOf(files().pathAt(NOW)), 'half');
       const { checkAt } = schedule(1);
       for (const days of [0, 1, 2]) await checkAt(days * DAY);
       const kept = [files().pathAt(NOW + 2 * DAY), own].map((path) =>
@@ -378,6 +379,16 @@ suite('backups that the service makes by itself', () => {
       await checkAt(DAY + 200 * MINUTE);
       assert.match(events.at(-1) ?? '', /^verified 27\.3/);
       assert.equal(names().length, 1);
+    });
+
+    test('keeps what a killed process has written only until it tries again', async () => {
+      const { checkAt } = schedule();
+      killed = true;
+      for (const minute of [0, 1, 3, 7]) await checkAt(minute * MINUTE);
+      assert.deepEqual(names(), [basename(partOf(files().pathAt(NOW + 7 * MINUTE)))]);
+      killed = false;
+      await checkAt(15 * MINUTE);
+      assert.deepEqual(names(), [basename(files().pathAt(NOW + 15 * MINUTE))]);
     });
 
     test('takes another one under a clock that was set back, and does not remove that one', async () => {

@@ -42,7 +42,6 @@ export function createBackupSchedule(options: BackupScheduleOptions) {
 
   /** The folder may be unavailable at startup. */
   async function prepare(): Promise<void> {
-    await files.removePartial();
     note(await files.newest());
     isPrepared = true;
   }
@@ -58,6 +57,8 @@ export function createBackupSchedule(options: BackupScheduleOptions) {
   }
 
   async function makeOne(at: number): Promise<void> {
+    // Each backup that is killed, for example for lack of memory, would leave as much on the disk as it has written.
+    await files.removePartial();
     await make(files.pathAt(at), at);
     note(at);
     await files.prune(settings.keep, at);
