@@ -1,7 +1,15 @@
 /** After a succession: files in other places [authority-keys-9], and everything in force, signed again [authority-keys-10]. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { cpSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
@@ -68,6 +76,29 @@ for (const { what, name, flag } of PLACES) {
     assert.deepEqual(JSON.parse(readFileSync(block, 'utf8')), genesis);
   });
 }
+
+test('the next start puts the public key in its place, too, if it could not be put there before', async () => {
+  await using folder = networkFolder('alpha');
+  const keys = join(folder.path, 'keys');
+  const { signer: to, file: nextFile } = nextKey(join(keys, 'na.key'), () => randomBytes(32));
+  const publicFile = join(keys, 'na.pub');
+  rmSync(publicFile, { force: true });
+  mkdirSync(publicFile);
+  let na = await startTestAuthority({ dataDir: folder.path });
+  await using _ = { [Symbol.asyncDispose]: () => na.stop() };
+  const signed = await succession(na, { activatesIn: MINUTE, to });
+  assert.equal(outcome(await stage(na, signed)), '200');
+  na.clock.advance(MINUTE);
+  await activated(na);
+  assert.equal(outcome(await step(na, 'finish')), '200');
+  assert.match(na.logLines.join(''), /ERROR mesh\.succession .*; the next start tries again/);
+
+  rmSync(publicFile, { recursive: true });
+  na = await na.restart();
+  assert.equal(signerFromSeed(readPrivateKey(join(keys, 'na.key'))).publicKey, to.publicKey);
+  assert.ok(readFileSync(publicFile, 'utf8').includes(to.publicKey));
+  assert.deepEqual([existsSync(nextFile), existsSync(join(keys, 'na.next.pub'))], [false, false]);
+});
 
 test('a start without the previous key is refused during the overlap, and ends the overlap after it', async () => {
   await using folder = networkFolder('alpha');

@@ -102,13 +102,14 @@ async function settleKey(
   }
   const next = nextKeyFile(path);
   const inNext = publicKeyIn(next);
+  // The key comes last, because the next start looks for it to continue here.
   if (inNext === publicKey) {
-    renameSync(next, path);
     if (existsSync(publicFile(next))) renameSync(publicFile(next), publicFile(path));
+    renameSync(next, path);
   } else if (inNext !== null && former.includes(inNext)) {
     // It was rolled back.
-    rmSync(next);
     rmSync(publicFile(next), { force: true });
+    rmSync(next);
   } else return;
   await syncFolderAsync(dirname(path));
   logger.write(
