@@ -1,7 +1,8 @@
 /** A restored state refuses everything that was revoked before, even if that was after the backup, and has the current key. */
+
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { cpSync, readFileSync } from 'node:fs';
+import { cpSync, createReadStream, readdirSync, readFileSync } from 'node:fs';
 import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { join } from 'node:path';
@@ -169,12 +170,60 @@ test(
   },
 );
 
+test(
+  'a backup that is replaced after the restore was planned leaves neither state nor lock',
+  LMDB_ONLY,
+  async () => {
+    await using folder = scratchFolder();
+    await using na = await startTestAuthority();
+    const order = await restoreOf(na, join(folder.path, 'backup'));
+    await joinedNode(na);
+    const later = join(folder.path, 'later');
+    await backUp(na, later);
+    const dataDir = join(folder.path, 'restored');
+    for (const [bytes, problem] of [
+      [
+        await readBackup(later, []),
+        /^Error: The backup has changed since the restore was planned$/,
+      ],
+      [createReadStream('/dev/null'), /^Error: The backup is damaged: it is empty$/],
+    ] as const) {
+      const target = openLmdbTarget(dataDir);
+      await assert.rejects(applyRestore({ ...order, bytes, target }), problem);
+      assert.deepEqual(readdirSync(dataDir), ['mesh-na.lock']);
+    }
+    await applyRestore({ ...order, target: openLmdbTarget(dataDir) });
+  },
+);
+
 /** A folder with a state restored from a backup of this authority, without any later evidence. */
 async function restoredFrom(na: TestAuthority, folder: string): Promise<string> {
+  const dataDir = join(folder, 'restored');
+  const order = await restoreOf(na, join(folder, 'backup'));
+  await applyRestore({ ...order, target: openLmdbTarget(dataDir) });
+  for (const name of ['keys', 'mesh-na.json', 'genesis.json']) {
+    cpSync(join(na.dataDir, name), join(dataDir, name), { recursive: true });
+  }
+  return dataDir;
+}
+
+/** A restore of what the authority has now, from a backup that is taken at this path. */
+async function restoreOf(na: TestAuthority, path: string) {
+  await backUp(na, path);
+  const evidence = { crls: [], feeds: [], head: null };
+  return {
+    plan: await planRestore(await readBackup(path, []), evidence, na.clock.now(), verifySignature),
+    bytes: await readBackup(path, []),
+    verify: verifySignature,
+    runtime: { ...systemRuntime, now: na.clock.now },
+    clockTolerance: 5 * MINUTE,
+  };
+}
+
+async function backUp(na: TestAuthority, path: string): Promise<void> {
   await na.flush();
   const now = na.clock.now();
   const { genesis, keySource, publicKey, keyId } = loadConfig({ dataDir: na.dataDir }, {}, now);
-  const path = join(folder, 'backup');
   const source = await sourceOf(na);
   const keys = { current: { publicKey, keyId }, previous: null };
   await createBackup({
@@ -184,20 +233,6 @@ async function restoredFrom(na: TestAuthority, folder: string): Promise<string> 
     verify: verifySignature,
   });
   await source.close();
-  const dataDir = join(folder, 'restored');
-  const evidence = { crls: [], feeds: [], head: null };
-  await applyRestore({
-    plan: await planRestore(await readBackup(path, []), evidence, na.clock.now(), verifySignature),
-    bytes: await readBackup(path, []),
-    target: openLmdbTarget(dataDir),
-    verify: verifySignature,
-    runtime: { ...systemRuntime, now: na.clock.now },
-    clockTolerance: 5 * MINUTE,
-  });
-  for (const name of ['keys', 'mesh-na.json', 'genesis.json']) {
-    cpSync(join(na.dataDir, name), join(dataDir, name), { recursive: true });
-  }
-  return dataDir;
 }
 
 // After restoring a backup from before a succession, the network has its current key [backup-6].

@@ -38,20 +38,15 @@ export interface Restored {
 
 /** If anything is wrong, rejects with a one-sentence error and leaves no state. */
 export async function applyRestore(order: RestoreOrder): Promise<Restored> {
-  const { plan, bytes, target, verify, runtime, clockTolerance } = order;
+  const { plan, target, runtime, clockTolerance } = order;
   const at = runtime.now();
-  const { manifest, batches } = await readStream(bytes, verify);
-  if (JSON.stringify(manifest) !== JSON.stringify(plan.manifest)) {
-    await target.abandon();
-    throw new Error('The backup has changed since the restore was planned');
-  }
   const changes = createChanges(plan, at, runtime.uuid);
-  const audit = createAuditChain(manifest.audit_head, runtime as Runtime)
+  const audit = createAuditChain(plan.manifest.audit_head, runtime as Runtime)
     .extend(auditOf(plan), at)
     .map(({ entry }) => entry);
   const refusedUntil = Math.ceil(at + clockTolerance);
   const facts = factsAfter(plan, audit, refusedUntil, at);
-  await fill(target, restored(batches, changes, audit), facts);
+  await fill(target, restored(plannedBatches(order), changes, audit), facts);
   return { facts, refusedUntil };
 }
 
@@ -72,6 +67,15 @@ function factsAfter(
     isClosed: false,
     ...refusedAfterRestore(before.forgottenTimes, refusedUntil, at),
   };
+}
+
+/** The rows of the backup, if it is still the one that the plan was made for. */
+async function* plannedBatches({ plan, bytes, verify }: RestoreOrder): AsyncGenerator<RowBatch> {
+  const { manifest, batches } = await readStream(bytes, verify);
+  if (JSON.stringify(manifest) !== JSON.stringify(plan.manifest)) {
+    throw new Error('The backup has changed since the restore was planned');
+  }
+  yield* batches;
 }
 
 /** The rows of the backup with the changes applied; new rows follow the others of their table. */
