@@ -50,9 +50,9 @@ const WRITE = `
   on conflict (id) do update set active = excluded.active, revision = excluded.revision, lag = excluded.lag,
     next_key = excluded.next_key, seen = excluded.seen
 `;
-/** Instances that have ended without removing their rows. */
-const SWEEP = `delete from mesh_na.instances
-  where seen < clock_timestamp() - make_interval(secs => ${KEPT_SECONDS})`;
+/** Instances that have ended without removing their rows, also while the clock of the database was ahead. */
+const SWEEP = `delete from mesh_na.instances where seen
+  not between clock_timestamp() - make_interval(secs => ${KEPT_SECONDS}) and clock_timestamp()`;
 const READ = `
   select id::text, name, address, active as "isActive", revision::float8, lag::float8, next_key as "nextKey",
     extract(epoch from clock_timestamp() - seen)::float8 as silent
