@@ -62,6 +62,7 @@ const START: readonly Row[] = [
   ['state/probe', 'fsync', 'EIO'],
   [DATABASE, 'fdatasync', 'EIO', 1],
   [DATABASE, 'fdatasync', 'EIO', 3],
+  ['state', 'fsync', 'EIO'],
   ['mesh-na.state.json.new', 'openat', 'EIO'],
   ['mesh-na.state.json.new', 'write', 'ENOSPC'],
   ['mesh-na.state.json.new', 'fsync', 'EIO'],

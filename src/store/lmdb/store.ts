@@ -6,7 +6,9 @@
  * write is conditional on the owner's row.
  */
 import { mkdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { RootDatabase } from 'lmdb';
+import { syncFolder } from '../../base/durable-file.ts';
 import { messageOf } from '../../base/error-message.ts';
 import { createSharedWork } from '../../base/work.ts';
 import { createLineReader, encodeEntries, readHash, readHead } from '../audit-log.ts';
@@ -34,7 +36,7 @@ import {
 } from '../units.ts';
 import { markInUse } from '../usage-mark.ts';
 import { lockFolder } from './folder-lock.ts';
-import { checkFiles } from './folder-state.ts';
+import { checkFiles, DATABASE_FILE } from './folder-state.ts';
 import { createCommits, whileNobodyCommits } from './openings.ts';
 import { assertSchema, ownerRow, takeOwnership } from './ownership.ts';
 import { lmdbTables, openEnvironment, openMeta, openTables } from './tables.ts';
@@ -71,9 +73,10 @@ function assertReadable(env: RootDatabase): void {
   }
 }
 
-/** Whether LMDB threw this because a system call failed; its own errors have codes below 0. */
+/** Whether a system call failed; the errors of LMDB itself have codes below 0. */
 function isSystemError(cause: unknown): cause is Error {
-  return cause instanceof Error && 'code' in cause && Number(cause.code) > 0;
+  if (!(cause instanceof Error)) return false;
+  return 'syscall' in cause || ('code' in cause && Number(cause.code) > 0);
 }
 
 function openLockedStore(
@@ -89,6 +92,8 @@ function openLockedStore(
   });
   const { ownership } = opened;
   let { tables } = opened;
+  // LMDB syncs what its files contain, but not that there are any.
+  syncFolder(dirname(join(dataDir, DATABASE_FILE)));
   if (network !== null) markInUse(dataDir, network);
   const shapes = shapesIn(tables.meta);
   let storedShapes = shapes.table.length;
