@@ -12,6 +12,7 @@ import { readAuditLog } from '../../src/store/postgresql/source.ts';
 import { readStatus } from '../../src/store/postgresql/status.ts';
 import { openPostgresqlStore } from '../../src/store/postgresql/store.ts';
 import type { AuditEntry, Store, Unit } from '../../src/store/store.ts';
+import { cuttableProxy } from '../support/instances.ts';
 import { storeOptions } from '../support/postgresql-store.ts';
 import { spawnNode } from '../support/processes.ts';
 import { LOADER, modulePath } from '../support/project.ts';
@@ -155,7 +156,34 @@ test('an instance is seen with what it says, until it ends or is silent for thre
   await until(async () => first.others().length === 1);
   await until(async () => first.others().length === 0);
   assert.deepEqual(await shown(), [['lost', null]], 'an operator sees for longer what was lost');
+  await cluster.query(
+    database,
+    `update mesh_na.instances set seen = clock_timestamp() + interval '1 hour' where name = 'lost'`,
+  );
+  await until(async () => (await shown())?.length === 0);
+  assert.deepEqual(first.others(), [], 'nobody was there while the clock was ahead');
   await first.close();
+});
+
+test('an instance whose database has vanished does not wait for as long as a lease lasts', async () => {
+  const url = new URL(await cluster.createStore());
+  const direct = parseStoreAddress(url.href, {});
+  await using proxy = await cuttableProxy(url.host);
+  url.host = proxy.address;
+  const row = keepInstanceRow({
+    address: parseStoreAddress(url.href, {}),
+    leaseMs: 60_000,
+    clock: HASTY,
+    id: '00000000-0000-4000-8000-000000000001',
+    name: 'pid 1',
+    link: null,
+    own: () => ({ isActive: false, revision: 1, lag: 0, nextKey: null }),
+  });
+  await until(async () => (await readStatus(direct)).contents?.standbys.length === 1);
+  proxy.silence();
+  const began = performance.now();
+  await row.close();
+  assert.ok(performance.now() - began < 30_000);
 });
 
 /** A hundred times as fast. */

@@ -205,8 +205,8 @@ async function prepare(client: Client, shown: string, lockMs: number): Promise<v
   await client.query(session(lockMs));
 }
 
-/** How long a server may take to close the connection. */
-const FAREWELL_MS = 1000;
+/** How long a server may take to close the connection, or to do what is asked of it just before. */
+export const FAREWELL_MS = 1000;
 
 /** Closes the connection without waiting for an unresponsive server. */
 export async function disconnect(client: Client): Promise<void> {

@@ -5,7 +5,7 @@
 import type { Client } from 'pg';
 import type { StoreAddress } from './address.ts';
 import { type LeaseClock, pauseOn } from './clocks.ts';
-import { connectToPrimary, disconnect } from './connect.ts';
+import { connectToPrimary, disconnect, FAREWELL_MS } from './connect.ts';
 
 /** What an instance says about itself. */
 export interface OwnRow {
@@ -53,6 +53,7 @@ const WRITE = `
 /** Instances that have ended without removing their rows, also while the clock of the database was ahead. */
 const SWEEP = `delete from mesh_na.instances where seen
   not between clock_timestamp() - make_interval(secs => ${KEPT_SECONDS}) and clock_timestamp()`;
+const REMOVE = 'delete from mesh_na.instances where id = $1';
 const READ = `
   select id::text, name, address, active as "isActive", revision::float8, lag::float8, next_key as "nextKey",
     extract(epoch from clock_timestamp() - seen)::float8 as silent
@@ -113,14 +114,13 @@ export function keepInstanceRow(options: InstanceRowOptions) {
   return {
     /** The other instances that were seen lately, in the order of their ids. */
     others: (): readonly SeenInstance[] => others,
-    /** Removes the row. */
+    /** Removes the row, unless the database does not answer: the end of the process may be waiting. */
     async close(): Promise<void> {
       isClosed = true;
       const current = client;
       if (current === null) return;
-      await current
-        .query('delete from mesh_na.instances where id = $1', [id])
-        .catch(() => undefined);
+      const remove = { text: REMOVE, values: [id], query_timeout: FAREWELL_MS };
+      await current.query(remove).catch(() => undefined);
       await leave();
     },
   };
