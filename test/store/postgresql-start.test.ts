@@ -401,3 +401,14 @@ test('a difference of the clocks is logged once, and once when they agree again'
   assert.match(behind ?? '', /WARNING mesh\.clock The clock of this machine is 1\.2 s behind/);
   assert.deepEqual(more, []);
 });
+
+test('the server gives up a session within half a minute of its machine having vanished', async () => {
+  const { client } = await connectToPrimary(parseStoreAddress(cluster.url('postgres'), {}));
+  const settings = ['idle', 'interval', 'count'].map(
+    (name) => `current_setting('tcp_keepalives_${name}')::int as ${name}`,
+  );
+  const { rows } = await client.query(`select ${settings.join()}`);
+  await disconnect(client);
+  const { idle, interval, count } = rows[0];
+  assert.ok(idle > 0 && idle + interval * count <= 30, JSON.stringify(rows));
+});
