@@ -39,9 +39,12 @@ import { type Behavior, floods, listen, says } from './support/odd-server.ts';
 import {
   get,
   heartbeat,
+  invite,
   joinedNode,
+  newKey,
   operate,
   outcome,
+  type SignedRequest,
   sendSigned,
   signedByNode,
 } from './support/requests.ts';
@@ -169,6 +172,29 @@ test(
     assert.equal(outcome(await sendSigned(na, captured)), '503 restored_recently');
   },
 );
+
+test('a join that is sent again after a restore gets its first answer', LMDB_ONLY, async () => {
+  await using folder = scratchFolder();
+  await using lost = await startTestAuthority();
+  const { clock } = lost;
+  const joins: (readonly [SignedRequest, string])[] = [];
+  for (let minute = 0; minute < 3; minute += 1) {
+    const body = { invite_token: await invite(lost) };
+    const ahead = { timestamp: formatInstant(clock.now() + 2 * MINUTE) };
+    const join = signedByNode(lost, '/join', newKey(), body, ahead);
+    joins.push([join, (await sendSigned(lost, join)).text]);
+    // Spends a nonce later, which may be forgotten earlier, and has no answer that is kept.
+    await operate(lost, '/admin/certificates', {}, { method: 'GET' });
+    clock.advance(MINUTE);
+  }
+  const dataDir = await restoredFrom(lost, folder.path);
+  await using na = await startTestAuthority({ dataDir, clock });
+  for (const [{ init, ...join }, first] of joins) {
+    const headers = { ...init.headers, 'X-Mesh-Retry': '1' };
+    const repeated = await sendSigned(na, { ...join, init: { ...init, headers } });
+    assert.equal(repeated.text, first);
+  }
+});
 
 test(
   'a backup that is replaced after the restore was planned leaves neither state nor lock',

@@ -11,14 +11,16 @@ import { pathToFileURL } from 'node:url';
 import { serialize } from 'node:v8';
 import { open as openEnvironment } from 'lmdb';
 import { createCommits, whileNobodyCommits } from '../../src/store/lmdb/openings.ts';
-import { readAuditEntries } from '../../src/store/lmdb/source.ts';
+import { openLmdbSource, readAuditEntries } from '../../src/store/lmdb/source.ts';
 import { openLmdbStore } from '../../src/store/lmdb/store.ts';
-import type { Store, Unit } from '../../src/store/store.ts';
+import type { SpentNonce, Store, Unit } from '../../src/store/store.ts';
 import { spawnNode } from '../support/processes.ts';
 import { LOADER, modulePath } from '../support/project.ts';
 import { smallDisk } from '../support/small-disk.ts';
 import { loadAll } from '../support/stored.ts';
 import { created, type OpenedStore, seal, testStore, unit } from './conformance.ts';
+
+const ALPHA = { network_name: 'alpha', root_public_key: 'root', authority_public_key: 'authority' };
 
 testStore({ name: 'LMDB', open });
 
@@ -123,6 +125,43 @@ test('a flush that fails to encode stores nothing, and nothing is stored after i
   await store.close();
   const reopened = await loadAll(await place.reopen());
   assert.deepEqual([reopened.revision, reopened.subjects, reopened.nonces], [0, [], []]);
+});
+
+test('a reader of the state finds each answer with the nonces of its request', async () => {
+  await using place = await open();
+  await place.store.close();
+  const store = openLmdbStore(place.folder, ALPHA);
+  const nonces = ([digest, minute]: readonly [string, number]) => ({
+    digest,
+    forgetAt: minute * 60_000,
+  });
+  const answered = (nonce: SpentNonce) => ({ ...nonce, request: 'r', answer: 'a' });
+  for (const [spent, kept] of [
+    [[['a', 1]], []],
+    // One flush, with nonces of two minutes.
+    [
+      [
+        ['b', 1],
+        ['c', 2],
+      ],
+      [['c', 2]],
+    ],
+    [[['d', 2]], []],
+    [[['e', 2]], [['e', 2]]],
+  ] as const) {
+    const answers = kept.map(nonces).map(answered);
+    await store.commit(unit({ nonces: spent.map(nonces), answers }));
+  }
+  await store.close();
+  const source = await openLmdbSource(place.folder);
+  const rows: string[] = [];
+  for await (const batch of source.rows('nonces')) {
+    for (const { digests, answers } of batch) {
+      rows.push([...digests, 'with', ...answers.map(([digest]) => digest)].join(' '));
+    }
+  }
+  await source.close();
+  assert.deepEqual(rows, ['a with', 'b with', 'c with c', 'd with', 'e with e']);
 });
 
 test('a folder of another schema version is refused', async () => {

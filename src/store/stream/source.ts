@@ -10,7 +10,7 @@ import {
   type NonceKey,
   type StoredAnswer,
 } from '../table-rows.ts';
-import { compareKeys, counted, headOf, type TableReader } from '../tables.ts';
+import { counted, type TableReader } from '../tables.ts';
 import type { StateReading } from './ports.ts';
 import type { NonceRow, StreamRows, StreamTable } from './rows.ts';
 
@@ -60,22 +60,24 @@ async function* nonceRowsIn(
   }
 }
 
-/** Returns a function that looks up the answers stored under a key. It must be called with keys in ascending order. */
+/** Returns a function that looks up the answers stored under a key. Call it with the keys of all nonces, in order. */
 function keptAnswers(tables: TableReader): (key: NonceKey) => Promise<readonly StoredAnswer[]> {
-  const answers = headOf(
-    tables.scan('answers', (stored) => ({
-      key: stored.key,
-      answers: decodeStoredAnswers(stored),
-    })),
-  );
-  return async (key) => {
-    for (;;) {
-      if (answers.isSpent()) await answers.fetch();
-      const next = answers.item();
-      const order = next === undefined ? 1 : compareKeys(next.key, key);
-      if (order > 0) return [];
-      answers.step();
-      if (order === 0) return next?.answers ?? [];
-    }
+  const rows = answerRows(tables);
+  let next: Awaited<ReturnType<typeof rows.next>> | null = null;
+  return async ([bucket, revision]) => {
+    next ??= await rows.next();
+    if (next.done === true) return [];
+    const { key, answers } = next.value;
+    if (key[0] !== bucket || key[1] !== revision) return [];
+    next = null;
+    return answers;
   };
+}
+
+async function* answerRows(tables: TableReader) {
+  const batches = tables.scan('answers', (stored) => ({
+    key: stored.key as NonceKey,
+    answers: decodeStoredAnswers(stored),
+  }));
+  for await (const batch of batches) yield* batch;
 }
