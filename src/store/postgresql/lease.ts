@@ -195,7 +195,7 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
         const isSlow = isTimeout(cause) && options.clock.elapsed() - began < START_MS;
         if (cause instanceof NotWaiting || !(isWaiting || isSlow)) throw cause;
         if (isWaiting) options.standby?.missed();
-        void leave(table);
+        void table?.disconnect();
         table = null;
         isListening = false;
         // The next connection looks at the lease anyway, but not before a pause.
@@ -206,13 +206,9 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
       await pause(remaining <= 0 ? LOOK_MS : Math.min(LOOK_MS, remaining + 1));
     }
   } catch (cause) {
-    await leave(table);
+    await table?.disconnect();
     throw cause;
   }
-}
-
-async function leave(table: LeaseTable | null): Promise<void> {
-  await table?.disconnect();
 }
 
 async function take(

@@ -12,7 +12,7 @@ import { markInUse } from '../usage-mark.ts';
 import type { StoreAddress } from './address.ts';
 import type { LeaseClock } from './clocks.ts';
 import { awaitStandbys, commit, inTransaction } from './commit.ts';
-import { connectToPrimary, disconnect, onPrimary } from './connect.ts';
+import { disconnect, onPrimary } from './connect.ts';
 import { acquireLease, type Lease, type LeaseHolder, NotWaiting } from './lease.ts';
 import { connectToLease, type LeaseTableOptions } from './lease-table.ts';
 import { assertSchema, connectToTables } from './schema.ts';
@@ -197,9 +197,8 @@ export function isServable(address: StoreAddress): Promise<boolean> {
 
 /** Throws a one-sentence error if another process holds the database. */
 export async function holdDatabase(options: MoverOptions): Promise<HeldState> {
-  const { client, shown } = await connectToPrimary(options.address);
+  const { client, shown } = await connectToTables(options.address);
   try {
-    await assertSchema(client, shown);
     // A standby that is away is named here: the lease would only wait for it.
     await movedIn(client);
     const lease = await acquireMoveLease(options).catch((cause) => {

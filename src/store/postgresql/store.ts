@@ -12,6 +12,7 @@ import {
   connectToPrimary,
   disconnect,
   isTimeout,
+  onPrimary,
   SESSION_NAME,
 } from './connect.ts';
 import { heldStore } from './held-store.ts';
@@ -49,9 +50,11 @@ export type OwnLease = Pick<Lease, 'term' | 'previousOwner' | 'isHeld' | 'remain
  */
 export async function openPostgresqlStore(options: PostgresqlOptions): Promise<PostgresqlStore> {
   const { address, leaseMs, standby } = options;
-  const shown = await onConnection(await connectToPrimary(address), async (connection) => {
-    await inspect(connection, options);
-    return connection.shown;
+  const shown = await onPrimary(address, async (client, place) => {
+    await inspect({ client, shown: place }, options).catch((cause) => {
+      throw explained(cause, place);
+    });
+    return place;
   });
   const lease = await acquireLease({
     ...options,
@@ -78,19 +81,6 @@ export async function openPostgresqlStore(options: PostgresqlOptions): Promise<P
   } catch (cause) {
     await lease.end('abandoned').catch(() => undefined);
     throw cause;
-  }
-}
-
-async function onConnection<T>(
-  connection: Connection,
-  work: (connection: Connection) => Promise<T>,
-): Promise<T> {
-  try {
-    return await work(connection);
-  } catch (cause) {
-    throw explained(cause, connection.shown);
-  } finally {
-    await disconnect(connection.client);
   }
 }
 
