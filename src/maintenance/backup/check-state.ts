@@ -145,7 +145,7 @@ export async function soundTables(
 }
 
 /** Before the first version. */
-export const UNPUBLISHED = -1;
+const UNPUBLISHED = -1;
 
 /** The certificate revocation list, and the network's own feed. */
 export function sequencesOf(lists: StoredLists, networkName: string) {

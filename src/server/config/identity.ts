@@ -120,7 +120,7 @@ export function loadSigningKey(
 }
 
 /** The socket of the signer that holds the key; null when this process reads the key itself. */
-export function signerPath(setting: Setting): string | null {
+function signerPath(setting: Setting): string | null {
   const address = setting('signer');
   if (address === null) return null;
   const label = setting.labelOf('signer');

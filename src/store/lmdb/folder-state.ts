@@ -18,7 +18,7 @@ import { metaNumbers } from './pages.ts';
 import { checkStructure, checkStructureInUse, checkTrees } from './structure.ts';
 
 export const DATABASE_FILE = 'state/data.mdb';
-export const DATABASE_LOCK_FILE = 'state/lock.mdb';
+const DATABASE_LOCK_FILE = 'state/lock.mdb';
 /** A state that is being moved into the data folder, until it is complete. */
 export const ARRIVING = '.arriving';
 const PROBE_FILE = 'state/probe';

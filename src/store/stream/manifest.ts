@@ -17,7 +17,7 @@ import type { TimeRange } from '../store.ts';
 import type { StateFacts } from './ports.ts';
 import { DamagedStream, STREAM_TABLES, type StreamTable } from './rows.ts';
 
-export const FORMAT = 'mesh-na-state';
+const FORMAT = 'mesh-na-state';
 export const FORMAT_VERSION = 1;
 
 const Count = Type.Integer({ minimum: 0 });
