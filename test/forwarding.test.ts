@@ -17,7 +17,7 @@ import { type CopyNotice, createCopies } from '../src/edge/forward/copies.ts';
 import { type Attempt, createForwarding, type Forwarded } from '../src/edge/forward/forwarder.ts';
 import { connectWithKey } from '../src/edge/forward/shared-key-tls.ts';
 import type { SharedKey } from '../src/edge/forward/target.ts';
-import { connectUpstream, type Upstream } from '../src/edge/forward/upstream.ts';
+import { connectUpstream, type Lane, type Upstream } from '../src/edge/forward/upstream.ts';
 import { passedHeaders, passing } from '../src/edge/http/passing.ts';
 import { createRouter, isAnsweredElsewhere } from '../src/edge/request/route.ts';
 import { ROUTES } from '../src/edge/routes/table.ts';
@@ -113,7 +113,7 @@ test('what may be sent twice changes nothing and spends no nonce, or gets its fi
     ['POST', false, false, false],
   ] as const) {
     const given = { method, isSigned, keepsAnswer, target: '/', headers: [], body: null };
-    const request = { ...given, isLasting: false, noted: () => null };
+    const request = { ...given, lane: 'public' as const, noted: () => null };
     const { isRepeatable } = passing(request, { res: { close() {} }, aborted: false });
     assert.equal(isRepeatable, expected, `${method} ${isSigned} ${keepsAnswer}`);
   }
@@ -182,10 +182,10 @@ test('a head that the HTTP library of the active instance does not take is refus
   const request = { method: 'GET', isSigned: false, keepsAnswer: false, target: '/', body: null };
   const sentWith = (lines: number, answers: readonly string[]) => {
     const headers = Array.from({ length: 2 * lines }, () => 'x');
-    const passed = { ...request, headers, isLasting: false, noted: () => null };
+    const passed = { ...request, headers, lane: 'public' as const, noted: () => null };
     const upstream = {
       isUp: () => true,
-      dispatch(_given: unknown, _isLasting: boolean, handlers: Dispatcher.DispatchHandlers) {
+      dispatch(_given: unknown, _lane: string, handlers: Dispatcher.DispatchHandlers) {
         handlers.onConnect?.(() => undefined);
         const given = answers.map((text) => Buffer.from(text));
         handlers.onHeaders?.(431, given, () => undefined, '');
@@ -405,6 +405,83 @@ test('strangers who keep connections open do not keep instances waiting, and onl
   assert.ok(left > 0, 'they are dropped for others alone');
   for (const stranger of strangers) stranger.destroy();
   socket.destroy();
+});
+
+test('a request does not wait for the connections of streams, which end soon after them', async (t) => {
+  const path = join(folder.path, 'five');
+  const seen = new EventEmitter();
+  let streams = 0;
+  let open = 0;
+  const edge = createHttpServer(({ url }, response) => {
+    if (url === '/stream') streams += 1;
+    response.end('answered');
+  }).listen(path);
+  edge.on('connection', (socket) => {
+    open += 1;
+    socket.once('close', () => {
+      open -= 1;
+    });
+  });
+  await once(edge, 'listening');
+  const gate = await openGate({ host: '127.0.0.1', port: 0, sockets: [path], keys: [OLD] });
+  const upstream = connectUpstream({
+    target: { term: 1, address: gate.address, keys: [OLD] },
+    reached: () => seen.emit('reached'),
+    answered: () => undefined,
+    elapsed: () => performance.now(),
+  });
+  await once(seen, 'reached');
+  const STREAMS = 400;
+  const ended = Array.from({ length: STREAMS }, () => {
+    const stream = { onConnect() {}, onHeaders: () => true, onData: () => true, onError() {} };
+    return new Promise<void>((done) =>
+      upstream.dispatch({ path: '/stream', method: 'GET' }, 'lasting', {
+        ...stream,
+        onComplete: () => done(),
+      }),
+    );
+  });
+  assert.deepEqual(await upstream.read('/', 60_000), { status: 200, body: 'answered' });
+  t.diagnostic(`${streams} streams before it`);
+  assert.ok(streams < 100, `${streams} of ${STREAMS} streams before it`);
+  await Promise.all(ended);
+  t.diagnostic(`${open} connections are open`);
+  assert.ok(open < 300, `${open} connections`);
+  upstream.close();
+  await gate.close(0);
+  edge.close();
+});
+
+test('a node and an operator do not wait for connections that the public holds', async () => {
+  const path = join(folder.path, 'six');
+  const seen = new EventEmitter();
+  const edge = createHttpServer(({ url }, response) => {
+    if (url !== '/slow') response.end();
+  }).listen(path);
+  await once(edge, 'listening');
+  const gate = await openGate({ host: '127.0.0.1', port: 0, sockets: [path], keys: [OLD] });
+  const upstream = connectUpstream({
+    target: { term: 1, address: gate.address, keys: [OLD] },
+    reached: () => seen.emit('reached'),
+    answered: () => undefined,
+    elapsed: () => performance.now(),
+  });
+  await once(seen, 'reached');
+  const send = (path: string, lane: Lane) =>
+    new Promise<void>((done) => {
+      upstream.dispatch({ path, method: 'GET' }, lane, {
+        onConnect() {},
+        onHeaders: () => true,
+        onData: () => true,
+        onComplete: () => done(),
+        onError() {},
+      });
+    });
+  for (let count = 0; count < 300; count += 1) void send('/slow', 'public');
+  for (const lane of ['node', 'operator'] as const) await send('/', lane);
+  upstream.close();
+  await gate.close(0);
+  edge.close();
 });
 
 test('an instance that stops still answers what others had sent, and they end their connections then', async () => {

@@ -20,10 +20,10 @@ export interface WholeAnswer {
 export interface Upstream {
   /** False while it does not answer: nothing can be sent. */
   isUp(): boolean;
-  /** Sends a request; `isLasting` if its answer may not end. */
+  /** Sends a request. */
   dispatch(
     options: Dispatcher.DispatchOptions,
-    isLasting: boolean,
+    lane: Lane,
     handlers: Dispatcher.DispatchHandlers,
   ): void;
   /** For WebSockets, which last. */
@@ -37,8 +37,11 @@ export interface Upstream {
   close(): void;
 }
 
-/** Connections for requests that end; further requests wait for one. */
-const CONNECTIONS = 256;
+/** Requests of a lane wait only for connections of that lane, so that no crowd of strangers holds up nodes or operators. */
+export type Lane = keyof typeof CONNECTIONS;
+
+/** Further requests wait for one; of streams, which may not end, none waits. */
+const CONNECTIONS = { node: 128, operator: 32, public: 256, lasting: null } as const;
 /** The other side keeps few connections of one address that have not proved the key yet. */
 const HANDSHAKES = 4;
 /** Shorter than the ten seconds after which uWebSockets.js ends an idle connection. */
@@ -124,8 +127,10 @@ export function connectUpstream(options: UpstreamOptions): Upstream {
     const ending = { ...SETTINGS, connect: connectFor('ending'), bodyTimeout: 0 };
     const lasting = { ...ending, ...LASTING_SETTINGS, connect: connectFor('lasting') };
     return {
-      ending: new Pool(ORIGIN, { ...ending, connections: CONNECTIONS }),
-      lasting: new Pool(ORIGIN, { ...lasting, connections: null }),
+      node: new Pool(ORIGIN, { ...ending, connections: CONNECTIONS.node }),
+      operator: new Pool(ORIGIN, { ...ending, connections: CONNECTIONS.operator }),
+      public: new Pool(ORIGIN, { ...ending, connections: CONNECTIONS.public }),
+      lasting: new Pool(ORIGIN, { ...lasting, connections: CONNECTIONS.lasting }),
       asking: new Client(ORIGIN, ending),
     };
   }
@@ -168,18 +173,18 @@ export function connectUpstream(options: UpstreamOptions): Upstream {
   void ask();
   return {
     isUp: () => isUp,
-    dispatch: (given, isLasting, handlers) =>
-      void (isLasting ? pools.lasting : pools.ending).dispatch(given, handlers),
+    dispatch: (given, lane, handlers) => void pools[lane].dispatch(given, handlers),
     get lasting() {
       return pools.lasting;
     },
-    read: async (path, milliseconds) => (isUp ? readWhole(pools.ending, path, milliseconds) : null),
+    read: async (path, milliseconds) => (isUp ? readWhole(pools.public, path, milliseconds) : null),
     close() {
       isClosed = true;
       for (const each of [...waiting.ending.splice(0), ...waiting.lasting.splice(0)]) each();
       if (timer !== null) clearTimeout(timer);
       const late = setTimeout(end, SILENCE_MS).unref();
-      void pools.ending.close().finally(() => {
+      const taken = [pools.node, pools.operator, pools.public];
+      void Promise.allSettled(taken.map((pool) => pool.close())).then(() => {
         clearTimeout(late);
         end();
       });
@@ -190,10 +195,10 @@ export function connectUpstream(options: UpstreamOptions): Upstream {
 /** The server of this thread itself, for requests that were held when its instance became active. */
 export function localUpstream(socketPath: string): Upstream {
   const { Pool } = loadUndici();
-  const pool = new Pool(ORIGIN, { ...SETTINGS, socketPath, connections: CONNECTIONS });
+  const pool = new Pool(ORIGIN, { ...SETTINGS, socketPath, connections: CONNECTIONS.public });
   return {
     isUp: () => true,
-    dispatch: (given, _isLasting, handlers) => void pool.dispatch(given, handlers),
+    dispatch: (given, _lane, handlers) => void pool.dispatch(given, handlers),
     lasting: pool,
     read: (path, milliseconds) => readWhole(pool, path, milliseconds),
     close: () => void pool.destroy().catch(() => undefined),

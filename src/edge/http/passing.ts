@@ -6,7 +6,7 @@ import type { Dispatcher } from 'undici';
 import type { Collector } from '../forward/copies.ts';
 import type { Attempt, Forwarded } from '../forward/forwarder.ts';
 import { BASE_URL, FORWARDED_FOR, NOT_BEGUN, RETRY } from '../forward/target.ts';
-import { loadUndici, type Upstream } from '../forward/upstream.ts';
+import { type Lane, loadUndici, type Upstream } from '../forward/upstream.ts';
 import { type PiecewiseBody, passedReply, type Reply } from '../reply.ts';
 
 /** A request as it was received. */
@@ -18,8 +18,7 @@ export interface PassedRequest {
   readonly headers: readonly string[];
   /** Null if it has none. */
   readonly body: Uint8Array | null;
-  /** Whether the answer may not end. */
-  readonly isLasting: boolean;
+  readonly lane: Lane;
   /** Whether an operator has signed it, with a nonce that counts once. */
   readonly isSigned: boolean;
   /** Whether a repeat of the same bytes gets the first answer. */
@@ -123,7 +122,7 @@ function sendOnce(
   isRepeat: boolean,
 ): Promise<Outcome> {
   if (!upstream.isUp()) return Promise.resolve({ kind: 'not begun' });
-  const { method, target, headers, body, isLasting } = request;
+  const { method, target, headers, body, lane } = request;
   if (headers.length > 2 * MOST_LINES) return Promise.resolve({ kind: 'invalid' });
   return new Promise((resolve) => {
     const answer = new Answer(request, client, resolve);
@@ -135,7 +134,7 @@ function sendOnce(
         headers: marked as string[],
         body,
       },
-      isLasting,
+      lane,
       answer,
     );
   });
@@ -169,7 +168,7 @@ class Answer implements Dispatcher.DispatchHandlers, PiecewiseBody {
 
   constructor(request: PassedRequest, client: PassedClient, settle: (outcome: Outcome) => void) {
     this.#request = request;
-    this.#kind = request.isLasting ? 'lasting' : 'ending';
+    this.#kind = request.lane === 'lasting' ? 'lasting' : 'ending';
     this.#client = client;
     this.#settle = settle;
   }

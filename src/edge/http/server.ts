@@ -137,7 +137,8 @@ export function listen(edge: Edge, routes: readonly Route[], options: ListenOpti
   }
 
   function passedRequest(head: UwsRequestHead, req: HttpRequest, request: Request): PassedRequest {
-    const { sentMethod, route } = request;
+    const { sentMethod, route, line } = request;
+    const lane = line === 'node' || line === 'operator' ? line : 'public';
     const lines: string[] = [];
     req.forEach((name, value) => {
       lines.push(name, value);
@@ -149,7 +150,7 @@ export function listen(edge: Edge, routes: readonly Route[], options: ListenOpti
       target: head.target,
       headers: passedHeaders(lines, { remoteAddr, baseUrl: baseUrlOf(head, edge) }),
       body: null,
-      isLasting: route?.isStream === true,
+      lane: route?.isStream === true ? 'lasting' : lane,
       isSigned: request.operatorHeaders !== null,
       keepsAnswer: route?.keepsAnswer === true,
       noted(status, header) {
