@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { JsonObject } from '../src/base/json/value.ts';
+import { nodeNames } from '../src/client/nodes.ts';
 import {
   type AuditSaid,
   areOneRequest,
@@ -11,6 +12,7 @@ import {
   sentenceOf,
 } from '../src/protocol/audit-sentence.ts';
 import { AUDIT_EVENTS, type AuditEvent } from '../src/protocol/rows/audit-event.ts';
+import type { CertificateRow } from '../src/protocol/rows/certificate.ts';
 import { PROJECT_PATH } from './support/project.ts';
 
 const ADDRESS = { remote_addr: '192.0.2.7' };
@@ -370,6 +372,40 @@ test('a name is that of the time of the entry, and follows the key to its next c
   ] as const) {
     assert.equal(sentencesOf(...EARLIER, ...entries), sentence);
   }
+});
+
+test('where one page has not the names of all nodes, each node is asked about once', async () => {
+  const asked: object[] = [];
+  const addNames = nodeNames({
+    async listCertificates({ limit: _, ...filter } = {}) {
+      asked.push(filter);
+      const certificates = filter.key === 'A' ? [{ name: 'web-1' } as CertificateRow] : [];
+      return { count: 0, certificates, ...(filter.name && { next_cursor: 'more' }) };
+    },
+  });
+  const entry = (details: JsonObject) =>
+    createEntryNames()({ created_at: '', event_type: 'certificate_issued', details });
+  const entries = [
+    entry({ node_public_key: 'A', cert_id: '1' }),
+    entry({ node_public_key: 'A', cert_id: '2' }),
+    entry({ cert_id: '3' }),
+  ];
+  await addNames(entries);
+  assert.deepEqual(asked, [{ name: '*' }, { key: 'A' }, { cert_id: '3' }]);
+  assert.deepEqual(
+    entries.map(({ names }) => [...names]),
+    [
+      [
+        ['A', 'web-1'],
+        ['1', 'web-1'],
+      ],
+      [
+        ['A', 'web-1'],
+        ['2', 'web-1'],
+      ],
+      [],
+    ],
+  );
 });
 
 test('invites of one request are one sentence', () => {

@@ -1,11 +1,13 @@
 /**
  * The pages of `mesh-na console` about the authority itself: audit log, horizon, health, and the succession of its key.
  */
+
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { sharedAuthority } from './support/authority.ts';
 import { SECOND } from './support/clock.ts';
 import { type Answer, changeIn, startTestConsole } from './support/console.ts';
+import { metricOf } from './support/metrics.ts';
 import {
   auditEvents,
   get,
@@ -69,6 +71,20 @@ suite('audit', () => {
       text,
       />\d+–\d+<.*invited seen-batch-1 … seen-batch-3 \(3 invites\) as role:client<.*name<\/span> <code><bdi>seen-batch-2</s,
     );
+  });
+
+  test('the names that nodes have are asked for once, however many entries do not say them', async () => {
+    const na = await authority();
+    const node = await joinedNode(na);
+    for (let other = 0; other < 3; other += 1) await joinedNode(na);
+    await operate(na, `/admin/nodes/${encodeURIComponent(node.key.publicKey)}`, { name: 'late' });
+    const series =
+      'mesh_na_http_requests_total{method="GET",route="/admin/certificates",status="200"}';
+    const before = (await metricOf(na, series)) || 0;
+    await using console = await startTestConsole(na);
+    const { text } = await console.page('audit?type=certificate_issued');
+    assert.match(text, /<bdi>late \([^<]{8}\) joined as role:client<\/bdi>/);
+    assert.equal((await metricOf(na, series)) - before, 1);
   });
 
   test('new entries appear as they happen', async () => {

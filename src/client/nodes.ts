@@ -13,7 +13,7 @@ import {
   isInUse,
 } from '../protocol/rows/certificate.ts';
 import { descriptionTest, isNodeName, labelTexts } from '../protocol/rows/node-description.ts';
-import { pagesOf, type Sent } from './operations.ts';
+import { pagesOf, ROWS_OF_A_PAGE, type Sent } from './operations.ts';
 import type { OperatorClient } from './operator-client.ts';
 
 export type CertificateFilters = Sent<'listCertificates'>;
@@ -80,31 +80,53 @@ function valuesOf(filter: string | readonly string[] | undefined): readonly stri
   return typeof filter === 'string' ? [filter] : filter;
 }
 
-/** Adds the names that nodes have now, each asked once, unless earlier entries have said them. */
+/** Adds the names that nodes have now, unless earlier entries have said them. */
 export function nodeNames(client: Client): (entries: readonly NamedEntry[]) => Promise<void> {
   const asked = new Map<string, Promise<string | undefined>>();
 
   return async (entries) => {
-    await Promise.all(entries.map(addTo));
+    const unnamed = entries.filter(isUnnamed);
+    const all = unnamed.length > 1 ? await namesInOnePage() : null;
+    await Promise.all(unnamed.map((each) => addTo(each, all)));
   };
 
-  async function addTo({ entry: { event_type: type, details }, names }: NamedEntry): Promise<void> {
-    // The name that a node has now is not the one that it had before it was named.
-    if (type === 'node_described') return;
-    for (const [filter, id] of [
-      ['cert_id', details.cert_id],
-      ['key', details.node_public_key],
-    ] as const) {
-      if (typeof id !== 'string' || names.has(id)) continue;
-      const known = asked.get(id) ?? nameNow({ [filter]: id });
-      asked.set(id, known);
-      const name = await known;
-      if (name !== undefined) names.set(id, name);
-    }
+  async function addTo({ entry, names }: NamedEntry, all: Names | null): Promise<void> {
+    const ids = idsIn(entry);
+    const [id = ''] = ids;
+    const filter = id === entry.details.node_public_key ? { key: id } : { cert_id: id };
+    const name = all === null ? await nameNow(id, filter) : all.get(id);
+    if (name === undefined) return;
+    for (const each of ids) if (!names.has(each)) names.set(each, name);
   }
 
-  async function nameNow(filter: { cert_id?: string; key?: string }): Promise<string | undefined> {
-    const { certificates } = await client.listCertificates({ ...filter, limit: 1 });
-    return certificates[0]?.name;
+  /** Null if there are too many: then each node is asked about by itself, once. */
+  async function namesInOnePage(): Promise<Names | null> {
+    const page = await client.listCertificates({ name: '*', limit: ROWS_OF_A_PAGE });
+    if (page.next_cursor !== undefined) return null;
+    const names = new Map<string, string>();
+    for (const { cert_id, node_public_key, name } of page.certificates) {
+      if (name !== undefined) names.set(cert_id, name).set(node_public_key, name);
+    }
+    return names;
   }
+
+  function nameNow(id: string, filter: CertificateFilters): Promise<string | undefined> {
+    const known =
+      asked.get(id) ??
+      client.listCertificates({ ...filter, limit: 1 }).then(({ certificates: [row] }) => row?.name);
+    asked.set(id, known);
+    return known;
+  }
+}
+
+type Names = ReadonlyMap<string, string>;
+
+/** Of the node that the entry is about: its key, which keeps its name, and its certificate. */
+function idsIn({ details }: NamedEntry['entry']): string[] {
+  return [details.node_public_key, details.cert_id].filter((id) => typeof id === 'string');
+}
+
+/** The name that a node has now is not the one that it had before it was named. */
+function isUnnamed({ entry, names }: NamedEntry): boolean {
+  return entry.event_type !== 'node_described' && !idsIn(entry).every((id) => names.has(id));
 }

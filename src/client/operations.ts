@@ -108,7 +108,7 @@ export function queryOf(parameters: Parameters): Query {
   );
 }
 
-const ROWS_OF_A_PAGE = 1000;
+export const ROWS_OF_A_PAGE = 1000;
 
 interface PageQuery {
   readonly limit: number;
