@@ -2,6 +2,7 @@
  * How operators reach an authority: `connect`, addresses, profiles and the keys that they follow, `status`, and the commands
  * that are printed for the other side.
  */
+
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,6 +17,7 @@ import { networkFolder, scratchFolder, sharedScratch } from './support/folders.t
 import { heartbeat, joinedNode, operate, outcome } from './support/requests.ts';
 import { startSuccessionAuthority } from './support/succession-authority.ts';
 import { activated, stage, step, succession } from './support/successions.ts';
+import { importFeed, sovereign } from './support/trust.ts';
 
 const na = await startTestAuthority({ clock: REAL_TIME });
 after(() => na.stop());
@@ -151,6 +153,14 @@ suite('status', { concurrency: false }, () => {
     const node = await joinedNode(na);
     await heartbeat(na, node);
     await operate(na, '/admin/revoke', { cert_id: node.certId, reason: 'superseded' });
+    // What was refused has changed nothing.
+    const beta = sovereign('beta');
+    const feed = beta.feed(na.clock.now(), 1);
+    const refused = {
+      issuer_public_keys: [beta.key.publicKey],
+      expected_issuer_sovereign_id: 'no',
+    };
+    assert.equal(outcome(await importFeed(na, feed, refused)), '400 wrong_issuer');
     const { code, stdout, stderr } = await run('status', ...SIGNED);
     assert.ok(code === 0 || code === 4, stderr);
     assert.match(

@@ -181,6 +181,16 @@ export type EventProblem =
   /** The event does not match its hash. */
   | 'altered_entry';
 
+const REFUSED = /_(?:rejected|failed|denied)$/;
+
+/** Whether the entry is about what an operator changed, and not about what one was refused. */
+export function isChange({
+  actor_key_id: actor,
+  event_type: type,
+}: Pick<LoggedEntry, 'actor_key_id' | 'event_type'>): boolean {
+  return actor !== undefined && !REFUSED.test(type);
+}
+
 /** The authority sent something other than its audit log. */
 export class EventChainError extends Error {
   readonly problem: EventProblem;

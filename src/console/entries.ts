@@ -3,7 +3,7 @@
 import { shownCount } from '../base/counts.ts';
 import type { JsonObject } from '../base/json/value.ts';
 import { canonicalJson } from '../base/json/write.ts';
-import type { LoggedEvent } from '../client/events.ts';
+import { isChange, type LoggedEvent } from '../client/events.ts';
 import { nodeNames } from '../client/nodes.ts';
 import { type Html, html, NO_HTML } from '../pages/ui/html.ts';
 import { table } from '../pages/ui/table.ts';
@@ -119,13 +119,10 @@ export async function lastChanges(context: Context, most: number): Promise<Happe
   return newestFirst(context, byRequest(found).slice(-most));
 }
 
-const REFUSED = /_(rejected|failed|denied)$/;
-
 /** What operators changed, and not what they were refused. */
 async function* changesOf(context: Context): AsyncGenerator<NamedEvent, void> {
   for await (const event of lastEntries(context)) {
-    const { actor_key_id: actor, event_type: type } = event.entry;
-    if (actor !== undefined && !REFUSED.test(type)) yield event;
+    if (isChange(event.entry)) yield event;
   }
 }
 

@@ -3,6 +3,7 @@
 import type { Command } from 'commander';
 import { fromNow } from '../../base/duration.ts';
 import { systemRuntime } from '../../base/runtime.ts';
+import { isChange } from '../../client/events.ts';
 import { nodeNames } from '../../client/nodes.ts';
 import type { OperatorClient } from '../../client/operator-client.ts';
 import type { PublicClient } from '../../client/public-client.ts';
@@ -139,7 +140,7 @@ async function lastChanges(reader: PublicClient, operator: OperatorClient) {
   const changes: Shown[] = [];
   for await (const event of operator.events({ follow: false, after })) {
     const change = named(entryOf(event));
-    if (change.entry.actor_key_id !== undefined) changes.push(change);
+    if (isChange(change.entry)) changes.push(change);
   }
   const last = byRequest(changes).slice(-CHANGES);
   await nodeNames(operator)(last.flat());
