@@ -103,6 +103,16 @@ suite('connect', { concurrency: false }, () => {
   });
 });
 
+test('a command that reaches another authority says which', async () => {
+  await using other = await startTestAuthority({ clock: REAL_TIME });
+  const refused = await run('node', 'list', '--url', other.url, '--data-dir', na.dataDir);
+  assert.equal(refused.code, 4);
+  assert.equal(
+    refused.stderr,
+    `mesh-na: Another authority answers at ${other.url}: its key is ${other.audience}, not ${na.audience}\n  Check the address.\n`,
+  );
+});
+
 test('without a data folder and a profile, a command says what is missing', async () => {
   const nothing = {
     XDG_CONFIG_HOME: join(scratch, 'none'),

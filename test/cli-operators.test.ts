@@ -33,6 +33,10 @@ async function printed(...args: string[]): Promise<JsonObject> {
 
 test('a refused operator sees any reason known on this machine, otherwise the code’s cure', async (t) => {
   await using other = await startTestAuthority({ clock: REAL_TIME });
+  const error = { code: 'admin_auth_failed', message: 'Failed', details: {}, request_id: '1' };
+  await using silent = await startHostileAuthority({
+    'POST /admin/invite': Response.json({ error }, { status: 401 }),
+  });
   const keys = join(na.dataDir, 'keys');
   const unnamed = join(scratch, 'unnamed.key');
   writeFileSync(unnamed, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
@@ -53,9 +57,10 @@ test('a refused operator sees any reason known on this machine, otherwise the co
       ['--url', na.url, '--key-id', 'nobody', '--key-file', standard],
       /has no usable key nobody: /,
     ],
+    ['the key of another network', ['--url', other.url], /^Check the address\.$/],
     [
-      'the key of another network',
-      ['--url', other.url],
+      'a refusal without a reason',
+      ['--url', silent.url],
       /^Check the clock, the key and the signed text \(Signing requests: docs\/signing.md\)/,
     ],
   ] as const) {

@@ -1,6 +1,5 @@
 /** What pages and actions of the console work with: the authority, and who asks. */
 import type { Runtime } from '../base/runtime.ts';
-import { AuthorityError } from '../client/authority-error.ts';
 import type { OperatorClient, OperatorTier } from '../client/operator-client.ts';
 import type { SigningOptions } from '../client/options.ts';
 import type { PublicClient } from '../client/public-client.ts';
@@ -29,7 +28,7 @@ export interface Connection {
   /** A client that signs with the operator's key; the options replace those of the connection. */
   operatorClient(options?: Partial<SigningOptions>): OperatorClient;
   /** What went wrong and what to do, in one sentence. */
-  sentenceOf(error: unknown): string;
+  problemOf(error: unknown): Promise<string>;
   /** A command line of `mesh-na` for the same authority and key. */
   commandLine(words: readonly string[]): string;
 }
@@ -48,8 +47,6 @@ export interface Context extends Connection {
   readonly fleet: Fleet | null;
   readonly isReadOnly: boolean;
   now(): number;
-  /** Like `sentenceOf`, but also recognizes that another authority answers at the address. */
-  problemOf(error: unknown): Promise<string>;
 }
 
 /** The tier of a key can change while the console runs. */
@@ -62,7 +59,7 @@ export function contextSource(
   now: Runtime['now'],
 ): () => Promise<Context> {
   const client = connection.operatorClient();
-  const { publicClient, keyId, audience, url } = connection;
+  const { publicClient, keyId, url } = connection;
   let networkName: string | null = null;
   let tier: OperatorTier | null = null;
   let operators: readonly string[] = [];
@@ -78,18 +75,6 @@ export function contextSource(
     networkName ??= genesis?.network_name ?? null;
     operators = keys.map(({ key_id: id }) => id);
     tier = keys.find(({ key_id }) => key_id === keyId)?.tier ?? null;
-  }
-
-  async function problemOf(error: unknown): Promise<string> {
-    const sentence = connection.sentenceOf(error);
-    if (!(error instanceof AuthorityError) || error.status !== 401) return sentence;
-    const { keys = [] } = (await publicClient.authorityKeys().catch(() => null)) ?? {};
-    const current = keys.find(({ state }) => state === 'current')?.public_key ?? audience;
-    if (current === audience) return sentence;
-    // Requests may also name the key that was replaced last, so that need not be what is wrong.
-    return keys.some(({ public_key: key }) => key === audience)
-      ? `${sentence} The authority has replaced its key: run mesh-na connect again.`
-      : `Another authority answers at ${url}: its key is ${current}, not ${audience}. Check the address.`;
   }
 
   return async () => {
@@ -108,7 +93,6 @@ export function contextSource(
       fleet: dashboard?.fleet ?? null,
       isReadOnly,
       now,
-      problemOf,
     };
   };
 }

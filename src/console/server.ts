@@ -85,7 +85,7 @@ export async function startConsole(settings: ConsoleSettings) {
     const gone = new AbortController();
     response.once('close', () => gone.abort());
     replyTo(request, gone.signal)
-      .catch((error: unknown) => plain(500, connection.sentenceOf(error)))
+      .catch(async (error: unknown) => plain(500, await connection.problemOf(error)))
       .then((reply) => send(request, response, reply))
       .catch(() => response.destroy());
   });

@@ -65,12 +65,11 @@ export async function startTestConsole(
   const { now = na.clock.now, ...server } = rest;
   const { keyId } = operator;
   const reach = { url, fetch: httpFetch(undefined), retries: 0, ...server };
+  const addressee = { url, audience: na.audience, publicClient: createPublicClient(reach) };
   const running = await startConsole({
     connection: {
-      url,
+      ...addressee,
       keyId,
-      audience: na.audience,
-      publicClient: createPublicClient(reach),
       checks: () =>
         checkRemote({ url, fetch: reach.fetch, ca: null, genesis: null, version: 'test', now }),
       operatorClient: (changed) =>
@@ -82,7 +81,7 @@ export async function startTestConsole(
           now,
           ...changed,
         }),
-      sentenceOf: problemSentence,
+      problemOf: (error) => problemSentence(error, addressee),
       commandLine: (words) => ['mesh-na', ...words].join(' '),
     },
     isReadOnly,

@@ -115,7 +115,8 @@ async function recognized(
 ) {
   const { url, key_id: keyId, key_file: keyFile, ca_file: ca } = given;
   const reach = { url, ...(ca !== undefined && { ca }), ...(json && { json }) };
-  const { network_name, network_authority } = await publicClient(reach).readGenesis();
+  const anyone = publicClient(reach);
+  const { network_name, network_authority } = await anyone.readGenesis();
   const { public_key: audience } = network_authority;
   const profile =
     audience === given.authority_key
@@ -126,7 +127,9 @@ async function recognized(
     throw failure(EXIT.refused, 'other_authority', message);
   }
   const key = keyFromSeed(seed);
-  noteSignature({ keyId, publicKey: key.publicKey, keyFile, dataDir: dirname(keyFile) });
+  const addressee = { url, audience, publicClient: anyone };
+  const dataDir = dirname(keyFile);
+  noteSignature({ ...addressee, keyId, publicKey: key.publicKey, keyFile, dataDir });
   const client = createOperatorClient({ ...serverOf(reach), keyId, key, audience });
   const { operator_keys } = await client.listOperatorKeys();
   const tier = operator_keys.find(({ key_id }) => key_id === keyId)?.tier ?? null;

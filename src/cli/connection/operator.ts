@@ -6,11 +6,7 @@ import type { Command } from 'commander';
 import { readPrivateKey } from '../../base/keys/read-key.ts';
 import { readArgument } from '../../base/named-file.ts';
 import { keyFromSeed, type SigningKey } from '../../client/keys.ts';
-import {
-  createOperatorClient,
-  type OperatorClient,
-  type OperatorClientOptions,
-} from '../../client/operator-client.ts';
+import { createOperatorClient, type OperatorClient } from '../../client/operator-client.ts';
 import { type GenesisBlock, readGenesisBlock } from '../../protocol/records/genesis.ts';
 import { FILES } from '../../server/config/data-folder.ts';
 import { DATA_DIR, JSON_OPTION, type OptionsIn, option } from '../kernel/command.ts';
@@ -88,13 +84,15 @@ export function operatorClient(options: OperatorOptions): OperatorClient {
 }
 
 /** What a client for these options signs with, and where it sends requests. */
-export function operatorSigning(options: OperatorOptions): OperatorClientOptions {
+export function operatorSigning(options: OperatorOptions) {
   const { keyId } = options;
   // Without a data folder and a profile, this is the problem, rather than the missing key file.
   const audience = audienceOf(options);
   const keyFile = options.agentSigner === undefined ? keyFileOf(options) : null;
   const key = options.agentSigner ?? keyIn(keyFile ?? '');
-  noteSignature({ keyId, publicKey: key.publicKey, keyFile, dataDir: options.dataDir });
+  const { url, dataDir } = options;
+  const addressee = { url, audience, publicClient: publicClient(options) };
+  noteSignature({ ...addressee, keyId, publicKey: key.publicKey, keyFile, dataDir });
   return { ...serverOf(options), keyId, key, audience };
 }
 

@@ -9,6 +9,7 @@ import { readKeyText } from '../../base/keys/key-file.ts';
 import { UnreadableFile } from '../../base/named-file.ts';
 import { systemRuntime } from '../../base/runtime.ts';
 import { AddressError, AuthorityError, isUnreachable } from '../../client/authority-error.ts';
+import type { PublicClient } from '../../client/public-client.ts';
 import { REFUSALS } from '../../protocol/refusals.ts';
 import { readConfigFile } from '../../server/config/config-file.ts';
 import { FILES } from '../../server/config/data-folder.ts';
@@ -129,8 +130,8 @@ export async function usedAs(command: Command, run: () => unknown): Promise<void
   try {
     await run();
   } catch (error) {
-    const { exit = null, message = '' } = outcomeIn(error) ?? {};
-    if (exit !== EXIT.usage || message.includes('--help')) throw error;
+    const { code = '', message = '' } = outcomeIn(error) ?? {};
+    if (code !== 'usage' || message.includes('--help')) throw await explained(error);
     throw failure(EXIT.usage, 'usage', message, `See ${pathOf(command)} --help.`);
   }
 }
@@ -279,7 +280,15 @@ function wrongClock(error: AuthorityError, now: number): string | null {
   return `The clock of this machine is ${by} ${where} the clock of the authority: correct the wrong one.`;
 }
 
-export interface OperatorSignature {
+/** Whom requests are signed for, and who answers them. */
+export interface Addressee {
+  readonly url: string;
+  /** Base64 public key of the authority. */
+  readonly audience: string;
+  readonly publicClient: Pick<PublicClient, 'authorityKeys'>;
+}
+
+export interface OperatorSignature extends Addressee {
   readonly keyId: string;
   readonly publicKey: string;
   /** Null when an agent signs. */
@@ -289,6 +298,28 @@ export interface OperatorSignature {
 
 /** A command signs as one operator. */
 let used: OperatorSignature | null = null;
+
+/** A refused signature may be for another authority, or for a key that the authority has replaced. */
+export async function explained(
+  error: unknown,
+  addressee: Addressee | null = used,
+): Promise<unknown> {
+  if (!(error instanceof AuthorityError) || error.status !== 401 || addressee === null) {
+    return error;
+  }
+  const { url, audience, publicClient } = addressee;
+  const { keys = [] } = (await publicClient.authorityKeys().catch(() => null)) ?? {};
+  const current = keys.find(({ state }) => state === 'current')?.public_key ?? audience;
+  if (current === audience) return error;
+  if (keys.some(({ public_key: key }) => key === audience)) {
+    // Requests may also name the key that was replaced last, so that need not be what is wrong.
+    const { exit, code, message, cure } = outcomeOf(error);
+    const replaced = 'The authority has replaced its key: run mesh-na connect again.';
+    return failure(exit, code, message, `${cure ?? ''} ${replaced}`.trimStart());
+  }
+  const message = `Another authority answers at ${url}: its key is ${current}, not ${audience}`;
+  return failure(EXIT.refused, 'other_authority', message, 'Check the address.');
+}
 
 export function noteSignature(signature: OperatorSignature): void {
   used = signature;

@@ -14,7 +14,7 @@ import { DEFAULT_PROFILE } from '../connection/profiles.ts';
 import { httpFetch } from '../connection/server.ts';
 import { remoteFindings } from '../doctor/commands.ts';
 import { define, type OptionsIn, option } from '../kernel/command.ts';
-import { EXIT, failure, outcomeOf, usageFailure } from '../kernel/errors.ts';
+import { type Addressee, EXIT, explained, failure, outcomeOf } from '../kernel/errors.ts';
 import { HIGHEST_PORT } from '../kernel/options.ts';
 import { printResult } from '../kernel/output.ts';
 import { isTerminal } from '../kernel/terminal.ts';
@@ -83,26 +83,22 @@ async function runConsole(options: ConsoleOptions): Promise<void> {
 function connectionOf(options: ConsoleOptions): Connection {
   const { url, ca } = options;
   const { keyId, audience, key } = operatorSigning(options);
-  if (audience === undefined) {
-    throw usageFailure('The console signs version 2 only, which binds a request to its authority');
-  }
   const server = { url, fetch: httpFetch(ca), timeoutMs: TIMEOUT_MS, retries: 0 };
+  const addressee = { url, audience, publicClient: createPublicClient(server) };
   return {
-    url,
+    ...addressee,
     keyId,
-    audience,
-    publicClient: createPublicClient(server),
     checks: () => remoteFindings({ url, ...(ca !== undefined && { ca }) }),
     operatorClient: (changed) =>
       createOperatorClient({ ...server, keyId, audience, key, ...changed }),
-    sentenceOf: problemSentence,
+    problemOf: (error) => problemSentence(error, addressee),
     commandLine: (words) => ['mesh-na', ...words, ...placeOf(options)].map(shellWord).join(' '),
   };
 }
 
 /** If the message says how long to wait, that is the whole cure. */
-export function problemSentence(error: unknown): string {
-  const { message, cure, mayWait = false } = outcomeOf(error);
+export async function problemSentence(error: unknown, addressee: Addressee): Promise<string> {
+  const { message, cure, mayWait = false } = outcomeOf(await explained(error, addressee));
   return cure && !mayWait ? `${message}. ${cure}` : message;
 }
 
