@@ -108,6 +108,22 @@ suite('a clock that is decades behind', () => {
   });
 });
 
+test('output that cannot be written ends a command with a sentence', async () => {
+  const full = preloaded(`
+    process.stdout.write = () => {
+      process.stdout.destroy(Object.assign(new Error('full'), { code: 'ENOSPC' }));
+      return false;
+    };`);
+  const { code, stderr } = await runProgram(['completion', 'bash'], { NODE_OPTIONS: full });
+  assert.deepEqual(
+    [code, stderr],
+    [
+      3,
+      'mesh-na: Standard output cannot be written (ENOSPC)\n  The disk is full: free up space.\n',
+    ],
+  );
+});
+
 test('a command of --on-change that hangs is ended with everything it started', async () => {
   const tokenFile = join(scratch, 'hook-invite');
   const pids = join(scratch, 'pids');

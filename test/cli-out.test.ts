@@ -228,6 +228,10 @@ suite('mesh-na invite', () => {
     const { exit, message } = await endOf([...enroll, tokens]);
     assert.equal(exit, EXIT.unusable);
     assert.match(message, /tokens does not contain one invite token$/);
+    assert.match(
+      (await runCommand([...enroll, tokens])).stderr,
+      /\n {2}Give each node a file with /,
+    );
     const none = await runCommand([...enroll, '-']);
     assert.equal(none.code, EXIT.unusable);
     assert.match(none.stderr, /Standard input does not contain one invite token/);

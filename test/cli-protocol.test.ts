@@ -355,6 +355,10 @@ test('a file without what a command needs is not sent', async (t) => {
       /list\.json does not contain a JSON object$/,
     ],
     [['boundary', 'verify', twice], /twice\.json cannot be read as JSON/],
+    [
+      ['policy', 'publish', '--file', write('policy.json', '{"allowed_port":[1]}'), ...operator],
+      /policy\.json does not contain a policy: none has a member allowed_port$/,
+    ],
     [['evidence', 'verify', at('absent.json')], /absent\.json cannot be read as JSON \(ENOENT\)$/],
   ];
   for (const [args, message] of cases) {

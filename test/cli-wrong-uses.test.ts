@@ -69,13 +69,13 @@ const USES: readonly (readonly [line: string, exit: number, cause: RegExp, cure?
   [
     'node heartbeat --node-dir FOLDER/none',
     3,
-    /^The key file \S+ cannot be read \(ENOENT\)$/,
-    /correct the path/,
+    /node\.key does not exist; join the network first, or name its folder with --node-dir$/,
+    NO_CURE,
   ],
   [
     'node status --node-dir FOLDER/none',
     3,
-    /certificate\.json does not exist; join the network first$/,
+    /certificate\.json does not exist; join the network first, or name its folder with --node-dir$/,
     NO_CURE,
   ],
   ['node run --node-dir FOLDER/none', 2, /^The network is not known yet: give its --root-key, /],

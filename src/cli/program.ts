@@ -13,7 +13,8 @@ import { OPERATOR } from './connection/operator.ts';
 import { findAddress } from './connection/server.ts';
 import { addDoctorCommand } from './doctor/commands.ts';
 import { examples, filled, group, SHORT_HELP } from './kernel/command.ts';
-import { EXIT_CODE_HELP, rememberUsed } from './kernel/errors.ts';
+import { EXIT, EXIT_CODE_HELP, failure, rememberUsed } from './kernel/errors.ts';
+import { systemCode } from './kernel/files.ts';
 import { ignoreEmptyVariables, refuseRepeated } from './kernel/options.ts';
 import { printLines, reportFailure } from './kernel/output.ts';
 import { addAgentCommands } from './node/agent.ts';
@@ -229,10 +230,11 @@ export function buildProgram(): Command {
 
 /** Runs the command of this process's arguments, and sets the exit code. */
 export async function runProgram(program: Command): Promise<void> {
-  // A reader may close the pipe early, as in `mesh-na node list | head`.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-    process.exit();
+    // A reader may close the pipe early, as in `mesh-na node list | head`.
+    if (error.code === 'EPIPE') process.exit();
+    const message = `Standard output cannot be written (${systemCode(error)})`;
+    process.exit(reportFailure(failure(EXIT.unusable, 'local_files', message), {}));
   });
   try {
     await program.parseAsync();

@@ -221,8 +221,9 @@ function nameOf(path: string): string {
 }
 
 /** The error for a readable file with the wrong content. */
-export function notHolding(path: string, what: string): Error {
-  return unusable(`${nameOf(path)} does not contain ${what}`);
+export function notHolding(path: string, what: string, cure: string | null = null): Error {
+  const message = `${nameOf(path)} does not contain ${what}`;
+  return failure(EXIT.unusable, 'local_files', message, cure);
 }
 
 /** The member that only this kind of record has. */

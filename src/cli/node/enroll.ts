@@ -119,7 +119,8 @@ async function inviteToken({ token, tokenFile }: JoinOptions): Promise<string> {
 export async function inviteTokenIn(file: string): Promise<string> {
   const held = (await bytesOf(file, MOST_BYTES.key)).toString();
   if (/^\S+$/.test(keptFromKeys(held, file).trim())) return held.trim();
-  throw notHolding(file, 'one invite token');
+  const cure = 'Give each node a file with one of the tokens.';
+  throw notHolding(file, 'one invite token', held.trim().includes('\n') ? cure : null);
 }
 
 /** Rejects keys, because a token is sent to the authority and a key must never be. */

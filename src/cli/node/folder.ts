@@ -69,6 +69,7 @@ export function hasNodeKey(folder: string): boolean {
 }
 
 export function readNodeKey(folder: string): SigningKey {
+  if (!hasNodeKey(folder)) throw notJoined(keyPath(folder));
   return keyFromSeed(readPrivateKey(keyPath(folder)));
 }
 
@@ -95,8 +96,14 @@ export function saveCertificate(folder: string, certificate: JoinCertificate): v
 export function readCertificate(folder: string): JoinCertificate {
   const path = recordPath(folder, 'certificate');
   const certificate = readSaved(path, readJoinCertificate, 'a certificate');
-  if (certificate === null) throw new Error(`${path} does not exist; join the network first`);
+  if (certificate === null) throw notJoined(path);
   return certificate;
+}
+
+function notJoined(path: string): Error {
+  return new Error(
+    `${path} does not exist; join the network first, or name its folder with --node-dir`,
+  );
 }
 
 /**

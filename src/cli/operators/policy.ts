@@ -6,7 +6,7 @@ import { canonicalJson } from '../../base/json/write.ts';
 import type { Sent } from '../../client/operations.ts';
 import type { PolicyHistory } from '../../protocol/answers/recognition.ts';
 import { publishPolicy } from '../../protocol/api/policies.ts';
-import type { PolicyManifest } from '../../protocol/records/policy-manifest.ts';
+import { PolicyManifest } from '../../protocol/records/policy-manifest.ts';
 import { OPERATOR, type OperatorOptions, operatorClient } from '../connection/operator.ts';
 import { routeCommand, routeOptions } from '../connection/route-command.ts';
 import { publicClient } from '../connection/server.ts';
@@ -19,7 +19,7 @@ import {
   shown,
 } from '../kernel/deliver.ts';
 import { usageFailure } from '../kernel/errors.ts';
-import { readJsonFile } from '../kernel/files.ts';
+import { notHolding, readJsonFile } from '../kernel/files.ts';
 import { HIGHEST_PORT, wholeNumber } from '../kernel/options.ts';
 import { asJson, type Line, printResult } from '../kernel/output.ts';
 import { type Column, column, type TableOptions, tableOf, timeColumn } from '../kernel/table.ts';
@@ -98,7 +98,7 @@ async function runPublish(changed: JsonObject, options: PublishOptions): Promise
       'Give a --file, or what to change of the active policy: see mesh-na policy publish --help',
     );
   }
-  const given = { ...(file !== undefined && (await readJsonFile(file))), ...changed };
+  const given = { ...(file !== undefined && (await policyIn(file))), ...changed };
   const active = await publicClient(options).readPolicy();
   const request = withChanges(active, given);
   const changes = changesBetween(active, request);
@@ -111,6 +111,16 @@ async function runPublish(changed: JsonObject, options: PublishOptions): Promise
   const policy = request as Sent<'publishPolicy'>;
   const published = await operatorClient(options).publishPolicy(policy);
   deliver(options, published, activePolicy(published));
+}
+
+/** The authority ignores members that it does not know, so that a misspelled one would change nothing. */
+async function policyIn(file: string): Promise<JsonObject> {
+  const given = await readJsonFile(file);
+  const unknown = Object.keys(given).find(
+    (name) => !Object.hasOwn(PolicyManifest.properties, name),
+  );
+  if (unknown === undefined) return given;
+  throw notHolding(file, `a policy: none has a member ${unknown}`);
 }
 
 const CONFIRMATION = {
