@@ -344,11 +344,13 @@ suite('invites', () => {
     const one = await console.submit('do?action=withdraw-invite', { fingerprint });
     assert.match((await console.submit('confirm', { id: changeIn(one) })).text, /invite_withdrawn/);
     const rest = await console.submit('do?action=withdraw-batch', { batch: 'lost' });
+    await operate(na, '/admin/invite', { batch: 'lost' });
     assert.match(rest.text, /Type <bdi>2<\/bdi> to confirm/);
     const id = changeIn(rest);
     assert.equal((await console.submit('confirm', { id })).status, 422);
     assert.match((await console.submit('confirm', { id, number: '2' })).text, /"withdrawn": 2/);
-    assert.equal(audited(na, 'invite_withdrawn').length, 3);
+    assert.equal(audited(na, 'invite_withdrawn').length, 3, 'nobody has confirmed the late one');
+    await console.change('withdraw-batch', { batch: 'lost' }, '1');
     const none = await console.submit('do?action=withdraw-batch', { batch: 'lost' });
     assert.match(none.text, /The batch lost has no unused invite/);
   });

@@ -114,11 +114,16 @@ export const WITHDRAW_BATCH = routeAction(withdrawInviteBatch, {
   command: 'invite withdraw --batch {batch}',
   audited: ['invite_withdrawn'],
   async explain({ batch }, context) {
-    const count = await unusedIn(context, batch);
+    const unused = await unusedIn(context, batch);
+    const { length: count } = unused;
     if (count === 0) throw new FormProblem(`The batch ${batch} has no unused invite.`);
     return {
       sentence: `Withdraw the unused invites of the batch ${batch}.`,
-      bodies: Array.from({ length: Math.ceil(count / WITHDRAWN_AT_ONCE) }, () => ({ batch })),
+      // Others may join the batch before it is confirmed.
+      bodies: Array.from({ length: Math.ceil(count / WITHDRAWN_AT_ONCE) }, (_, index) => {
+        const start = index * WITHDRAWN_AT_ONCE;
+        return { batch, fingerprints: unused.slice(start, start + WITHDRAWN_AT_ONCE) };
+      }),
       effects: [
         `${counted(count, 'invite')} withdrawn. ${count === 1 ? 'Its token admits' : 'Their tokens admit'} nobody from then on.`,
         'Nodes that have joined with an invite of the batch are not affected.',
@@ -129,17 +134,19 @@ export const WITHDRAW_BATCH = routeAction(withdrawInviteBatch, {
   },
 });
 
-/** Unused ones, also those that have expired: they are withdrawn as well. */
-async function unusedIn({ client }: Context, batch: string): Promise<number> {
-  let count = 0;
+/** The fingerprints of unused ones, also of those that have expired: they are withdrawn as well. */
+async function unusedIn({ client }: Context, batch: string): Promise<string[]> {
+  const fingerprints: string[] = [];
   for (const status of ['unused', 'expired'] as const) {
     const pages = pagesOf(
       (page) => client.listInvites({ batch, status, ...page }),
       ({ invites }) => invites,
     );
-    for await (const rows of pages) count += rows.length;
+    for await (const rows of pages) {
+      for (const { token_fingerprint: id } of rows) fingerprints.push(id);
+    }
   }
-  return count;
+  return fingerprints;
 }
 
 const DEFAULTS = {
