@@ -49,6 +49,8 @@ test('treaty, attestation and feed travel between two sovereigns as files', asyn
     file('treaty.json'),
   ];
   assert.equal((await run(alpha, verify)).reason, 'accepted');
+  const { error } = await run(alpha, verify.slice(0, 3), 4);
+  assert.match(error.cure, /^Give the --treaty or the --policy to verify it by, or set one with /);
   await run(beta, ['attestation', 'revoke', attestation.attestation_id, '--reason', 'left']);
   await run(beta, ['feed', 'export', '--out', file('feed.json')]);
   assert.equal((await run(alpha, ['feed', 'import', file('feed.json')])).accepted, true);

@@ -308,7 +308,10 @@ function placeOf(member: Member, shown: Shown): Place {
   if (syntax.startsWith('-')) {
     return optionOf(member, shown).makeOptionMandatory(member.isRequired);
   }
-  return new Argument(syntax, text).argParser(own ?? parserOf(member.name, member.schema));
+  const argument = new Argument(syntax, text);
+  const choices = choicesIn(member.schema);
+  if (own === undefined && choices !== undefined) return argument.choices(choices);
+  return argument.argParser(own ?? parserOf(member.name, member.schema));
 }
 
 export function membersOf({ path, query, body }: Operation): Member[] {
@@ -339,11 +342,15 @@ export function optionOf({ name, schema, isRequired }: Member, [flags, text, own
   ];
   const about = text ?? String(description);
   const option = new Option(flags, notes.length === 0 ? about : `${about} (${notes.join('; ')})`);
-  const choices = Array.isArray(item.enum) ? item.enum.map(String) : undefined;
+  const choices = choicesIn(item);
   if (own === undefined && choices !== undefined) return option.choices(choices);
   if (choices !== undefined) option.argChoices = choices;
   const parse = own ?? parserOf(name, item);
   return isRepeatable ? option.argParser(collectAs(parse)) : option.argParser(parse);
+}
+
+function choicesIn(schema: JsonObject): string[] | undefined {
+  return Array.isArray(schema.enum) ? schema.enum.map(String) : undefined;
 }
 
 /** The schema of one value of an option: of a list, that of its items. */

@@ -10,12 +10,7 @@ import {
   REVOCATION_REASONS,
   type RevocationReason,
 } from '../../protocol/records/revocation-list.ts';
-import {
-  CERTIFICATE_STATUS_FILTERS,
-  type CertificateRow,
-  type CertificateStatusFilter,
-  isAccepted,
-} from '../../protocol/rows/certificate.ts';
+import { type CertificateRow, isAccepted } from '../../protocol/rows/certificate.ts';
 import { OPERATOR, type OperatorOptions, operatorClient } from '../connection/operator.ts';
 import { resolveId, routeCommand, routeOptions } from '../connection/route-command.ts';
 import { patienceFor } from '../connection/server.ts';
@@ -41,24 +36,19 @@ export const CERTIFICATE_COLUMNS: readonly Column<CertificateRow>[] = [
 ];
 
 export function addCertificateCommands(certificate: Command): void {
-  const filters = certificateFilters();
+  const filters = routeOptions(listCertificates, {
+    status: ['--status <status>', 'only those with this status'],
+    key: [
+      '--key <node>',
+      'only certificates of this node: its key or name, or a unique prefix',
+      nodeOrKey,
+    ],
+    ...FILTERS,
+  });
   define(certificate, 'list', {
     about: 'list the certificates of nodes, including silent, expired and revoked ones (standard)',
     asks: OPERATOR,
-    options: [
-      option('--status <status>', 'only those with this status', {
-        choices: CERTIFICATE_STATUS_FILTERS,
-      }),
-      option(
-        '--key <node>',
-        'only certificates of this node: its key or name, or a unique prefix',
-        {
-          parse: nodeOrKey,
-        },
-      ),
-      ...filters.options,
-      ...listOptions(CERTIFICATE_COLUMNS),
-    ],
+    options: [...filters.options, ...listOptions(CERTIFICATE_COLUMNS)],
     examples: [
       "mesh-na certificate list --name 'web-*' --sort last-contact",
       'mesh-na certificate list --silent-since 30d',
@@ -77,18 +67,12 @@ export function addCertificateCommands(certificate: Command): void {
   defineRevoke(certificate);
 }
 
-interface CertificateListOptions extends OperatorOptions, ListOptions {
-  readonly key?: string;
-  readonly status?: CertificateStatusFilter;
-}
-
 async function runList(
-  filters: CertificateFilters,
-  options: CertificateListOptions,
+  { key, ...filters }: CertificateFilters,
+  options: OperatorOptions & ListOptions,
 ): Promise<void> {
   const client = operatorClient(options);
-  const { key, status } = options;
-  const found = { ...filters, status, key: key && (await resolveId(options, 'node key', key)) };
+  const found = { ...filters, key: key && (await resolveId(options, 'node key', key)) };
   await printList(options, certificatePages(client, found), {
     member: 'certificates',
     columns: CERTIFICATE_COLUMNS,
@@ -302,31 +286,32 @@ function allIn(client: OperatorClient, filters: CertificateFilters): Promise<Cer
 }
 
 /** How commands select certificates; each has options for the status and the key of its own. */
-export const certificateFilters = () =>
-  routeOptions(listCertificates, {
-    name: nameFilter(),
-    label: labelFilter(),
-    hostname: [
-      '--hostname <pattern>',
-      'only nodes that reported this host name; * stands for any text',
-    ],
-    remote_addr: [
-      '--address <address>',
-      'only nodes whose last contact came from an address that begins with this',
-    ],
-    role: ['--role <role>', 'only certificates with this role, or any of these'],
-    health: [
-      '--health <status>',
-      'only nodes that report this status; unwell means any status but a healthy one',
-    ],
-    silent_since: [
-      '--silent-since <time>',
-      'only certificates in use whose nodes have not reported since this time, or for a duration such as 30d',
-      timeAgo,
-    ],
-    expires_before: [
-      '--expires-before <time>',
-      'only certificates that expire before this time, or within a duration such as 7d',
-      timeAhead,
-    ],
-  });
+const FILTERS = {
+  name: nameFilter(),
+  label: labelFilter(),
+  hostname: [
+    '--hostname <pattern>',
+    'only nodes that reported this host name; * stands for any text',
+  ],
+  remote_addr: [
+    '--address <address>',
+    'only nodes whose last contact came from an address that begins with this',
+  ],
+  role: ['--role <role>', 'only certificates with this role, or any of these'],
+  health: [
+    '--health <status>',
+    'only nodes that report this status; unwell means any status but a healthy one',
+  ],
+  silent_since: [
+    '--silent-since <time>',
+    'only certificates in use whose nodes have not reported since this time, or for a duration such as 30d',
+    timeAgo,
+  ],
+  expires_before: [
+    '--expires-before <time>',
+    'only certificates that expire before this time, or within a duration such as 7d',
+    timeAhead,
+  ],
+} as const;
+
+export const certificateFilters = () => routeOptions(listCertificates, FILTERS);

@@ -22,6 +22,7 @@ import {
   asJson,
   type OutputOptions,
   printableJson,
+  printLines,
   printNote,
   printResult,
   printText,
@@ -130,7 +131,7 @@ async function exportEntries(options: ExportOptions): Promise<void> {
   for await (const entry of entries) {
     length += 1;
     if (json) all.push(entry);
-    else process.stdout.write(`${printableJson(asJson(entry))}\n`);
+    else printLines([printableJson(asJson(entry))]);
   }
   if (json) printResult({ json }, { entries: all.map(asJson) }, []);
   else if (length === 0) noteEmptyLog();
@@ -216,9 +217,9 @@ async function openLog(place: StatePlace) {
   return { ...log, entries: counting('Audit entries read:', log.entries) };
 }
 
-/** Warns on stderr: an empty log usually means that the wrong place was given. */
+/** An empty log usually means that the wrong place was given. */
 function noteEmptyLog(): void {
-  process.stderr.write('The audit log is empty.\n');
+  printNote('The audit log is empty.');
 }
 
 /** Damaged pages can crash a process that reads them through LMDB, so they are checked first. */

@@ -1,14 +1,12 @@
 /** `mesh-na operator-key`: creates and manages the keys of operators. */
 
 import { join } from 'node:path';
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { writeKeyFile } from '../../base/keys/key-file.ts';
 import { readPublicKey } from '../../base/keys/read-key.ts';
 import { readArgument } from '../../base/named-file.ts';
 import { keyFromSeed, newSeed } from '../../client/keys.ts';
-import type { OperatorTier } from '../../client/operator-client.ts';
 import type { OperatorKeyList } from '../../protocol/answers/operators.ts';
-import { TIERS } from '../../protocol/rows/operator-key.ts';
 import { introduction } from '../connection/operator.ts';
 import { routeCommand } from '../connection/route-command.ts';
 import { define, type OptionsIn, option, WIDE } from '../kernel/command.ts';
@@ -66,7 +64,7 @@ export function addOperatorKeyCommands(operatorKey: Command): void {
     about: 'change the tier of an added operator key (privileged)',
     values: {
       key_id: ['<key-id>', 'operator key to change'],
-      tier: ['<tier>', 'standard or privileged', oneTier],
+      tier: ['<tier>', 'its new tier'],
     },
     examples: ['mesh-na operator-key set-tier ops-2 privileged'],
     text: (_, { key_id, tier }) => [`Operator key ${key_id} has the tier ${tier}.`],
@@ -146,9 +144,3 @@ const COLUMNS: readonly Column<OperatorKeyList['operator_keys'][number]>[] = [
   timeColumn('REVOKED', (key) => key.revoked_at, 4),
   column('REASON', (key) => key.reason, 1),
 ];
-
-function oneTier(text: string): OperatorTier {
-  const tier = TIERS.find((name) => name === text);
-  if (tier === undefined) throw new InvalidArgumentError('It must be standard or privileged.');
-  return tier;
-}

@@ -54,11 +54,7 @@ async function serveSigner({
   const { startSignerService } = await import('../../base/signer/service.ts');
   const path = socketPath(listen);
   if (path === null) {
-    throw failure(
-      EXIT.usage,
-      'usage',
-      `--listen must be unix: and an absolute path, not ${listen}`,
-    );
+    throw usageFailure(`--listen must be unix: and an absolute path, not ${listen}`);
   }
   const { requested } = awaitStop();
   const signerIn = (file: string) => signerFromSeed(onLocalFiles(() => readPrivateKey(file)));

@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { MOST_BYTES } from '../../base/byte-bounds.ts';
 import { counted } from '../../base/counts.ts';
 import type { JsonObject } from '../../base/json/value.ts';
+import { AuthorityError } from '../../client/authority-error.ts';
 import type { RecognitionPolicy } from '../../protocol/records/recognition.ts';
 import { listCommand, routeCommand } from '../connection/route-command.ts';
 import { define, type OptionsIn, option } from '../kernel/command.ts';
@@ -122,15 +123,25 @@ async function runVerify(
   printVerdict(options, verdict, `attestation ${attestation_id} under treaty ${treaty_id}`);
 }
 
+const NO_POLICY =
+  'Give the --treaty or the --policy to verify it by, or set one with mesh-na recognition-policy set.';
+
 async function verifyByPolicy(
   attestation: JsonObject,
   options: VerificationOptions,
   policy: string | undefined,
 ): Promise<void> {
-  const verdict = await (await verifierOf(options)).verifyAttestation({
-    attestation,
-    ...(policy !== undefined && { recognition_policy: await readJsonFile(policy) }),
-  });
+  const verifier = await verifierOf(options);
+  const verdict = await verifier
+    .verifyAttestation({
+      attestation,
+      ...(policy !== undefined && { recognition_policy: await readJsonFile(policy) }),
+    })
+    .catch((error: unknown) => {
+      throw error instanceof AuthorityError && error.code === 'missing_recognition_policy'
+        ? failure(EXIT.refused, error.code, 'The authority has no recognition policy', NO_POLICY)
+        : error;
+    });
   const { attestation_id, issuer_sovereign_id } = verdict;
   printVerdict(options, verdict, `attestation ${attestation_id} of ${issuer_sovereign_id}`);
 }

@@ -10,7 +10,7 @@ import { FILES } from '../../server/config/data-folder.ts';
 import type { StatusOfLease, StatusOfStandby, StoreStatus } from '../../store/postgresql/status.ts';
 import { DATA_DIR, define, type OptionsIn, option } from '../kernel/command.ts';
 import { EXIT, failure, usageFailure } from '../kernel/errors.ts';
-import { asJson, type OutputOptions, printResult } from '../kernel/output.ts';
+import { asJson, type OutputOptions, printNote, printResult } from '../kernel/output.ts';
 import { assertConfirmed, whileWaiting } from '../kernel/terminal.ts';
 import { countsText, rowCounts } from './backup.ts';
 import { databaseOf, onState, openSource, PLACE, type StatePlace, storeAddress } from './place.ts';
@@ -246,7 +246,7 @@ function contentsText({ facts, tables }: Moved): string {
 
 /** Lists the files to copy separately, because a move transfers only the state. */
 function filesToBring({ to, dataDir }: Pick<MoveOptions, 'to' | 'dataDir'>): string[] {
-  const folder = /^lmdb:(.+)$/.exec(to)?.[1];
+  const folder = FOLDER.exec(to)?.[1];
   const needed = [FILES.genesis, FILES.config, FILES.naKey];
   const missing = needed.filter((name) => folder === undefined || !existsSync(join(folder, name)));
   if (missing.length === 0) return [];
@@ -263,7 +263,7 @@ const STEPS: { readonly [name in MoveStep['name']]: string } = {
 };
 
 function printStep({ name, took }: MoveStep): void {
-  process.stderr.write(`${STEPS[name]}, in ${inSeconds(took)}\n`);
+  printNote(`${STEPS[name]}, in ${inSeconds(took)}`);
 }
 
 function inSeconds(milliseconds: number): string {
