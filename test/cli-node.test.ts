@@ -114,13 +114,32 @@ test('anything that prevents a node’s start is refused in one sentence, with a
   writeFileSync(join(damaged, 'certificate.json'), '{"cert_id"');
   const file = join(scratch, 'file');
   writeFileSync(file, '');
+  const used = join(scratch, 'used');
+  writeFileSync(used, 'used');
   const other = Buffer.alloc(32, 1).toString('base64');
   const cases: [folder: string, args: string[], code: number, message: RegExp][] = [
     [nodeDir, ['--root-key', other], 3, /has root key .*, not /],
     [damaged, [], 3, /The stored certificate is damaged/],
     [join(scratch, 'new'), [], 2, /give its --root-key/],
     [join(file, 'node'), ['--root-key', rootKey], 3, /file\/node/],
-    [join(scratch, 'empty'), ['--root-key', rootKey], 4, /no certificate and no invite/],
+    [
+      join(scratch, 'empty'),
+      ['--root-key', rootKey],
+      4,
+      /no certificate and no invite token\n {2}Name the file with an invite token: --token-file\.\n/,
+    ],
+    [
+      join(scratch, 'empty'),
+      ['--root-key', rootKey, '--token-file', join(scratch, 'gone')],
+      4,
+      /no certificate and no invite token\n {2}There is no file \S+gone\.\n/,
+    ],
+    [
+      join(scratch, 'empty'),
+      ['--root-key', rootKey, '--token-file', used],
+      4,
+      /^mesh-na: The invite token is not valid\n {2}Ask an operator for a new invite: /,
+    ],
   ];
   for (const [folder, args, expected, message] of cases) {
     const command = ['node', 'run', '--node-dir', folder, ...args];

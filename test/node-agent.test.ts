@@ -586,6 +586,23 @@ test('a copy of a node renews first: the other says what happened to its certifi
   );
 });
 
+test('an agent takes the certificate that another program has renewed in its folder', async () => {
+  const na = await shared();
+  const key = newAgentKey();
+  const member = await joined(na, { key, terms: { max_validity_hours: 10 } });
+  const { files, agent, events } = member;
+  const other = await agentOf({ na }, { key, files });
+  na.clock.advance(8 * HOUR);
+  await other.agent.turn();
+  na.clock.advance(16 * MINUTE);
+  await agent.turn();
+  await agent.turn();
+  const { cert_id, problem } = agent.state();
+  assert.deepEqual([cert_id, problem], [stored(files, 'certificate').cert_id, null]);
+  assert.deepEqual(refusals(member), []);
+  assert.ok(events.every(({ type }) => type !== 'failed'));
+});
+
 test('an agent that cannot store anything continues to send heartbeats, spends no invite, and stores everything later', async () => {
   await using na = await startTestAuthority();
   const files: Files = new Map();

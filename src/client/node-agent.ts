@@ -176,10 +176,14 @@ export async function createNodeAgent(options: NodeAgentOptions) {
     }
     const found = CERTIFICATE_PROBLEMS[reason];
     if (found !== null) return refuse('certificate', found);
+    use(received);
+    await keeper.keep('certificate', `${jsonText(received)}\n`);
+  }
+
+  function use(received: JoinCertificate): void {
     certificate = received;
     renewAt = renewalOf(received.cert_id, lifeOf(received));
     notices = [];
-    await keeper.keep('certificate', `${jsonText(received)}\n`);
   }
 
   function reasonOf(received: JoinCertificate) {
@@ -253,6 +257,17 @@ export async function createNodeAgent(options: NodeAgentOptions) {
     await enroll(`renew ${jsonText(request)}`, (client, call) => client.renew(request, call));
   }
 
+  /** Another program may have renewed the certificate in the same place, such as `mesh-na node renew`. */
+  async function takeStored(): Promise<boolean> {
+    const found = await heldCertificate(storage, authority.genesis(), key.publicKey).catch(
+      () => null,
+    );
+    if (found === null || certificate === null) return false;
+    if (instantOf(found.issued_at) <= instantOf(certificate.issued_at)) return false;
+    use(found);
+    return true;
+  }
+
   /** Returns the seconds until the next heartbeat. */
   async function beat(client: NodeClient, { cert_id, ...held }: JoinCertificate): Promise<number> {
     const status = options.status?.() ?? 'healthy';
@@ -308,6 +323,8 @@ export async function createNodeAgent(options: NodeAgentOptions) {
   async function failed(error: unknown): Promise<number | AgentEnd> {
     if (!(error instanceof Error)) throw error;
     if (await isRevoked(error)) return REVOKED;
+    const isSuperseded = error instanceof AuthorityError && error.code === 'certificate_superseded';
+    if (isSuperseded && (await takeStored())) return 1000 * random();
     failures += 1;
     const before = authority.currentKey();
     if (isUnproven(error)) await authority.update().catch(() => undefined);

@@ -149,7 +149,7 @@ function authorityOutcome(error: AuthorityError): Outcome {
     wrongClock(error, systemRuntime.now()) ??
     wrongOperatorKey(error) ??
     sentenceIn(details) ??
-    cureOf(error);
+    cureOf(error.wireCode, message, status);
   const request = requestId === null ? '' : `, request ${requestId}`;
   const mayWait = retryAfter !== null && waited === null;
   if (isUnreachable(error)) {
@@ -204,10 +204,10 @@ function existing(path = 'The file'): Outcome {
 
 const LINK = /\[([^\]]+)\]\(([^)]+)\)/g;
 
-/** Returns what to do about an error, as plain text; null for an unknown code. */
-function cureOf({ status, wireCode, message }: AuthorityError): string | null {
+/** Returns what to do about a refusal, as plain text; null for an unknown code. */
+export function cureOf(code: string, message: string, status?: number): string | null {
   const known = Object.values(REFUSALS).filter(
-    (refusal) => refusal.status === status && refusal.code === wireCode,
+    (refusal) => refusal.code === code && (status ?? refusal.status) === refusal.status,
   );
   const refusal = known.find((each) => each.message === message) ?? known[0];
   return refusal?.cure.replace(LINK, '$1: docs/$2').replaceAll('`', '') ?? null;

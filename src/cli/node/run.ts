@@ -13,7 +13,7 @@ import {
 import { successionText } from '../connection/profiles.ts';
 import { URL_OPTION } from '../connection/server.ts';
 import { type OptionsIn, option } from '../kernel/command.ts';
-import { EXIT, failure, onLocalFiles } from '../kernel/errors.ts';
+import { cureOf, EXIT, failure, onLocalFiles } from '../kernel/errors.ts';
 import { assertCanSave, systemCode } from '../kernel/files.ts';
 import { duration } from '../kernel/options.ts';
 import { printNotice, printResult } from '../kernel/output.ts';
@@ -91,9 +91,14 @@ export async function runAgent(options: RunOptions): Promise<void> {
   const end = await agent.run(stopSignal());
   await changes?.settled();
   if (end.code === 'certificate_revoked') throw revoked(nodeDir, end);
-  if (end.code !== 'stopped') throw failure(EXIT.refused, end.code, end.message);
+  if (end.code !== 'stopped') {
+    const cure = tokenFile === undefined ? NO_TOKEN : cureOf(end.code, end.message);
+    throw failure(EXIT.refused, end.code, end.message, cure ?? `There is no file ${tokenFile}.`);
+  }
   printResult(options, { ...agent.state(), ended: end }, ['Stopped.']);
 }
+
+const NO_TOKEN = 'Name the file with an invite token: --token-file.';
 
 function revoked(nodeDir: string, { code, message }: AgentEnd): Error {
   const { cert_id } = readCertificate(nodeDir);
