@@ -322,7 +322,7 @@ for (const [command, message] of [
   ],
   ['data-usage license', /Use --licensee to license/],
   ['data-usage license --show --licensee beta', /cannot be used with option '--licensee/],
-  ['data-usage license --licensee beta --max-volume=-1', /whole number of bytes/],
+  ['data-usage license --licensee beta --max-volume=-1', /must be a whole number, 0 or more\./],
   ['data-usage declare s.json', /required option '--access <type>'/],
   ['data-usage verify i.json', /missing required argument 'policy'/],
 ] as const) {

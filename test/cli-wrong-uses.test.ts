@@ -140,7 +140,7 @@ const USES: readonly (readonly [line: string, exit: number, cause: RegExp, cure?
   ['audit show --limit 3', 2, /^unknown option '--limit'$/],
   ['audit show --type bogus', 2, /'bogus' is invalid\. The types of events are /],
   ['audit verify --data-dir FOLDER/none', 3, / holds no state of an authority$/, NO_CURE],
-  ['events --after x', 2, /It must be the index of an event, or 0\.$/],
+  ['events --after x', 2, /It must be a whole number, 0 or more\.$/],
   ['history --series bogus', 2, /'bogus' is invalid\. Allowed choices are requests, /],
   ['connect nowhere', 2, /^required option '--authority-key <key>' not specified: /],
   [
@@ -183,7 +183,7 @@ const USES: readonly (readonly [line: string, exit: number, cause: RegExp, cure?
     /^--port must be a whole number from 0 to 65535, /,
     NO_CURE,
   ],
-  ['console --port x', 2, /'x' is invalid\. It must be a number from 0 to 65535\.$/],
+  ['console --port x', 2, /'x' is invalid\. It must be a whole number, from 0 to 65535\.$/],
   [
     'completion tcsh',
     2,

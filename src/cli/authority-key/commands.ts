@@ -12,9 +12,8 @@ import {
 } from '../../protocol/records/succession-request.ts';
 import { OPERATOR, type OperatorOptions, operatorClient } from '../connection/operator.ts';
 import { routeCommand } from '../connection/route-command.ts';
-import { define, option } from '../kernel/command.ts';
+import { define } from '../kernel/command.ts';
 import { notHolding, readJsonFile } from '../kernel/files.ts';
-import { wholeNumber } from '../kernel/options.ts';
 import { asJson, printResult } from '../kernel/output.ts';
 import { addPrepareCommand } from './prepare.ts';
 import { addSignCommand } from './root-key.ts';
@@ -57,11 +56,10 @@ function addStepCommands(authorityKey: Command): void {
   routeCommand(authorityKey, 'finish', 'finishSuccession', {
     about: 'end the overlap now: the previous key signs no more (privileged)',
     values: {
-      despite: option(
+      despite: [
         '--despite <number>',
         'exact number of nodes that have not followed, to finish all the same',
-        { parse: wholeNumber() },
-      ),
+      ],
     },
     examples: ['mesh-na authority-key finish', 'mesh-na authority-key finish --despite 3'],
     text: ({ public_key }) => [`The key ${public_key} signs no more.`],

@@ -105,17 +105,12 @@ async function runPrepare(options: PrepareOptions): Promise<void> {
   );
   const text = `${JSON.stringify(request, null, 2)}\n`;
   onLocalFiles(() => saveFile(out, text, { isSecret: false, overwrites: false }));
-  const { kind, from_key, to_key, activates_at, overlap_until, distrusted_from } = terms;
+  const { to_key, activates_at, overlap_until, distrusted_from } = terms;
   const result = {
     request_file: out,
     next_key_file: next.file,
     is_new_key: next.isNew,
-    kind,
-    from_key,
-    to_key,
-    activates_at,
-    overlap_until,
-    distrusted_from,
+    ...changeIn(terms),
     valid_to: request.valid_to,
   };
   printResult(options, result, [
@@ -131,6 +126,12 @@ async function runPrepare(options: PrepareOptions): Promise<void> {
     'On the machine with the root key, run:',
     `  mesh-na authority-key sign --root-key root.key --request ${out} --out succession.json`,
   ]);
+}
+
+/** Which key replaces which, and when. */
+export function changeIn(terms: SuccessionTerms) {
+  const { kind, from_key, to_key, activates_at, overlap_until, distrusted_from } = terms;
+  return { kind, from_key, to_key, activates_at, overlap_until, distrusted_from };
 }
 
 type Times = ReturnType<typeof timesOf>;

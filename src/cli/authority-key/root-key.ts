@@ -29,6 +29,7 @@ import { notHolding, readGenesisFile, readJsonFile, saveFile } from '../kernel/f
 import { wholeNumber } from '../kernel/options.ts';
 import { asJson, type OutputOptions, printResult } from '../kernel/output.ts';
 import { assertConfirmed } from '../kernel/terminal.ts';
+import { changeIn } from './prepare.ts';
 
 const SIGN = [
   option('--root-key <file>', 'private root key', { required: true }),
@@ -64,18 +65,12 @@ async function runSign({ rootKey, request: file, out, yes = false, ...options }:
   if (!yes) await assertConfirmed([...described, ''], CONFIRMATION);
   const text = `${JSON.stringify(signed, null, 2)}\n`;
   onLocalFiles(() => saveFile(out, text, { isSecret: true, overwrites: false }));
-  const { network_name, sequence, kind, from_key, to_key, ...statement } = signed.statement;
-  const { activates_at, overlap_until, distrusted_from } = statement;
+  const { network_name, sequence } = signed.statement;
   const result = {
     succession_file: out,
     network_name,
     sequence,
-    kind,
-    from_key,
-    to_key,
-    activates_at,
-    overlap_until,
-    distrusted_from,
+    ...changeIn(signed.statement),
     valid_to: signed.genesis.network_authority.valid_to,
     digest: successionDigest(signed.statement, portableSha256),
   };

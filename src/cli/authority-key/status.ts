@@ -4,8 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { fromNow } from '../../base/duration.ts';
 import { systemRuntime } from '../../base/runtime.ts';
-import { publicCalls } from '../../client/operations.ts';
-import { type AuthorityKey, AuthorityKeys } from '../../protocol/records/authority-chain.ts';
+import type { AuthorityKey } from '../../protocol/records/authority-chain.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import type {
   Adoption,
@@ -15,7 +14,7 @@ import type {
   PartnerAdoption,
 } from '../../protocol/rows/adoption.ts';
 import { OPERATOR, type OperatorOptions, operatorClient } from '../connection/operator.ts';
-import { serverOf } from '../connection/server.ts';
+import { publicClient } from '../connection/server.ts';
 import { define, type OptionsIn, option, WIDE } from '../kernel/command.ts';
 import { asJson, type Line, printResult } from '../kernel/output.ts';
 import { column, idColumn, type TableOptions, tableOf, timeColumn } from '../kernel/table.ts';
@@ -62,10 +61,7 @@ type Status = Awaited<ReturnType<typeof read>>;
 
 async function read(options: StatusOptions) {
   const adoption = await operatorClient(options).readAdoption();
-  return {
-    keys: await publicCalls(serverOf(options)).get(AuthorityKeys, '/authority-keys'),
-    adoption,
-  };
+  return { keys: await publicClient(options).readAuthorityKeys(), adoption };
 }
 
 function show(options: StatusOptions, { keys, adoption }: Status): void {

@@ -368,7 +368,7 @@ function withoutNull(schema: JsonObject): JsonObject {
 function parserOf(name: string, schema: JsonObject): (text: string) => unknown {
   if (schema.pattern === PUBLIC_KEY_PATTERN) return publicKey;
   if (name.endsWith('_hours')) return hours();
-  if (schema.type === 'integer') return wholeNumber();
+  if (schema.type === 'integer') return wholeNumber(undefined, schema.minimum === 0 ? 0 : 1);
   if (schema.type === 'object') return jsonObject;
   return (text) => text;
 }

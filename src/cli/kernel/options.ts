@@ -12,12 +12,16 @@ import { usageFailure } from './errors.ts';
 
 export const HIGHEST_PORT = 65_535;
 
-/** Parses a whole number from 1 to `highest`. */
-export function wholeNumber(highest = Number.MAX_SAFE_INTEGER): (text: string) => number {
+/** Parses a whole number from `least` to `highest`. */
+export function wholeNumber(
+  highest = Number.MAX_SAFE_INTEGER,
+  least = 1,
+): (text: string) => number {
   return (text) => {
     const value = Number(text);
-    if (/^[0-9]+$/.test(text) && value >= 1 && value <= highest) return value;
-    const bound = highest === Number.MAX_SAFE_INTEGER ? '1 or more' : `from 1 to ${highest}`;
+    if (/^[0-9]+$/.test(text) && value >= least && value <= highest) return value;
+    const bound =
+      highest === Number.MAX_SAFE_INTEGER ? `${least} or more` : `from ${least} to ${highest}`;
     throw new InvalidArgumentError(`It must be a whole number, ${bound}.`);
   };
 }

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { fstatSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { systemRuntime } from '../../base/runtime.ts';
 import { createOperatorClient } from '../../client/operator-client.ts';
 import { createPublicClient } from '../../client/public-client.ts';
@@ -15,7 +15,7 @@ import { httpFetch } from '../connection/server.ts';
 import { remoteFindings } from '../doctor/commands.ts';
 import { define, type OptionsIn, option } from '../kernel/command.ts';
 import { type Addressee, EXIT, explained, failure, outcomeOf } from '../kernel/errors.ts';
-import { HIGHEST_PORT } from '../kernel/options.ts';
+import { HIGHEST_PORT, wholeNumber } from '../kernel/options.ts';
 import { printResult } from '../kernel/output.ts';
 import { isTerminal } from '../kernel/terminal.ts';
 import { awaitStop } from '../service/stop-request.ts';
@@ -23,7 +23,7 @@ import { awaitStop } from '../service/stop-request.ts';
 const CONSOLE = [
   option('--port <port>', 'port on 127.0.0.1 and ::1; 0 for any free one', {
     fallback: 0,
-    parse: portNumber,
+    parse: wholeNumber(HIGHEST_PORT, 0),
   }),
   option('--no-open', 'only print the address instead of opening it in the browser'),
   option('--read-only', 'offer no changes'),
@@ -39,12 +39,6 @@ export function addConsoleCommand(program: Command): void {
     examples: ['mesh-na console', 'mesh-na console --profile b --read-only'],
     run: (_, __, command) => runConsole(command.opts<ConsoleOptions>()),
   });
-}
-
-function portNumber(text: string): number {
-  const port = Number(text);
-  if (/^\d{1,5}$/.test(text) && port <= HIGHEST_PORT) return port;
-  throw new InvalidArgumentError(`It must be a number from 0 to ${HIGHEST_PORT}.`);
 }
 
 /** A page waits this long for the authority, and then says that there is no answer; the operator loads it again. */

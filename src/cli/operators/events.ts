@@ -22,7 +22,7 @@ import { publicClient } from '../connection/server.ts';
 import { define, type OptionsIn, option, WIDE } from '../kernel/command.ts';
 import { EXIT, failure } from '../kernel/errors.ts';
 import { isNamedBy, shortForms } from '../kernel/ids.ts';
-import { timeAgo } from '../kernel/options.ts';
+import { timeAgo, wholeNumber } from '../kernel/options.ts';
 import {
   asJson,
   type Line,
@@ -169,7 +169,7 @@ const EVENTS = [
   option(
     '--after <index>',
     'start after the event with this index (default: 0, or the last event with --follow)',
-    { parse: eventIndex },
+    { parse: wholeNumber(undefined, 0) },
   ),
   ...EVENT_FILTERS,
 ] as const;
@@ -261,12 +261,6 @@ async function firstIndex(options: EventsOptions): Promise<number> {
   const { follow = false, after } = options;
   if (after !== undefined || !follow) return after ?? 0;
   return (await publicClient(options).readBulletin()).log_size;
-}
-
-function eventIndex(text: string): number {
-  const index = Number(text);
-  if (/^[0-9]+$/.test(text) && Number.isSafeInteger(index)) return index;
-  throw new InvalidArgumentError('It must be the index of an event, or 0.');
 }
 
 /** Absent members match everything; times are milliseconds since the epoch. */

@@ -1,6 +1,6 @@
 /** `mesh-na data-usage`: licenses data, and declares access under a license. */
 
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import type { JsonValue } from '../../base/json/value.ts';
 import type { DataLicensePolicy } from '../../protocol/records/data-usage.ts';
 import { OPERATOR, type OperatorOptions, operatorClient } from '../connection/operator.ts';
@@ -10,6 +10,7 @@ import { define, type OptionsIn, option } from '../kernel/command.ts';
 import { deliver, type RecordOptions } from '../kernel/deliver.ts';
 import { EXIT, failure, usageFailure } from '../kernel/errors.ts';
 import { readJsonList } from '../kernel/files.ts';
+import { wholeNumber } from '../kernel/options.ts';
 import { windowOf, windowOptions } from './agreement.ts';
 import { signerKeyOption, verifyCommand } from './verification.ts';
 
@@ -21,7 +22,7 @@ const LICENSE = [
   }),
   option('--access <type>', 'allowed type of access (repeatable; default: read)', { many: true }),
   option('--max-volume <bytes>', 'maximum bytes per session (default: unlimited)', {
-    parse: byteCount,
+    parse: wholeNumber(undefined, 0),
   }),
   option('--prohibit <tag>', 'tag of prohibited sources (repeatable)', { many: true }),
 ] as const;
@@ -58,7 +59,7 @@ export function addDataUsageCommands(dataUsage: Command): void {
         '--decision-id <id>',
         'id of the boundary decision that allows the access (default: a new id)',
       ],
-      estimated_volume_bytes: ['--volume <bytes>', 'intended volume in bytes', byteCount],
+      estimated_volume_bytes: ['--volume <bytes>', 'intended volume in bytes'],
     },
     args: [['<sources>', 'JSON list of the sources, - for standard input']],
     notes: 'A source has source_id, source_type and owner_sovereign_id.',
@@ -126,11 +127,4 @@ async function newPolicy(options: LicenseOptions): Promise<DataLicensePolicy> {
 
 function named(kind: string, id: JsonValue | undefined): string {
   return typeof id === 'string' ? `${kind} ${id}` : `${kind} without id`;
-}
-
-/** Parses a whole number of at least 0. */
-function byteCount(text: string): number {
-  const value = Number(text);
-  if (/^[0-9]+$/.test(text) && Number.isSafeInteger(value)) return value;
-  throw new InvalidArgumentError('It must be a whole number of bytes.');
 }

@@ -87,6 +87,17 @@ export function noNode(context: Context): Html {
   return emptyState(html`No node is in use. ${invite}`, 'invite create');
 }
 
+const NODE = { isHead: true, kind: 'name first', cell: nodeLink } as const;
+const CONTACT = {
+  kind: 'brief',
+  cell: (row: CertificateRow) => timeText(row.last_contact),
+} as const;
+const DESCRIBED: readonly Column<CertificateRow>[] = [
+  { head: 'State', kind: 'state', cell: worstState },
+  { head: 'Labels', cell: labelChips },
+  { head: 'Roles', kind: 'words', cell: ({ roles }) => roles.join(', ') },
+];
+
 function columns(query: NodeQuery): Column<CertificateRow>[] {
   const sortable = (sort: NodeQuery['sort'], head: string) => ({
     head,
@@ -101,19 +112,13 @@ function columns(query: NodeQuery): Column<CertificateRow>[] {
     } as const,
   });
   return [
-    { ...sortable('name', 'Node'), isHead: true, kind: 'name first', cell: nodeLink },
-    { head: 'State', kind: 'state', cell: worstState },
-    { head: 'Labels', cell: labelChips },
-    { head: 'Roles', kind: 'words', cell: ({ roles }) => roles.join(', ') },
+    { ...sortable('name', 'Node'), ...NODE },
+    ...DESCRIBED,
     // Of nodes in use, each has one.
     ...(query.status === 'in_use'
       ? []
       : [{ head: 'Certificate', kind: 'id', cell: (row: CertificateRow) => idText(row.cert_id) }]),
-    {
-      ...sortable('contact', 'Last contact'),
-      kind: 'brief',
-      cell: (row) => timeText(row.last_contact),
-    },
+    { ...sortable('contact', 'Last contact'), ...CONTACT },
     { ...sortable('expires', 'Expires'), kind: 'brief', cell: (row) => timeText(row.expires_at) },
   ];
 }
@@ -243,13 +248,7 @@ function nodesTable(rows: readonly CertificateRow[]): Html {
     caption: `What ends${left > 0 ? `; the first ${shownCount(MOST_LISTED)} of ${shownCount(rows.length)}` : ''}`,
     keyOf: ({ cert_id: id }) => id,
     rows: rows.slice(0, MOST_LISTED),
-    columns: [
-      { head: 'Node', isHead: true, kind: 'name first', cell: nodeLink },
-      { head: 'State', kind: 'state', cell: worstState },
-      { head: 'Labels', cell: labelChips },
-      { head: 'Roles', kind: 'words', cell: ({ roles }) => roles.join(', ') },
-      { head: 'Last contact', kind: 'brief', cell: (row) => timeText(row.last_contact) },
-    ],
+    columns: [{ head: 'Node', ...NODE }, ...DESCRIBED, { head: 'Last contact', ...CONTACT }],
   });
 }
 
