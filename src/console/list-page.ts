@@ -98,7 +98,7 @@ ${statusField}<p class="field"><button type="submit">Find</button> <a href="${ad
 }
 
 /** Links between the pages of a list that is read by cursor, which leads only forward; the browser goes back. */
-export interface CursorPager {
+interface CursorPager {
   readonly label: string;
   /** Of the page, such as `./nodes`. */
   readonly path: string;

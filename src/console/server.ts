@@ -9,7 +9,7 @@ import type { Connection } from './context.ts';
 import { createRooms, formIn, page, plain, type Reply, seeOther } from './routes.ts';
 import { loginPage } from './shell.ts';
 
-export interface ConsoleSettings {
+interface ConsoleSettings {
   readonly connection: Connection;
   readonly isReadOnly: boolean;
   /** 0 for any free port. */

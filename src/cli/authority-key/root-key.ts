@@ -186,7 +186,7 @@ function extended({ signatures: _, ...genesis }: GenesisBlock, end: number) {
 }
 
 /** Reads the root key, for commands that sign with it offline. `file` is the file that contains the public key, `rootPublicKey`. */
-export async function readRootKey(
+async function readRootKey(
   path: string,
   { rootPublicKey, file }: { readonly rootPublicKey: string; readonly file: string },
 ): Promise<Signer> {

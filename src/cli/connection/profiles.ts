@@ -15,7 +15,7 @@ import type { Received } from '../../client/received.ts';
 import { followChain } from '../../protocol/records/authority-chain.ts';
 import { AuthoritySuccession } from '../../protocol/records/authority-succession.ts';
 import type { GenesisBlock } from '../../protocol/records/genesis.ts';
-import { hidden, option } from '../kernel/command.ts';
+import { option } from '../kernel/command.ts';
 import { EXIT, failure, onLocalFiles } from '../kernel/errors.ts';
 import { readSaved, replaceFile } from '../kernel/files.ts';
 import { printNotice } from '../kernel/output.ts';
@@ -53,9 +53,9 @@ export function profileName(text: string): string {
 }
 
 /** An option, because the environment is read only through options. */
-export const CONFIG_HOME = hidden(
-  option('--config-home <folder>', "the user's configuration folder", { env: 'XDG_CONFIG_HOME' }),
-);
+export const CONFIG_HOME = option('--config-home <folder>', "the user's configuration folder", {
+  env: 'XDG_CONFIG_HOME',
+}).hideHelp();
 
 /** Null when the profile does not exist. Throws when the file is not a profile. */
 export function readProfile(configHome: string | undefined, name: string): Profile | null {
@@ -145,7 +145,7 @@ export function successionText(statement: AuthoritySuccession, isInForce: boolea
     : `${replaced}, because it was compromised; what only the old key signed from ${distrusted_from} on is void`;
 }
 
-export interface ProfilePlace {
+interface ProfilePlace {
   readonly configHome?: string;
   readonly name: string;
 }

@@ -152,7 +152,7 @@ export function judgeSafety(safety: Omit<Safety, 'active'>): Finding {
 const PATIENCE_MS = 5000;
 
 /** Returns one finding per webhook. */
-export function checkWebhooks({ urls, allowsPrivate }: WebhookSettings): Promise<Finding[]> {
+function checkWebhooks({ urls, allowsPrivate }: WebhookSettings): Promise<Finding[]> {
   const lookup = createLookup(webhookReach(allowsPrivate));
   return Promise.all(
     urls.map(async (url) => {
@@ -198,7 +198,7 @@ function judge(host: string, cause: NodeJS.ErrnoException): Finding {
 
 const NAMELESS: ReadonlySet<string> = new Set(['ENOTFOUND', 'EAI_NONAME']);
 
-export interface BackupOptions {
+interface BackupOptions {
   /** Null when no folder is configured. */
   readonly settings: BackupSettings | null;
   readonly genesis: GenesisBlock;
@@ -209,7 +209,7 @@ export interface BackupOptions {
 
 const MAKE = 'Run mesh-na backup create, and check why the service creates none';
 
-export async function checkBackups(options: BackupOptions): Promise<Finding> {
+async function checkBackups(options: BackupOptions): Promise<Finding> {
   const { settings } = options;
   if (settings === null) {
     return unknown('backups', 'No backup folder is configured', 'Set --backup-to');

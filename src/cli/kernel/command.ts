@@ -84,11 +84,6 @@ export function option<const Flags extends string, const Given extends Rules = R
   return made.makeOptionMandatory(required === true) as never;
 }
 
-export function hidden<Given extends Option>(given: Given): Given {
-  given.hideHelp();
-  return given;
-}
-
 /** Whom a command asks, which comes with options. */
 export interface Asked<List extends readonly Option[]> {
   readonly options: List;

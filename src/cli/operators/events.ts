@@ -38,9 +38,9 @@ import {
 import type { TableOptions } from '../kernel/table.ts';
 import { stopSignal } from '../service/stop-request.ts';
 
-export const DETAILS = option('--details', 'also show the details of each entry');
+const DETAILS = option('--details', 'also show the details of each entry');
 
-export interface EntryOptions extends TableOptions {
+interface EntryOptions extends TableOptions {
   readonly details?: boolean;
 }
 

@@ -225,9 +225,9 @@ export function keysOf(
 export type Verifications = Pick<PublicClient, keyof typeof verifications>;
 
 /** Checks that only an authority can make. */
-export type Unchecked = 'attestation_revocation' | 'treaty_revocation';
+type Unchecked = 'attestation_revocation' | 'treaty_revocation';
 
-export interface OfflineKnowledge {
+interface OfflineKnowledge {
   /** The default keys, one of which must have signed records; throws if none is known. */
   authorityKeys(): readonly string[];
   /** The name of that authority's sovereign; null if it is not known. */

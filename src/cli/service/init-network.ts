@@ -47,7 +47,7 @@ export interface InitOptions {
   readonly randomSeed: () => Buffer;
 }
 
-export type OperatorSummary = {
+type OperatorSummary = {
   readonly key_id: string;
   readonly tier: string;
   readonly key_file: string;
@@ -134,7 +134,7 @@ export function finishInterruptedInit(dataDir: string): void {
 const UNUSED_NAMES = [LOCK_FILE, 'lost+found'];
 
 /** How `serve --create` sees the folder; `holds` is the first of other files. */
-export type FolderUse = 'absent' | 'empty' | 'network' | { readonly holds: string };
+type FolderUse = 'absent' | 'empty' | 'network' | { readonly holds: string };
 
 export function useOf(dataDir: string): FolderUse {
   if (!existsSync(dataDir)) return 'absent';

@@ -51,7 +51,7 @@ export function addServeCommand(program: Command): void {
 const SETTINGS = Object.values<OptionEntry>(OPTIONS);
 
 /** The flags of the settings. The table uses commander's names: `--data-dir` is `dataDir`. */
-export const SETTING_OPTIONS: readonly Option[] = SETTINGS.flatMap((entry) => {
+const SETTING_OPTIONS: readonly Option[] = SETTINGS.flatMap((entry) => {
   const { flag, variable, fallback, help, repeatable } = entry;
   if (flag === undefined) return [];
   const known = [
@@ -62,7 +62,7 @@ export const SETTING_OPTIONS: readonly Option[] = SETTINGS.flatMap((entry) => {
   return [option(flag, `${plain(help)}${notes}`, repeatable ? { many: true } : {})];
 });
 
-export const VARIABLES = variablesHelp();
+const VARIABLES = variablesHelp();
 
 function variablesHelp(): string {
   const rows = SETTINGS.filter(

@@ -86,7 +86,7 @@ const TOKENS: readonly Column<InviteToken>[] = [
   { head: 'Token', kind: 'id', cell: ({ token_id: token }) => html`${token}` },
 ];
 
-export const WITHDRAW_INVITE = routeAction(withdrawInvite, {
+const WITHDRAW_INVITE = routeAction(withdrawInvite, {
   name: 'withdraw-invite',
   title: 'Withdraw an invite',
   label: 'Withdraw',
@@ -105,7 +105,7 @@ export const WITHDRAW_INVITE = routeAction(withdrawInvite, {
 /** How many invites the authority withdraws for one request. */
 const WITHDRAWN_AT_ONCE = 1000;
 
-export const WITHDRAW_BATCH = routeAction(withdrawInviteBatch, {
+const WITHDRAW_BATCH = routeAction(withdrawInviteBatch, {
   name: 'withdraw-batch',
   title: 'Withdraw a batch',
   label: 'Withdraw the batch',

@@ -10,7 +10,7 @@ import { labelsOf } from '../../protocol/rows/node-description.ts';
 import { textIn } from '../forms.ts';
 import { FormProblem } from '../page.ts';
 
-export const SORTS = ['name', 'contact', 'expires'] as const;
+const SORTS = ['name', 'contact', 'expires'] as const;
 
 export interface NodeQuery {
   readonly search: string;

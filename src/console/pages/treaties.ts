@@ -23,7 +23,7 @@ const ENDPOINT: AskedField = {
   hint: 'Its feed and keys are fetched from there. Empty for none.',
 };
 
-export const ISSUE_TREATY = routeAction(issueTreaty, {
+const ISSUE_TREATY = routeAction(issueTreaty, {
   name: 'issue-treaty',
   title: 'Recognize a sovereign',
   label: 'Recognize',
@@ -54,7 +54,7 @@ export const ISSUE_TREATY = routeAction(issueTreaty, {
   }),
 });
 
-export const REVOKE_TREATY = routeAction(revokeTreaty, {
+const REVOKE_TREATY = routeAction(revokeTreaty, {
   name: 'revoke-treaty',
   title: 'Revoke a treaty',
   label: 'Revoke',
@@ -99,7 +99,7 @@ async function cutBy(
   ];
 }
 
-export const RENEW_TREATY = routeAction(renewTreaty, {
+const RENEW_TREATY = routeAction(renewTreaty, {
   name: 'renew-treaty',
   title: 'Renew a treaty',
   label: 'Renew',
@@ -112,7 +112,7 @@ export const RENEW_TREATY = routeAction(renewTreaty, {
   }),
 });
 
-export const SET_TREATY_ENDPOINT = routeAction(setTreatyEndpoint, {
+const SET_TREATY_ENDPOINT = routeAction(setTreatyEndpoint, {
   name: 'set-treaty-endpoint',
   title: 'Set the address of a sovereign',
   label: 'Address',
@@ -127,7 +127,7 @@ export const SET_TREATY_ENDPOINT = routeAction(setTreatyEndpoint, {
   }),
 });
 
-export const FOLLOW_TREATY = routeAction(followTreaty, {
+const FOLLOW_TREATY = routeAction(followTreaty, {
   name: 'follow-treaty',
   title: 'Follow a sovereign to its new key',
   label: 'Follow',
