@@ -72,6 +72,13 @@ test('a refused operator sees any reason known on this machine, otherwise the co
   }
 });
 
+test('a refusal that counts nothing says no number', async () => {
+  const place = ['--data-dir', na.dataDir, '--url', na.url];
+  const { exit, message } = await endOf(['authority-key', 'finish', ...place]);
+  assert.equal(exit, EXIT.refused);
+  assert.match(message, /\(409 no_overlap, request /);
+});
+
 test('an operator whose clock is an hour off is informed of the difference', async () => {
   const error = { code: 'admin_auth_failed', message: 'Failed', details: {}, request_id: '1' };
   const headers = { date: new Date(Date.now() - 3_600_500).toUTCString() };

@@ -178,7 +178,7 @@ function sentenceIn({ message, problem }: JsonObject): string | null {
 /** What else is worth knowing, such as the invites whose tokens were lost with the first answer. */
 function causeIn({ cause, count, activates_at, token_fingerprints }: JsonObject): string {
   if (Array.isArray(token_fingerprints)) return `: invites ${token_fingerprints.join(', ')}`;
-  const said = cause ?? count ?? activates_at;
+  const said = cause ?? (count === 0 ? undefined : count) ?? activates_at;
   return typeof said === 'string' || typeof said === 'number' ? `: ${said}` : '';
 }
 
