@@ -31,6 +31,7 @@ const ANY_ROUTE: readonly RefusalName[] = [
   'restored_recently',
   'restore_pending',
   'shutting_down',
+  'internal_server_error',
 ];
 
 const DECLARED = Object.entries<Operation>(API).map(([name, operation]) => {

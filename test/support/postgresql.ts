@@ -126,8 +126,9 @@ export async function startCluster(options: ClusterOptions = {}): Promise<TestCl
   async function stop(how: 'SIGKILL' | 'SIGQUIT' | 'SIGINT'): Promise<void> {
     if (server === null) return;
     const exited = once(server, 'exit');
-    if (isFrozen) signalAll(server, 'SIGCONT');
+    if (isFrozen) signalChildren(server, 'SIGCONT');
     isFrozen = false;
+    server.kill('SIGCONT');
     server.kill(how);
     server = null;
     await exited;
@@ -148,7 +149,8 @@ export async function startCluster(options: ClusterOptions = {}): Promise<TestCl
     },
     freeze() {
       isFrozen = true;
-      if (server !== null) signalAll(server, 'SIGSTOP');
+      server?.kill('SIGSTOP');
+      if (server !== null) signalChildren(server, 'SIGSTOP');
     },
     async [Symbol.asyncDispose]() {
       await stop('SIGQUIT');
@@ -262,9 +264,11 @@ async function isReady(child: ChildProcess): Promise<void> {
   child.removeAllListeners('exit');
 }
 
-/** Also signals its sessions, each of which is a process in its own group. */
-function signalAll(server: ChildProcess, signal: 'SIGSTOP' | 'SIGCONT'): void {
-  server.kill(signal);
+/**
+ * Signals its sessions, each of which is a process in its own group. The server itself must be stopped: otherwise one of
+ * them may end, and be forgotten, before its turn.
+ */
+function signalChildren(server: ChildProcess, signal: 'SIGSTOP' | 'SIGCONT'): void {
   const children = readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, 'utf8');
   for (const child of children.trim().split(' ')) process.kill(Number(child), signal);
 }

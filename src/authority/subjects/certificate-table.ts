@@ -195,9 +195,6 @@ export function createCertificateTable(
 function fateOf(certificate: Certificate): RevocationAndRenewal {
   const { renewedFrom, renewedAt, supersededFrom, revokedAt, revocationReason, crlSequence } =
     certificate;
-  const isUntouched = renewedFrom === null && renewedAt === null && revokedAt === null;
-  if (isUntouched && supersededFrom === null && revocationReason === null && crlSequence === null) {
-    return UNTOUCHED;
-  }
-  return { renewedFrom, renewedAt, supersededFrom, revokedAt, revocationReason, crlSequence };
+  const fate = { renewedFrom, renewedAt, supersededFrom, revokedAt, revocationReason, crlSequence };
+  return Object.values(fate).every((value) => value === null) ? UNTOUCHED : fate;
 }
