@@ -13,6 +13,7 @@ import {
   isAuthoritySilent,
   type ThreadTime,
 } from '../src/server/threads/beats.ts';
+import { startTestAuthority } from './support/authority.ts';
 import { assertEnded } from './support/broken-disk.ts';
 import { type ChildServer, startChildServer } from './support/child-server.ts';
 import { makeNetworkFolder } from './support/folders.ts';
@@ -90,6 +91,8 @@ test('an uncaught exception in the signer ends it with 1, and one line says wher
 for (const how of ['exception', 'rejection'] as const) {
   test(`a process that backs up reports the uncaught ${how} that ended it`, async () => {
     const { folder: dataDir } = makeNetworkFolder();
+    // With a state, the backup takes longer than it takes the process to fail.
+    await (await startTestAuthority({ dataDir })).stop();
     const signal = new AbortController().signal;
     const ended =
       /^Error: The child process ended with 1 .*TypeError: injected behind all handlers\s+at /s;
