@@ -34,7 +34,7 @@ const ANY_ROUTE: readonly RefusalName[] = [
   'internal_server_error',
 ];
 
-const DECLARED = Object.entries<Operation>(API).map(([name, operation]) => {
+const declared = Object.entries<Operation>(API).map(([name, operation]) => {
   const { method, path, pathEnd, answer } = operation;
   const pattern = path.replaceAll('.', '\\.').replace(/\{\w+\}/g, pathEnd ? '.+' : '[^/]+');
   const refusals = [...refusalsOf(operation), ...ANY_ROUTE].map((refusal) => REFUSALS[refusal]);
@@ -42,8 +42,8 @@ const DECLARED = Object.entries<Operation>(API).map(([name, operation]) => {
   return {
     name,
     method,
+    path,
     pattern: new RegExp(`^${pattern}$`),
-    hasParameters: path.includes('{'),
     refusals: new Set(refusals.map(({ status, code }) => `${status} ${code}`)),
     /** Compiled when it is first needed. */
     form() {
@@ -55,6 +55,9 @@ const DECLARED = Object.entries<Operation>(API).map(([name, operation]) => {
   };
 });
 
+const byPath = new Map(declared.map((each) => [`${each.method} ${each.path}`, each]));
+const byPattern = declared.filter(({ path }) => path.includes('{'));
+
 /** `body` is undefined if the answer is not JSON. */
 export function assertDeclared(
   method: string,
@@ -63,8 +66,9 @@ export function assertDeclared(
   { status, body }: { readonly status: number; readonly body: any },
 ): void {
   if (body === undefined) return;
-  const matching = DECLARED.filter((each) => each.method === method && each.pattern.test(path));
-  const route = matching.find(({ hasParameters }) => !hasParameters) ?? matching[0];
+  const route =
+    byPath.get(`${method} ${path}`) ??
+    byPattern.find((each) => each.method === method && each.pattern.test(path));
   if (route === undefined) return;
   const code: unknown = body?.error?.code;
   if (code !== undefined) {
