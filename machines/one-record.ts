@@ -79,6 +79,11 @@ export interface RestoredRevocation {
   readonly crlSequence: number | null;
 }
 
+/** The id of a restored revocation: a certificate and an attestation may have the same one. */
+export function restoredRevocationId(list: RestoredRevocation['list'], revokedId: string): string {
+  return `${list}:${revokedId}`;
+}
+
 export const restoredRevocationMachine = oneRecordMachine<RestoredRevocation, 'revoked'>({
   id: 'restored-revocation',
   none: { list: 'crl', revokedId: '', issuer: '', revokedAt: 0, reason: '', crlSequence: null },

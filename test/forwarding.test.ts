@@ -5,7 +5,7 @@
 
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
-import { createServer as createHttpServer, type ServerResponse } from 'node:http';
+import { createServer as createHttpServer, type Server, type ServerResponse } from 'node:http';
 import { connect as connectPlainly, createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
@@ -407,23 +407,12 @@ test('strangers who keep connections open do not keep instances waiting, and onl
   socket.destroy();
 });
 
-test('a request does not wait for the connections of streams, which end soon after them', async (t) => {
-  const path = join(folder.path, 'five');
-  const seen = new EventEmitter();
-  let streams = 0;
-  let open = 0;
-  const edge = createHttpServer(({ url }, response) => {
-    if (url === '/stream') streams += 1;
-    response.end('answered');
-  }).listen(path);
-  edge.on('connection', (socket) => {
-    open += 1;
-    socket.once('close', () => {
-      open -= 1;
-    });
-  });
-  await once(edge, 'listening');
+/** An upstream that has reached the server, which listens at a socket of this name behind a gate. */
+async function linkedTo(edge: Server, name: string) {
+  const path = join(folder.path, name);
+  await once(edge.listen(path), 'listening');
   const gate = await openGate({ host: '127.0.0.1', port: 0, sockets: [path], keys: [OLD] });
+  const seen = new EventEmitter();
   const upstream = connectUpstream({
     target: { term: 1, address: gate.address, keys: [OLD] },
     reached: () => seen.emit('reached'),
@@ -431,6 +420,23 @@ test('a request does not wait for the connections of streams, which end soon aft
     elapsed: () => performance.now(),
   });
   await once(seen, 'reached');
+  return { gate, upstream };
+}
+
+test('a request does not wait for the connections of streams, which end soon after them', async (t) => {
+  let streams = 0;
+  let open = 0;
+  const edge = createHttpServer(({ url }, response) => {
+    if (url === '/stream') streams += 1;
+    response.end('answered');
+  });
+  edge.on('connection', (socket) => {
+    open += 1;
+    socket.once('close', () => {
+      open -= 1;
+    });
+  });
+  const { gate, upstream } = await linkedTo(edge, 'five');
   const STREAMS = 400;
   const ended = Array.from({ length: STREAMS }, () => {
     const stream = { onConnect() {}, onHeaders: () => true, onData: () => true, onError() {} };
@@ -453,20 +459,10 @@ test('a request does not wait for the connections of streams, which end soon aft
 });
 
 test('a node and an operator do not wait for connections that the public holds', async () => {
-  const path = join(folder.path, 'six');
-  const seen = new EventEmitter();
   const edge = createHttpServer(({ url }, response) => {
     if (url !== '/slow') response.end();
-  }).listen(path);
-  await once(edge, 'listening');
-  const gate = await openGate({ host: '127.0.0.1', port: 0, sockets: [path], keys: [OLD] });
-  const upstream = connectUpstream({
-    target: { term: 1, address: gate.address, keys: [OLD] },
-    reached: () => seen.emit('reached'),
-    answered: () => undefined,
-    elapsed: () => performance.now(),
   });
-  await once(seen, 'reached');
+  const { gate, upstream } = await linkedTo(edge, 'six');
   const send = (path: string, lane: Lane) =>
     new Promise<void>((done) => {
       upstream.dispatch({ path, method: 'GET' }, lane, {
@@ -485,21 +481,12 @@ test('a node and an operator do not wait for connections that the public holds',
 });
 
 test('an instance that stops still answers what others had sent, and they end their connections then', async () => {
-  const path = join(folder.path, 'four');
   const seen = new EventEmitter();
   const edge = createHttpServer(({ url }, response) => {
     if (url === '/healthz') response.end();
     else seen.emit('in work', response);
-  }).listen(path);
-  await once(edge, 'listening');
-  const gate = await openGate({ host: '127.0.0.1', port: 0, sockets: [path], keys: [OLD] });
-  const upstream = connectUpstream({
-    target: { term: 1, address: gate.address, keys: [OLD] },
-    reached: () => seen.emit('reached'),
-    answered: () => undefined,
-    elapsed: () => performance.now(),
   });
-  await once(seen, 'reached');
+  const { gate, upstream } = await linkedTo(edge, 'four');
   const answer = upstream.read('/slow', 60_000);
   const [response] = (await once(seen, 'in work')) as [ServerResponse];
   const closed = gate.close(60_000);

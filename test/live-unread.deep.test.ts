@@ -11,6 +11,7 @@ import { WebSocket } from 'undici';
 import { residentMib } from './support/bursts.ts';
 import { type ChildServer, startChildServer } from './support/child-server.ts';
 import { makeNetworkFolder } from './support/folders.ts';
+import { UPGRADE } from './support/raw-http.ts';
 import { newKey, operate } from './support/requests.ts';
 import { until } from './support/until.ts';
 
@@ -112,13 +113,3 @@ async function neverReading({ na }: ChildServer): Promise<Socket> {
   assert.match(answer.toString('latin1'), /^HTTP\/1\.1 101 /);
   return socket;
 }
-
-const UPGRADE = [
-  'GET /live?topic=connectome HTTP/1.1',
-  'Host: na',
-  'Upgrade: websocket',
-  'Connection: Upgrade',
-  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
-  'Sec-WebSocket-Version: 13',
-  '\r\n',
-].join('\r\n');

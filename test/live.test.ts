@@ -8,7 +8,7 @@ import { createBacklog, STALLED_MS } from '../src/edge/http/viewers.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { sharedBrowser, type Visit } from './support/browser.ts';
 import { REAL_TIME } from './support/clock.ts';
-import { rawConnection } from './support/raw-http.ts';
+import { rawConnection, UPGRADE } from './support/raw-http.ts';
 import { joinedNode, newKey, operate } from './support/requests.ts';
 import { issued, recognize, revokeTreaty } from './support/trust.ts';
 
@@ -275,16 +275,6 @@ test('many viewers hear of a version in several turns of the event loop', async 
   for (const viewer of viewers) viewer[Symbol.dispose]();
   assert.ok(turns.size >= 4, `${turns.size} turns`);
 });
-
-const UPGRADE = [
-  'GET /live?topic=connectome HTTP/1.1',
-  'Host: na',
-  'Upgrade: websocket',
-  'Connection: Upgrade',
-  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
-  'Sec-WebSocket-Version: 13',
-  '\r\n',
-].join('\r\n');
 
 /** Opens a WebSocket manually and returns the status of the answer. */
 function upgradeStatus(na: TestAuthority, query: string, origin: string | null): Promise<number> {

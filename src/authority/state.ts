@@ -3,6 +3,7 @@
  * state. Nothing in it is published, and nothing is written, before an authority is opened on it.
  */
 import type { Attestation } from '../../machines/attestation.ts';
+import { restoredRevocationId } from '../../machines/one-record.ts';
 import type { Treaty } from '../../machines/recognition-treaty.ts';
 import type { Runtime } from '../base/runtime.ts';
 import type { AuthoritySigner } from '../base/signer/authority-signer.ts';
@@ -74,7 +75,7 @@ export function createAuthorityState(options: StateOptions) {
     revoked(id) {
       const certificate = subjects.current('certificate', id);
       if (certificate?.value === 'revoked') return { kind: 'certificate', id, ...certificate };
-      const restoredId = `crl:${id}`;
+      const restoredId = restoredRevocationId('crl', id);
       const restored = subjects.current('restored-revocation', restoredId);
       return restored ? { kind: 'restored-revocation', id: restoredId, ...restored } : null;
     },

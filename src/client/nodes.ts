@@ -4,6 +4,7 @@
  * be revoked [core-4-17].
  */
 import { parseRequestTimestamp } from '../base/timestamp.ts';
+import { MOST_ROWS } from '../protocol/api/define.ts';
 import type { NamedEntry } from '../protocol/audit-sentence.ts';
 import {
   type CertificateRow,
@@ -13,7 +14,7 @@ import {
   isInUse,
 } from '../protocol/rows/certificate.ts';
 import { descriptionTest, isNodeName, labelTexts } from '../protocol/rows/node-description.ts';
-import { pagesOf, ROWS_OF_A_PAGE, type Sent } from './operations.ts';
+import { pagesOf, type Sent } from './operations.ts';
 import type { OperatorClient } from './operator-client.ts';
 
 export type CertificateFilters = Sent<'listCertificates'>;
@@ -101,7 +102,7 @@ export function nodeNames(client: Client): (entries: readonly NamedEntry[]) => P
 
   /** Null if there are too many: then each node is asked about by itself, once. */
   async function namesInOnePage(): Promise<Names | null> {
-    const page = await client.listCertificates({ name: '*', limit: ROWS_OF_A_PAGE });
+    const page = await client.listCertificates({ name: '*', limit: MOST_ROWS });
     if (page.next_cursor !== undefined) return null;
     const names = new Map<string, string>();
     for (const { cert_id, node_public_key, name } of page.certificates) {

@@ -2,7 +2,7 @@
 import type { Static, TSchema } from 'typebox';
 import type { JsonValue } from '../base/json/value.ts';
 import { jsonText } from '../base/json/write.ts';
-import type { AnswerOf, SentOf } from '../protocol/api/define.ts';
+import { type AnswerOf, MOST_ROWS, type SentOf } from '../protocol/api/define.ts';
 import { API, type Api, type OperationName } from '../protocol/api/table.ts';
 import type { Access, RouteDescription } from '../protocol/route-description.ts';
 import { AuthorityError } from './authority-error.ts';
@@ -108,8 +108,6 @@ export function queryOf(parameters: Parameters): Query {
   );
 }
 
-export const ROWS_OF_A_PAGE = 1000;
-
 interface PageQuery {
   readonly limit: number;
   readonly cursor: string | undefined;
@@ -123,7 +121,7 @@ export async function* pagesOf<Page extends { readonly next_cursor?: string }, R
   const followed = new Set<string>();
   let cursor: string | undefined;
   for (;;) {
-    const page = await read({ limit: ROWS_OF_A_PAGE, cursor });
+    const page = await read({ limit: MOST_ROWS, cursor });
     yield rowsIn(page);
     cursor = page.next_cursor;
     if (cursor === undefined) return;

@@ -54,3 +54,14 @@ function onNews(socket: Socket, wake: (value: unknown) => void): void {
   socket.on('data', once);
   socket.on('close', once);
 }
+
+/** The head with which a viewer of the Connectome asks for a WebSocket. */
+export const UPGRADE = [
+  'GET /live?topic=connectome HTTP/1.1',
+  'Host: na',
+  'Upgrade: websocket',
+  'Connection: Upgrade',
+  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+  'Sec-WebSocket-Version: 13',
+  '\r\n',
+].join('\r\n');

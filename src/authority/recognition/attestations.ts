@@ -3,6 +3,7 @@
  * that this sovereign recognizes [core-4-12].
  */
 import type { Attestation } from '../../../machines/attestation.ts';
+import { restoredRevocationId } from '../../../machines/one-record.ts';
 import { HOUR_MS } from '../../base/duration.ts';
 import { canonicalJson, JsonText, type WithText } from '../../base/json/write.ts';
 import { formatInstant, formatInstantIfAny } from '../../base/timestamp.ts';
@@ -113,7 +114,8 @@ export const readAttestation: Handler<'readAttestation'> = (na, given) => {
 export function isRevokedHere({ subjects }: Authority, attestationId: string): boolean {
   return (
     subjects.committed('attestation', attestationId)?.value === 'revoked' ||
-    subjects.committed('restored-revocation', `feed:${attestationId}`) !== undefined
+    subjects.committed('restored-revocation', restoredRevocationId('feed', attestationId)) !==
+      undefined
   );
 }
 

@@ -1,4 +1,5 @@
 /** Builds a new state from a backup and the revocations that came after it [backup-6]. */
+import { restoredRevocationId } from '../../../machines/one-record.ts';
 import type { Crl, SovereignFeed } from '../../../machines/signed-sequence.ts';
 import type { Resting } from '../../../machines/step.ts';
 import { type AuditDraft, createAuditChain } from '../../authority/audit/audit.ts';
@@ -160,7 +161,7 @@ function createChanges(plan: RestorePlan, at: number, uuid: () => string): Chang
 /** A revocation of something that the backup does not contain. */
 function lost(revocation: SubjectTypes['restored-revocation']['context']) {
   const { list, revokedId } = revocation;
-  return made('restored-revocation', `${list}:${revokedId}`, {
+  return made('restored-revocation', restoredRevocationId(list, revokedId), {
     type: 'record',
     record: revocation,
   });

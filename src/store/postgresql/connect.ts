@@ -209,7 +209,7 @@ async function prepare(client: Client, shown: string, lockMs: number): Promise<v
   await client.query(session(lockMs));
 }
 
-/** How long a server may take to close the connection, or to do what is asked of it just before. */
+/** How long a server may take to close a connection, or to answer the last statement on one. */
 export const FAREWELL_MS = 1000;
 
 /** Closes the connection without waiting for an unresponsive server. */
