@@ -3,9 +3,15 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
+import type { Authority } from '../src/authority/authority.ts';
 import { createDashboardTreaties } from '../src/authority/dashboard/dashboard-treaties.ts';
-import { createGraphDigest } from '../src/authority/recognition/graph.ts';
+import {
+  createGraphCaches,
+  createGraphDigest,
+  publishGraph,
+} from '../src/authority/recognition/graph.ts';
 import { connectomeText } from '../src/authority/recognition/recognition-graph.ts';
 import {
   createRecognitionIndex,
@@ -19,7 +25,9 @@ import { dashboardPage, MOST_URGENT } from '../src/pages/dashboard/dashboard.ts'
 import { drawnHistory } from '../src/pages/dashboard/history-section.ts';
 import { readDashboard, readGraph } from '../src/pages/graph/model.ts';
 import {
+  createDocumentPublisher,
   documentText,
+  GRAPH_DOCUMENTS,
   type PublishedDocument,
   publishedDocument,
 } from '../src/protocol/contract/documents.ts';
@@ -299,4 +307,50 @@ test('the digest of a graph is cached until a treaty or the clock changes the gr
   ]);
   assert.equal(digest.isKnown(10), false);
   assert.notEqual(digest.at(10), 'built');
+});
+
+// The garbage collector does not account for shared memory.
+
+test('graph documents are written to memory that no edge reads anymore, also if a build is discarded', async () => {
+  const names = ['alpha', 'beta', 'gamma'].map((name) => name.padEnd(2000, '.'));
+  const index = recognized(names, 300);
+  const publisher = createDocumentPublisher();
+  const published: PublishedDocument[] = [];
+  publisher.follow(({ document }) => published.push(document));
+  const behind: (() => void)[] = [];
+  const edgesCaughtUp = () => new Promise<void>((resolve) => behind.push(resolve));
+  const graph = createGraphCaches(index, edgesCaughtUp);
+  const known = { recognition: index, publisher, runtime: { now: () => NOW }, graph };
+  const na = known as unknown as Authority;
+  const memories = () => new Set(published.map(({ bytes }) => bytes.buffer)).size;
+
+  function change(sequence: number): void {
+    const feed = { issuer: 'beta', feedId: 'f', sequence: `${sequence}`, revokedAt: NOW };
+    noteImport(index, feed, [[`attestation-${sequence}`, null]]);
+    for (const name of GRAPH_DOCUMENTS) publisher.withdraw(name);
+  }
+
+  const texts: string[] = [];
+  let slices = 0;
+  for (let sequence = 1; sequence <= 3; sequence += 1) {
+    change(sequence);
+    slices = [...publishGraph(na)].length;
+    texts.push(...published.slice(-3).map(documentText));
+  }
+  assert.deepEqual(published.map(documentText), texts, 'an edge may still read all of them');
+  assert.equal(memories(), 9);
+
+  // The last slices of a build copy what the others have rendered.
+  for (let left = 0; left < 10; left += 1) {
+    for (const catchUp of behind.splice(0)) catchUp();
+    await nextTurn();
+    change(10 + left);
+    const building = publishGraph(na);
+    for (let slice = left; slice < slices; slice += 1) building.next();
+    change(20 + left);
+    withoutPause(building);
+    const [text = ''] = published.slice(-3).map(documentText);
+    assert.match(text, new RegExp(`"attestation-${20 + left}"`), 'the newest graph');
+  }
+  assert.equal(memories(), 9, 'no more than before');
 });

@@ -140,7 +140,7 @@ export function authorityOn(
     exclusive: null as Promise<void> | null,
     eventTail: createEventTail(facts.auditLength),
     history: keepHistory(store),
-    graph: createGraphCaches(recognition),
+    graph: createGraphCaches(recognition, held.listThreads?.edgesCaughtUp),
     sliceQueue: createSliceQueue(),
     /** The data-license policy, in memory only; undefined until one is created. */
     license: { policy: undefined as Resting | undefined },

@@ -3,6 +3,8 @@
  * and spends it. A heartbeat of a session has no nonce: its instant must be later than before [core-3-4].
  */
 
+import type { CertificateRefusal } from '../../../machines/certificate.ts';
+import type { InviteRefusal } from '../../../machines/invite.ts';
 import type { Writable } from '../../base/json/write.ts';
 import type { NodeCallName } from '../../protocol/contract/calls.ts';
 import type { NodeClaim, NodeProofVerdict } from '../../protocol/contract/claims.ts';
@@ -115,15 +117,28 @@ function spendNonce(
   if (certId !== undefined) na.liveness.noteSigned(certId, node.signedAt);
 }
 
-/** Refusals that are decided after the proof passed: the request was genuine, so its nonce is spent. */
-const AFTER_PROOF: ReadonlySet<RefusalName> = new Set([
-  'certificate_not_yet_valid',
-  'certificate_expired',
-  'certificate_superseded',
-  'request_validation_failed',
-  'renewal_role_change_forbidden',
-  'too_many_live_certificates',
-]);
+type NodeRefusal =
+  | Exclude<CertificateRefusal | InviteRefusal, 'malformed_roles'>
+  | 'request_validation_failed';
+
+/** True for refusals that are decided after the proof passed: the request was genuine, so its nonce is spent. */
+const IS_AFTER_PROOF: Readonly<Partial<Record<RefusalName, boolean>>> = {
+  invalid_invite_token: false,
+  invite_not_found: false,
+  invite_consumed: false,
+  node_key_compromised: false,
+  unknown_certificate: false,
+  certificate_not_found: false,
+  certificate_key_mismatch: false,
+  certificate_revoked: false,
+  node_auth_failed: false,
+  certificate_not_yet_valid: true,
+  certificate_expired: true,
+  certificate_superseded: true,
+  request_validation_failed: true,
+  renewal_role_change_forbidden: true,
+  too_many_live_certificates: true,
+} satisfies Record<NodeRefusal, boolean>;
 
 /** Records the effects of a refused request: an audit entry for a failed proof, or a spent nonce. */
 function settleRefusal(
@@ -142,7 +157,7 @@ function settleRefusal(
       reason: proof,
       remote_addr: node.remoteAddr,
     });
-  } else if (proof === 'valid' && AFTER_PROOF.has(refusal)) {
+  } else if (proof === 'valid' && IS_AFTER_PROOF[refusal] === true) {
     spendNonce(na, unit, request, rule);
   }
 }

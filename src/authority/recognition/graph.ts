@@ -4,12 +4,14 @@ import { createHash } from 'node:crypto';
 import { sha256Hex } from '../../base/crypto/digest.ts';
 import { createSharedWork, inSlices, withoutPause } from '../../base/work.ts';
 import {
+  createDocumentMemory,
   type DocumentPublisher,
   GRAPH_DOCUMENTS,
   type PublishedDocument,
 } from '../../protocol/contract/documents.ts';
 import type { Authority } from '../authority.ts';
 import type { Handler } from '../engine/admission.ts';
+import type { ListThreading } from '../lists/list-rendering.ts';
 import {
   atlasText,
   connectomeText,
@@ -31,27 +33,20 @@ export const refreshGraph: Handler<'refreshGraph'> = (na, unit) => {
 /** Publishes all three documents together, built for the same instant, so that they are consistent. */
 export function* publishGraph(na: Authority): Generator<void, undefined> {
   const { recognition: index, publisher } = na;
+  const { memory } = na.graph;
   const { now } = na.runtime;
   for (let attempt = 1; !areCurrent(publisher, now()); attempt += 1) {
-    const at = now();
     const version = index.version();
-    const freshUntil = nextGraphChange(index, at);
     // If the graph changes during the build, the build mixes two states and is discarded.
     const isStale = attempt === LAST_ATTEMPT ? null : () => index.version() !== version;
-    const graph = yield* whole(buildDocument(recognitionGraphText(index, at), freshUntil), isStale);
-    if (graph === null) continue;
-    na.graph.digest.note({ version, from: at, until: freshUntil, digest: graph.digest });
-    const connectome = yield* whole(buildDocument(connectomeText(index, at), freshUntil), isStale);
-    if (connectome === null) continue;
-    const atlas = yield* whole(
-      buildDocument(atlasText(index, at, graph.digest), freshUntil),
-      isStale,
-    );
-    if (atlas === null) continue;
-    publisher.publish('recognition_graph', graph.document);
-    publisher.publish('connectome', connectome.document);
-    publisher.publish('atlas', atlas.document);
-    return;
+    const taken: number[] = [];
+    const documents = yield* whole(buildDocuments(na, now(), taken), isStale);
+    if (documents === null) {
+      memory.release(taken);
+      continue;
+    }
+    for (const name of GRAPH_DOCUMENTS) publisher.publish(name, documents[name]);
+    memory.show(taken);
   }
 }
 
@@ -78,17 +73,44 @@ const CHARACTERS_PER_SLICE = 128 * 1024;
 /** The bytes copied per slice; copying is much cheaper than rendering. */
 const COPIED_PER_SLICE = 4 * 1024 * 1024;
 
-interface BuiltDocument {
-  readonly document: PublishedDocument;
-  /** Hex SHA-256 of its bytes. */
+/** Builds the documents for this instant, in memory whose numbers are added to `taken`. */
+function* buildDocuments(
+  na: Authority,
+  at: number,
+  taken: number[],
+): Generator<void, Record<(typeof GRAPH_DOCUMENTS)[number], PublishedDocument>> {
+  const { recognition: index } = na;
+  const version = index.version();
+  const until = nextGraphChange(index, at);
+  const graph = yield* rendered(recognitionGraphText(index, at));
+  na.graph.digest.note({ version, from: at, until, digest: graph.digest });
+  const connectome = yield* rendered(connectomeText(index, at));
+  const atlas = yield* rendered(atlasText(index, at, graph.digest));
+
+  function* inMemory({ parts, length, digest }: Rendered): Generator<void, PublishedDocument> {
+    const { buffer, bytes } = na.graph.memory.take(length);
+    taken.push(buffer);
+    yield* copy(parts, bytes);
+    return { bytes, etag: `"${digest.slice(0, 32)}"`, freshUntil: until };
+  }
+
+  return {
+    recognition_graph: yield* inMemory(graph),
+    connectome: yield* inMemory(connectome),
+    atlas: yield* inMemory(atlas),
+  };
+}
+
+interface Rendered {
+  readonly parts: readonly Buffer[];
+  /** In bytes. */
+  readonly length: number;
+  /** Hex SHA-256 of all parts. */
   readonly digest: string;
 }
 
-/** Builds a document from pieces of its text, yielding after each slice. */
-function* buildDocument(
-  pieces: Iterable<string>,
-  freshUntil: number,
-): Generator<void, BuiltDocument> {
+/** Renders a document from pieces of its text, yielding after each slice. */
+function* rendered(pieces: Iterable<string>): Generator<void, Rendered> {
   const hash = createHash('sha256');
   const parts: Buffer[] = [];
   let length = 0;
@@ -103,7 +125,10 @@ function* buildDocument(
     inSlice = 0;
     yield;
   }
-  const bytes = Buffer.from(new SharedArrayBuffer(length));
+  return { parts, length, digest: hash.digest('hex') };
+}
+
+function* copy(parts: readonly Buffer[], bytes: Buffer): Generator<void, void> {
   let at = 0;
   let copied = 0;
   for (const part of parts) {
@@ -114,8 +139,6 @@ function* buildDocument(
     copied = 0;
     yield;
   }
-  const digest = hash.digest('hex');
-  return { document: { bytes, etag: `"${digest.slice(0, 32)}"`, freshUntil }, digest };
 }
 
 function areCurrent(publisher: DocumentPublisher, now: number): boolean {
@@ -126,12 +149,37 @@ export const trustPath: Handler<'trustPath'> = (na, { from, to }, at) =>
   findTrustPath(na.recognition, from, to, at);
 
 /** Results computed from the recognition graph, cached until a treaty change or the passage of time invalidates them. */
-export function createGraphCaches(index: RecognitionIndex) {
+export function createGraphCaches(
+  index: RecognitionIndex,
+  edgesCaughtUp: ListThreading['edgesCaughtUp'] = () => Promise.resolve(),
+) {
   return {
+    memory: createGraphMemory(edgesCaughtUp),
     digest: createGraphDigest(index),
     copy: createTrustGraphCopy(index),
     /** Builds of the public documents, shared by concurrent readers. */
     builds: createSharedWork(),
+  };
+}
+
+/** The memory of the published documents, and of those before them while an edge can still be reading these. */
+function createGraphMemory(edgesCaughtUp: ListThreading['edgesCaughtUp']) {
+  const memory = createDocumentMemory();
+  let shown: readonly number[] = [];
+
+  function release(buffers: readonly number[]): void {
+    for (const buffer of buffers) memory.release(buffer);
+  }
+
+  return {
+    take: memory.take,
+    release,
+    /** These are published now, instead of the ones before. */
+    show(buffers: readonly number[]): void {
+      const before = shown;
+      shown = buffers;
+      void edgesCaughtUp().then(() => release(before));
+    },
   };
 }
 

@@ -74,6 +74,31 @@ export function withHeadroom(needed: number): number {
 }
 
 /**
+ * A few buffers of shared memory to which documents are written in turn. The garbage collector does not account for
+ * shared memory: a new buffer for each document would exhaust the machine before the old ones are collected.
+ */
+export function createDocumentMemory() {
+  const buffers: { bytes: Buffer; isFree: boolean }[] = [];
+  return {
+    /** A free buffer that is large enough, or a new one that replaces a free one that is too small. */
+    take(length: number): { readonly buffer: number; readonly bytes: Buffer } {
+      const fitting = buffers.findIndex(({ bytes, isFree }) => isFree && bytes.length >= length);
+      const outgrown = buffers.findIndex(({ isFree }) => isFree);
+      const buffer = [fitting, outgrown, buffers.length].find((index) => index >= 0) ?? 0;
+      const bytes =
+        buffers[fitting]?.bytes ?? Buffer.from(new SharedArrayBuffer(withHeadroom(length)));
+      buffers[buffer] = { bytes, isFree: false };
+      return { buffer, bytes: bytes.subarray(0, length) };
+    },
+    /** Only once no edge can still be reading its document. */
+    release(buffer: number): void {
+      const released = buffers[buffer];
+      if (released !== undefined) released.isFree = true;
+    },
+  };
+}
+
+/**
  * The published documents. Their bytes and version numbers are in shared memory, so that an edge on another thread can
  * see without asking whether its copy is outdated.
  */

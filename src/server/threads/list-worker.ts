@@ -6,7 +6,7 @@ import {
   type ListHead,
 } from '../../authority/lists/list-document.ts';
 import { longTextSignerFromSeed } from '../../base/crypto/ed25519.ts';
-import { withHeadroom } from '../../protocol/contract/documents.ts';
+import { createDocumentMemory } from '../../protocol/contract/documents.ts';
 import type { ListProcedures, ListThreadIdentity } from './list-thread.ts';
 import { createPeer } from './rpc.ts';
 import { type OpenSigner, openSigner } from './signer-thread.ts';
@@ -17,11 +17,7 @@ let opened = await openWith(workerData as ListThreadIdentity);
 
 const lists: ListContent[] = [];
 
-/**
- * Documents are written to a few reused buffers. The garbage collector does not account for shared memory:
- * a new buffer for each document would exhaust the machine before the old ones are collected.
- */
-const buffers: { readonly bytes: Buffer; isFree: boolean }[] = [];
+const memory = createDocumentMemory();
 
 /** What is asked is done in order, although opening other keys may take a while. */
 let handled: Promise<unknown> = Promise.resolve();
@@ -50,7 +46,7 @@ createPeer(port, {
   }),
   add: inOrder((list, entries) => listOf(list).add(entries)),
   render: inOrder(render),
-  release: inOrder(release),
+  release: inOrder(memory.release),
   use: inOrder(use),
   exit: inOrder(async () => {
     await opened.close();
@@ -77,27 +73,9 @@ function listOf(list: number): ListContent {
 function render(list: number, head: ListHead) {
   let buffer = -1;
   const document = listOf(list).document(head, opened.signer, (needed) => {
-    buffer = takeBuffer(needed);
-    return buffers[buffer]?.bytes ?? Buffer.alloc(0);
+    const taken = memory.take(needed);
+    buffer = taken.buffer;
+    return taken.bytes;
   });
   return { document, buffer };
-}
-
-/** A free buffer that is large enough, or a new one that replaces a free one that is too small. */
-function takeBuffer(needed: number): number {
-  const fitting = buffers.findIndex(({ bytes, isFree }) => isFree && bytes.length >= needed);
-  const outgrown = buffers.findIndex(({ isFree }) => isFree);
-  const buffer = [fitting, outgrown, buffers.length].find((index) => index >= 0) ?? 0;
-  if (fitting < 0) {
-    const shared = new SharedArrayBuffer(withHeadroom(needed));
-    buffers[buffer] = { bytes: Buffer.from(shared), isFree: false };
-  }
-  const taken = buffers[buffer];
-  if (taken !== undefined) taken.isFree = false;
-  return buffer;
-}
-
-function release(index: number): void {
-  const buffer = buffers[index];
-  if (buffer !== undefined) buffer.isFree = true;
 }
