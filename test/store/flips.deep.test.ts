@@ -6,7 +6,11 @@ import assert from 'node:assert/strict';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { RECENT_AUDIT } from '../../src/store/audit-log.ts';
+import { checkForReading } from '../../src/store/lmdb/folder-state.ts';
 import { readAuditEntries } from '../../src/store/lmdb/source.ts';
+import { openLmdbStore } from '../../src/store/lmdb/store.ts';
+import { DamagedState } from '../../src/store/rows.ts';
 import { randomFrom } from '../fuzz/random.ts';
 import { startTestAuthority, type TestAuthority } from '../support/authority.ts';
 import { ownFolder } from '../support/folders.ts';
@@ -18,11 +22,14 @@ import {
   outcome,
   type TestNode,
 } from '../support/requests.ts';
+import { scratchFolder } from '../support/scratch.ts';
 import { attest, recognize, revokeAttestation } from '../support/trust.ts';
+import { seal, unit } from './conformance.ts';
 
 const FLIPS = Number(process.env.MESH_TEST_FLIPS ?? 60);
 const SEED = Number(process.env.MESH_TEST_SEED ?? Date.now() % 1_000_000);
 const DATABASE = join('state', 'data.mdb');
+const PAGE = 4096;
 const PUBLIC = [
   '/genesis',
   '/crl',
@@ -84,6 +91,28 @@ function flipped(bytes: Buffer, at: number, bit: number): Buffer {
 }
 
 /** Creates at least one subject of each stored kind. */
+test('a start reads only the end of the audit log; who reads all of it hears of damage before that', async (t) => {
+  const scratch = scratchFolder('mesh-store-');
+  t.after(scratch.remove);
+  const folder = join(scratch.path, 'data');
+  const store = openLmdbStore(folder);
+  // One after the other: those that are committed together share a row.
+  for (let index = 0; index < RECENT_AUDIT + 200; index += 1) {
+    const entry = { event_id: `entry-${index}.`, event_type: 'node_described', details: {} };
+    const chained = { ...entry, created_at: '2026-01-01T00:00:00Z', prev_hash: 'p', hash: 'h' };
+    await store.commit(unit({ audit: [seal(chained)] }));
+  }
+  await store.close();
+  const bytes = readFileSync(join(folder, DATABASE));
+  // Pages that are no longer in use may hold the entry, too.
+  for (let at = bytes.indexOf('entry-7.'); at >= 0; at = bytes.indexOf('entry-7.', at + 1)) {
+    bytes.fill(0xff, at - (at % PAGE), at - (at % PAGE) + 64);
+  }
+  writeFileSync(join(folder, DATABASE), bytes);
+  await openLmdbStore(folder).close();
+  assert.throws(() => checkForReading(folder), DamagedState);
+});
+
 async function smallNetwork(na: TestAuthority): Promise<TestNode> {
   const [living, revoked] = [await joinedNode(na), await joinedNode(na)];
   for (let i = 0; i < 40; i += 1) await joinedNode(na);

@@ -293,5 +293,5 @@ function clustering(votes: readonly Ballot[]): number {
   const mean = seconds.reduce((sum, at) => sum + at, 0) / seconds.length;
   const squares = seconds.reduce((sum, at) => sum + (at - mean) ** 2, 0);
   const deviation = Math.sqrt(squares / (seconds.length - 1));
-  return Math.min(1, Math.max(0, 1 - deviation / DELIBERATION_SECONDS));
+  return Math.max(0, 1 - deviation / DELIBERATION_SECONDS);
 }
