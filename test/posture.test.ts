@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 import type { FleetFacts } from '../src/authority/census.ts';
+import { createFailureWindow } from '../src/authority/counts.ts';
 import {
   judgePosture,
   POSTURE_RULES,
@@ -170,6 +171,20 @@ suite('one table decides', () => {
     const uncounted = judgePosture({ ...WELL, fleet: null });
     assert.deepEqual(uncounted.findings, []);
     assert.equal(uncounted.unknown.length, 4);
+  });
+
+  test('failed authentications count for an hour, and no other refusals do', () => {
+    let elapsed = 0;
+    const { note, lastHour } = createFailureWindow(() => elapsed);
+    for (const event of ['admin_auth_failed', 'admin_auth_failed', 'node_auth_failed']) note(event);
+    note('join_rejected');
+    elapsed = 59 * MINUTE;
+    note('node_auth_failed');
+    assert.deepEqual(lastHour(), { operator: 2, node: 2 });
+    elapsed = 60 * MINUTE;
+    assert.deepEqual(lastHour(), { operator: 0, node: 1 });
+    note('admin_auth_failed');
+    assert.deepEqual(lastHour(), { operator: 1, node: 1 });
   });
 
   test('a succession is healthy before its time, and once there are no laggards', () => {
