@@ -15,6 +15,8 @@ import { runCommand } from './support/commands.ts';
 import { endOf } from './support/failed-command.ts';
 import { networkFolder } from './support/folders.ts';
 import { PROGRAM } from './support/project.ts';
+import { outcome } from './support/requests.ts';
+import { activated, stage, step, succession } from './support/successions.ts';
 import { issued, recognize, sovereignPair } from './support/trust.ts';
 
 const SOME_KEY = 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=';
@@ -233,6 +235,22 @@ test('data is licensed, and access to it declared and verified, with files', asy
     people.stdout,
     /^Refused \(access_type_not_permitted\): intent .*\naccess_type_not_permitted: .*\nvolume_cap_exceeded: .*\n$/,
   );
+});
+
+test('an agreement is verified with every key that the authority has had, after a change of the key, too', async (t) => {
+  const { at } = recordFolder(t);
+  await using na = await startTestAuthority({ clock: REAL_TIME });
+  await issued(recognize(na));
+  const offer = ['agreement', 'offer', 'beta', '--capability', 'read'];
+  await run(na, [...offer, '--out', at('offer.json')]);
+  await run(na, ['agreement', 'accept', at('offer.json'), '--out', at('agreement.json')]);
+  const verify = ['agreement', 'verify', at('agreement.json'), '--responder-key', na.audience];
+  await run(na, verify);
+  assert.equal(outcome(await stage(na, await succession(na))), '200');
+  await activated(na);
+  await run(na, verify);
+  assert.equal(outcome(await step(na, 'finish')), '200');
+  await run(na, verify);
 });
 
 test('evidence is signed as stated and verified against keys and the graph', async (t) => {

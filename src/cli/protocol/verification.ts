@@ -133,7 +133,7 @@ async function anchorOf({
   authorityKeys,
   profile,
   configHome,
-}: VerificationOptions): Promise<KnownParties> {
+}: VerificationOptions): Promise<Anchor> {
   const recognized = new Map();
   const genesis = file === undefined ? null : await genesisIn(file);
   const sovereignId = genesis?.network_name ?? null;
@@ -171,7 +171,7 @@ async function genesisIn(file: string): Promise<GenesisBlock> {
   throw failure(EXIT.refused, 'invalid_genesis', `The genesis is rejected: ${problem}`);
 }
 
-function anchorKeys({ authorityKeys }: KnownParties): readonly string[] {
+function anchorKeys({ authorityKeys }: Anchor): readonly string[] {
   if (authorityKeys.length > 0) return authorityKeys;
   const message = '--offline needs the key of the signer, --genesis or --profile';
   throw usageFailure(message);
@@ -188,14 +188,17 @@ function assertOnline({ genesis, authorityKeys, profile, feed }: VerificationOpt
 interface KnownParties {
   /** Null when unknown. */
   readonly sovereignId: string | null;
-  /** Empty when unknown. */
-  readonly authorityKeys: readonly string[];
   /** Keys of the other sovereigns by name, from the active treaties of this one. */
   readonly recognized: ReadonlyMap<string, readonly string[]>;
 }
 
+interface Anchor extends KnownParties {
+  /** Empty when unknown. */
+  readonly authorityKeys: readonly string[];
+}
+
 async function knownParties(client: PublicClient): Promise<KnownParties> {
-  const { sovereign_id, network_authority } = await client.readSovereign();
+  const { sovereign_id } = await client.readSovereign();
   const { recognition_treaties } = await client.listTreaties({
     issuer_sovereign_id: sovereign_id,
     status: 'active',
@@ -206,16 +209,19 @@ async function knownParties(client: PublicClient): Promise<KnownParties> {
     const { subject_sovereign_id: subject, subject_public_keys: keys } = treaty;
     recognized.set(subject, [...(recognized.get(subject) ?? []), ...keys]);
   }
-  return { sovereignId: sovereign_id, authorityKeys: [network_authority.public_key], recognized };
+  return { sovereignId: sovereign_id, recognized };
 }
 
-/** `flag` is the option that gives the keys of this party. */
+/**
+ * `flag` is the option that gives the keys of this party. Null for the authority itself, whose earlier keys count, too:
+ * the verifier knows them.
+ */
 export function keysOf(
-  { sovereignId, authorityKeys, recognized }: KnownParties,
+  { sovereignId, recognized }: KnownParties,
   party: string,
   flag: string,
-): readonly string[] {
-  if (party === sovereignId && authorityKeys.length > 0) return authorityKeys;
+): readonly string[] | null {
+  if (party === sovereignId) return null;
   const keys = recognized.get(party);
   if (keys !== undefined) return keys;
   const message = `No key of "${party}" is known; give it with ${flag}`;
