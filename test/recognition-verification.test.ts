@@ -350,6 +350,11 @@ test('an answer about a treaty says on whose word the key of its issuer is trust
   await assertBasis(theirs, keys, 'accepted', 'treaty');
   await assertBasis(theirs, { 'gamma-1': gamma.key.publicKey }, 'accepted', 'treaty');
   await assertBasis(theirs, [stranger], 'invalid_signature', 'caller_keys');
+  // Another key of the issuer has signed as well, as during an overlap.
+  const next = newKey();
+  const byBoth = signedBy(theirs, next, gamma.key);
+  await assertBasis(byBoth, [next.publicKey, gamma.key.publicKey], 'accepted', 'treaty');
+  await assertBasis(byBoth, [next.publicKey], 'accepted', 'caller_keys');
   await revokeTreaty(na, treaty.treaty_id);
   await assertBasis(theirs, keys, 'accepted', 'caller_keys');
 });

@@ -56,7 +56,13 @@ import {
   verifyTreaty as treatyReason,
 } from '../records/recognition.ts';
 import { MAX_VALIDATORS } from '../records/record.ts';
-import { type CandidateKeys, candidatesAmong, triedKeys } from '../records/signed-record.ts';
+import {
+  type CandidateKeys,
+  candidatesAmong,
+  isSignedByAny,
+  triedKeys,
+  withinBudget,
+} from '../records/signed-record.ts';
 import {
   readTrustEvidence,
   TrustEvidence,
@@ -144,7 +150,7 @@ export const verifyAttestationWithTreaty = publicVerification(
         { attestation: { id: attestation_id, issuer }, treaty: questionOn(treaty, held) },
         { name: subject_sovereign_id, keys: treaty.subject_public_keys },
       );
-      const { verify, basis } = noting(held, known, by);
+      const verify = withinBudget(by.verify);
       const knowledge = {
         treatyIssuerKeys: held.keys,
         treatyRevoked: known.treaty_revoked,
@@ -153,8 +159,9 @@ export const verifyAttestationWithTreaty = publicVerification(
       const reason = treatyAttestationReason(attestation, treaty, knowledge, by.now, verify);
       const accepted = reason === 'accepted';
       const parties = { treaty_id, attestation_id, issuer_sovereign_id, subject_sovereign_id };
+      const trust_basis = basisOf(treaty, held, known, verify);
       return logging(
-        { accepted, reason, ...parties, trust_basis: basis() },
+        { accepted, reason, ...parties, trust_basis },
         'treaty_id',
         'attestation_id',
         'subject_sovereign_id',
@@ -188,13 +195,14 @@ export const verifyTreaty = publicVerification('POST /recognition-treaties/verif
       { attestation: null, treaty: questionOn(treaty, held) },
       { name: subject_sovereign_id, keys: treaty.subject_public_keys },
     );
-    const { verify, basis } = noting(held, known, by);
+    const verify = withinBudget(by.verify);
     const expected = { issuerKeys: held.keys, issuer, subject, revoked: known.treaty_revoked };
     const reason = treatyReason(treaty, expected, by.now, verify);
     const accepted = reason === 'accepted';
     const parties = { treaty_id, issuer_sovereign_id, subject_sovereign_id };
+    const trust_basis = basisOf(treaty, held, known, verify);
     return logging(
-      { accepted, reason, ...parties, trust_basis: basis() },
+      { accepted, reason, ...parties, trust_basis },
       'accepted',
       'reason',
       'treaty_id',
@@ -389,19 +397,16 @@ function questionOn(treaty: RecognitionTreaty, { keys, areOurs }: HeldKeys) {
   return { id, issuer, issuerKeys: areOurs ? [] : triedKeys(keys) };
 }
 
-/** Notes under which key the treaty verifies, which is the first signature to do so. */
-function noting({ areOurs }: HeldKeys, { treaty_keys }: RevocationKnowledge, by: Verifier) {
-  let found: string | null = null;
-  const verify: VerifySignature = (key, text, signature) => {
-    const verifies = by.verify(key, text, signature);
-    if (verifies) found ??= key;
-    return verifies;
-  };
-  const basis = (): TrustBasis => {
-    if (areOurs) return 'own_key';
-    return found !== null && treaty_keys.includes(found) ? 'treaty' : 'caller_keys';
-  };
-  return { verify, basis };
+/** On whose word the keys are the issuer's. The search for it shares the budget of the verification. */
+function basisOf(
+  treaty: RecognitionTreaty,
+  { keys, areOurs }: HeldKeys,
+  { treaty_keys: named }: RevocationKnowledge,
+  verify: VerifySignature,
+): TrustBasis {
+  if (areOurs) return 'own_key';
+  const isNamed = named.length > 0 && isSignedByAny(treaty, candidatesAmong(keys, named), verify);
+  return isNamed ? 'treaty' : 'caller_keys';
 }
 
 function expectation(request: JsonObject, member: string): string | null {
