@@ -182,6 +182,31 @@ suite('offline', () => {
       });
     }
   }
+
+  test('a member that each reader generates may be absent, as over HTTP', () => {
+    const lacking = (endpoint: string, name: string, member: string, ...absent: string[]) => {
+      const { request } = caseNamed('verify', endpoint, name);
+      const kept = Object.entries(request[member] as JsonObject).filter(
+        ([each]) => !absent.includes(each),
+      );
+      return { ...request, [member]: Object.fromEntries(kept) };
+    };
+    const ids = ['agreement_id', 'established_at', 'evidence_id', 'proof_id', 'proved_at'];
+    for (const [endpoint, name, member, reason] of [
+      ['/agreements/verify', 'valid_with_several_candidate_keys', 'agreement', 'accepted'],
+      ['/disclosure/verify', 'valid_two_capabilities', 'proof', 'valid'],
+      ['/trust-evidence/verify', 'valid', 'evidence', 'invalid_signature'],
+    ] as const) {
+      assert.equal(JUDGED[endpoint]?.(lacking(endpoint, name, member, ...ids)), reason, endpoint);
+    }
+    const { intent, policy, agent_public_keys } = lacking(
+      '/data-usage/verify',
+      'valid_no_caps',
+      'policy',
+      'policy_id',
+    ) as JsonObject;
+    assert.deepEqual(verifier.intent(intent, policy, keysOf(agent_public_keys)), []);
+  });
 });
 
 // Records of the trust protocol, and values derived from them, against the golden vectors [trust-2], [trust-3].

@@ -53,7 +53,7 @@ import {
   verifyAttestationWithTreaty,
   verifyTreaty,
 } from '../protocol/records/recognition.ts';
-import { instantOf } from '../protocol/records/record.ts';
+import { type Fresh, instantOf, type RecordReader } from '../protocol/records/record.ts';
 import { keyOfFeed, readRevocationFeed } from '../protocol/records/revocation-feed.ts';
 import {
   type CertificateRevocationList,
@@ -76,6 +76,7 @@ import {
 } from '../protocol/records/trust-evidence.ts';
 import { type Authority, keysNow } from './authority-signers.ts';
 import { verifyText } from './keys.ts';
+import { randomNonce } from './options.ts';
 import { parsed, type Received } from './received.ts';
 import { portableSha256 } from './sha256.ts';
 
@@ -128,21 +129,27 @@ export interface TreatyKnowledge {
 
 type Keys = readonly string[];
 
-/** The check of a record as received. */
-function checking<Item, Given extends readonly unknown[], Reason>(
-  read: (value: unknown) => Item | null,
-  reasonOf: (record: Item, ...given: Given) => Reason,
-) {
-  return (received: Received, ...given: Given): Reason | Malformed => {
-    const record = read(parsed(received));
-    return record === null ? 'malformed' : reasonOf(record, ...given);
-  };
-}
-
 export type Verifier = ReturnType<typeof createVerifier>;
 
 export function createVerifier(options: VerifierOptions = {}) {
   const { verify = verifyText, sha256 = portableSha256, now = Date.now } = options;
+  const fresh: Fresh = {
+    get now() {
+      return now();
+    },
+    uuid: randomNonce,
+  };
+
+  /** The check of a record as received. */
+  function checking<Item, Given extends readonly unknown[], Reason>(
+    read: RecordReader<Item>,
+    reasonOf: (record: Item, ...given: Given) => Reason,
+  ) {
+    return (received: Received, ...given: Given): Reason | Malformed => {
+      const record = read(parsed(received), fresh);
+      return record === null ? 'malformed' : reasonOf(record, ...given);
+    };
+  }
 
   /** Whether the record was dated by a clock that was ahead by more than clocks may differ. */
   function isAhead({ issued_at }: { readonly issued_at: string }): boolean {
@@ -313,8 +320,8 @@ export function createVerifier(options: VerifierOptions = {}) {
       receivedCommitment: Received,
       issuerKeys: Keys,
     ): DisclosureReason | Malformed {
-      const proof = readCapabilityMembershipProof(parsed(received));
-      const commitment = readCapabilityCommitment(parsed(receivedCommitment));
+      const proof = readCapabilityMembershipProof(parsed(received), fresh);
+      const commitment = readCapabilityCommitment(parsed(receivedCommitment), fresh);
       if (proof === null || commitment === null) return 'malformed';
       return verifyMembership(proof, commitment, issuerKeys, verify, sha256);
     },
@@ -332,8 +339,8 @@ export function createVerifier(options: VerifierOptions = {}) {
       receivedPolicy: Received,
       agentKeys: Keys,
     ): readonly (ViolationType | Malformed)[] {
-      const intent = readDataAccessIntent(parsed(received));
-      const policy = readDataLicensePolicy(parsed(receivedPolicy));
+      const intent = readDataAccessIntent(parsed(received), fresh);
+      const policy = readDataLicensePolicy(parsed(receivedPolicy), fresh);
       if (intent === null || policy === null) return ['malformed'];
       return findViolations(intent, policy, agentKeys, now(), verify).map(({ type }) => type);
     },

@@ -85,7 +85,7 @@ export function newStamp({
 }
 
 /** 128 random bits; `crypto.randomUUID` is unavailable on pages served without TLS. */
-function randomNonce(): string {
+export function randomNonce(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

@@ -60,7 +60,7 @@ export const Whole = Type.Refine(
   Type.Unsafe<JsonObject>({ type: 'object', additionalProperties: true }),
   isJsonObject,
 );
-/** An id that each reader generates if it is absent; such a record never verifies. */
+/** An id that each reader generates if it is absent; if the id is signed, such a record never verifies. */
 export const FreshId = Type.Unsafe<string>({ type: 'string', fresh: 'uuid' });
 /** A datetime that defaults to the reader's own time. */
 export const FreshDatetime = Type.Unsafe<string>({
