@@ -4,17 +4,20 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { verifySignature } from '../src/base/crypto/ed25519.ts';
 import { JsonFloat, type JsonObject, type JsonValue } from '../src/base/json/value.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
 import { verifyIntent } from '../src/protocol/api/verifications.ts';
+import { singlySignedText } from '../src/protocol/records/signed-record.ts';
 import { sharedAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { ACCESS, intentBy, policyBy, policyTerms, SOURCE } from './support/data-usage.ts';
 import { get, newKey, operate, outcome, send } from './support/requests.ts';
+import { stage, succession } from './support/successions.ts';
 import { checkTable } from './support/tables.ts';
 import { audited, parsed, post, sovereign, startUnlimited, UUID } from './support/trust.ts';
 import { recordOf } from './support/trust-commands.ts';
-import { created, MISSING, singlySigned, without } from './support/trust-protocol.ts';
+import { created, inner, MISSING, singlySigned, without } from './support/trust-protocol.ts';
 import { checkVerdicts, eachAs, NOW, resultOf, verdictOf } from './support/verifications.ts';
 
 const POLICY = '/admin/data-usage/policy';
@@ -115,6 +118,20 @@ test('a policy is kept only in process memory: a restart discards it, and it can
   const second = await created(operate(restarted, POLICY, terms));
   assert.notEqual(second.policy_id, first.policy_id);
   assert.deepEqual(parsed(await get(restarted, IN_FORCE)), second);
+});
+
+test('the policy in force is signed by the key that took over after a theft', async () => {
+  await using na = await startUnlimited();
+  const first = await created(operate(na, POLICY, policyTerms(na.clock.now())));
+  const signed = await succession(na, { kind: 'compromise' });
+  assert.equal(outcome(await stage(na, signed)), '200');
+  await na.keepKeys();
+  const policy = parsed(await get(na, IN_FORCE));
+  assert.equal(singlySignedText(policy), singlySignedText(first));
+  const { key_id, sig } = inner(policy, 'signature');
+  const { to_key } = signed.statement;
+  assert.equal(key_id, to_key);
+  assert.ok(verifySignature(to_key, singlySignedText(policy), String(sig)));
 });
 
 test('the policy in force has an ETag that changes with it', async () => {

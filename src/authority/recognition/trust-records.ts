@@ -5,9 +5,11 @@
  * [trust-5-11].
  */
 
+import type { LicensePolicy } from '../../../machines/one-record.ts';
 import { SHA256, sha256Hex } from '../../base/crypto/digest.ts';
 import { verifySignature } from '../../base/crypto/ed25519.ts';
-import { JsonText, jsonText } from '../../base/json/write.ts';
+import { parseJson } from '../../base/json/parse.ts';
+import { jsonText } from '../../base/json/write.ts';
 import { publishedDocument } from '../../protocol/contract/documents.ts';
 import { buildBoundaryDecision } from '../../protocol/records/boundary-decision.ts';
 import {
@@ -18,11 +20,18 @@ import {
   revealsItsLeaf,
 } from '../../protocol/records/capability-disclosure.ts';
 import { assembleConsensusProof } from '../../protocol/records/consensus-proof.ts';
-import { buildAccessIntent, buildLicensePolicy } from '../../protocol/records/data-usage.ts';
+import {
+  buildAccessIntent,
+  buildLicensePolicy,
+  type DataLicensePolicy,
+  readDataLicensePolicy,
+} from '../../protocol/records/data-usage.ts';
 import { instantOf } from '../../protocol/records/record.ts';
+import { signSingly } from '../../protocol/records/signed-record.ts';
 import { buildTrustEvidence } from '../../protocol/records/trust-evidence.ts';
 import { buildValidatorVote, isForgery } from '../../protocol/records/validator-vote.ts';
-import { refuse } from '../../protocol/refusals.ts';
+import { isSignerUnavailable, refuse } from '../../protocol/refusals.ts';
+import type { Authority } from '../authority.ts';
 import type { Handler } from '../engine/admission.ts';
 import { built, issuerOf } from '../engine/issuer.ts';
 import { refusalIn, transition } from '../subjects/kinds.ts';
@@ -143,21 +152,34 @@ export const assembleConsensus: Handler<'assembleConsensus'> = (
 
 export const createLicensePolicy: Handler<'createLicensePolicy'> = (na, unit, terms) => {
   const policy = buildLicensePolicy(issuerOf(na, unit), terms);
-  const json = jsonText(policy);
   unit.audit('data_license_policy_created', {
     policy_id: policy.policy_id,
     licensor_sovereign_id: policy.licensor_sovereign_id,
     licensee_sovereign_id: policy.licensee_sovereign_id,
     allowed_access_types: policy.allowed_access_types,
   });
-  unit.whenCommitted(() => {
-    const validUntil = instantOf(policy.valid_until);
-    const event = { type: 'record', record: { json, validUntil } } as const;
-    na.license.policy = transition('data-license-policy', na.license.policy, event).next;
-    na.publisher.publish('data_license_policy', publishedDocument(json));
-  });
-  return new JsonText(json);
+  unit.whenCommitted(() => putLicensePolicy(na, policy));
+  return policy;
 };
+
+function putLicensePolicy(na: Authority, policy: DataLicensePolicy): void {
+  const record = { json: jsonText(policy), validUntil: instantOf(policy.valid_until) };
+  const event = { type: 'record', record } as const;
+  na.license.policy = transition('data-license-policy', na.license.policy, event).next;
+  na.publisher.publish('data_license_policy', publishedDocument(record.json));
+}
+
+/** Signs the policy in force with the keys that sign now; it stays as it is if these are unavailable. */
+export function signLicensePolicyAgain(na: Authority): void {
+  const held = na.license.policy?.context as LicensePolicy | undefined;
+  const policy = held && readDataLicensePolicy(parseJson(held.json));
+  if (!policy) return;
+  try {
+    putLicensePolicy(na, signSingly(policy, na.signer));
+  } catch (cause) {
+    if (!isSignerUnavailable(cause)) throw cause;
+  }
+}
 
 export const declareIntent: Handler<'declareIntent'> = (na, unit, access) => {
   const intent = buildAccessIntent(issuerOf(na, unit), access);

@@ -8,6 +8,7 @@ import type { Authority } from '../authority.ts';
 import { formerKeys } from '../authority-keys.ts';
 import type { Handler } from '../engine/admission.ts';
 import { publishActivePolicy, type Run } from '../engine/execute.ts';
+import { signLicensePolicyAgain } from '../recognition/trust-records.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import { laggardsIn } from './adoption.ts';
 import {
@@ -140,6 +141,7 @@ export function useKeys(na: Authority): Promise<void> | undefined {
   if (chain.terms.length > 0) na.signer.use(chain.terms);
   const genesis = publishAuthorityKeys(na);
   publishActivePolicy(na);
+  signLicensePolicyAgain(na);
   const former = formerKeys(chain);
   return former === null ? undefined : na.keysSettled(genesis, former);
 }
