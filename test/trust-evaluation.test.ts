@@ -295,11 +295,15 @@ test('evidence for the other side is judged from there, and signed in our name',
   assert.deepEqual(summaryOf(await accept()), revoked);
 });
 
-test('evidence about a sovereign of many revocations can be sent and used', async () => {
+test('evidence about a sovereign of many revocations, with ids of any length, can be sent and used', async () => {
   await using na = await startUnlimited();
   const beta = sovereign('beta');
   await recognized(na, beta);
-  const revoked_attestation_ids = Array.from({ length: 600 }, (_, n) => `attestation-${1000 + n}`);
+  const long = '🚀'.repeat(500);
+  const revoked_attestation_ids = Array.from(
+    { length: 600 },
+    (_, n) => `attestation-${1000 + n}-${long}`,
+  );
   const feed = beta.feed(na.clock.now(), 1, { revoked_attestation_ids });
   assert.equal((await importFeed(na, feed)).status, 200);
   const evidence = await evidenceAbout(na, 'beta');

@@ -145,6 +145,8 @@ function evidenceAbout(
 const SEVERITIES = ['block', 'escalate', 'warn'] as const satisfies readonly Verdict[];
 /** Limits the size of evidence, because a feed may revoke any number of attestations. */
 const MAX_REVOCATION_SIGNALS = 256;
+/** Names and ids that others have chosen may be longer. */
+const MAX_SHOWN_LENGTH = 40;
 
 export function evaluateTrust(
   index: RecognitionIndex,
@@ -187,11 +189,17 @@ function pressure(
       signals.push({
         code: 'recognition_under_revocation_pressure',
         severity: 'escalate',
-        detail: `${issuer} has revoked attestation ${id}`,
+        detail: `${beginningOf(issuer)} has revoked attestation ${beginningOf(id)}`,
       });
     }
   }
   return signals;
+}
+
+/** Not cut within a surrogate pair, half of which no reader accepts. */
+function beginningOf(text: string): string {
+  if (text.length <= MAX_SHOWN_LENGTH) return text;
+  return `${text.slice(0, MAX_SHOWN_LENGTH).replace(/[\ud800-\udbff]$/, '')}…`;
 }
 
 function expiring(path: readonly EdgeRow[]): TrustSignal[] {
