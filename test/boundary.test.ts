@@ -11,7 +11,7 @@ import { HOUR, SECOND } from './support/clock.ts';
 import { FORGED_SIGNATURE } from './support/hostile.ts';
 import { newKey, operate, outcome } from './support/requests.ts';
 import { checkTable } from './support/tables.ts';
-import { audited, revokeTreaty, sovereign, startUnlimited, UUID } from './support/trust.ts';
+import { audited, issued, revokeTreaty, sovereign, startUnlimited, UUID } from './support/trust.ts';
 import { outcomeOf, outcomesOf, recordOf } from './support/trust-commands.ts';
 import {
   agreedTerms,
@@ -324,6 +324,24 @@ test('nothing is decided under an agreement with a sovereign whose treaties have
   const operator = na.privileged.key;
   await assertAnswers(UNACCEPTED, [signedAgreement(ofTheirOffer, alpha.key, operator)]);
   await assertAnswers('agreement_not_signed_here', [signedAgreement(ofTheirOffer, operator)]);
+});
+
+test('a treaty that is being renewed lends its keys throughout', async () => {
+  await using na = await startUnlimited();
+  const now = na.clock.now();
+  const agreed_terms = agreedTerms(now, { freshness_commitment: 0 });
+  const agreement = agreementBetween(beta, ourselves(na), now, { agreed_terms });
+  let { treaty_id } = await recognized(na, beta);
+  for (let round = 0; round < 10; round += 1) {
+    const renewal = operate(na, `/admin/recognition-treaties/${treaty_id}/renew`);
+    const decisions = await Promise.all(
+      Array.from({ length: 5 }, () =>
+        operate(na, DECIDE, { agreement, requested_capability: 'read' }),
+      ),
+    );
+    assert.deepEqual([...new Set(decisions.map(outcomeWithCause))], ['201']);
+    ({ treaty_id } = await issued(renewal));
+  }
 });
 
 // The context

@@ -12,6 +12,7 @@ import { type Issuer, keysOf } from '../../protocol/records/issuer.ts';
 import {
   type RecognitionTreaty,
   readRecognitionTreaty,
+  successorIn,
 } from '../../protocol/records/recognition.ts';
 import { signRecord } from '../../protocol/records/signed-record.ts';
 import { Refusal } from '../../protocol/refusals.ts';
@@ -25,6 +26,7 @@ import { partnerKey } from '../host-status.ts';
 import { refusalIn } from '../subjects/kinds.ts';
 import type { UnitOfWork } from '../subjects/unit-of-work.ts';
 import { isLifecycleActive, lifecycleOf } from './lifecycle.ts';
+import type { Edge } from './recognition-index.ts';
 import { statusOf } from './record-lists.ts';
 
 /** What is signed of the terms of a treaty. */
@@ -156,22 +158,30 @@ export function isTreatyRevoked(na: Authority, treatyId: string): boolean {
 
 /**
  * The sovereign's keys according to treaties in force, from any issuer or from one issuer only. A treaty lends no keys
- * once its revocation is decided, even if that is not on disk yet.
+ * once its revocation is decided, even if that is not on disk yet; one that takes its place lends them from then on.
  */
 export function treatyKeysOf(
-  { recognition, subjects }: Authority,
+  na: Authority,
   sovereignId: string,
   now: number,
   issuer?: string,
 ): string[] {
-  const treaties = recognition.sovereign(sovereignId)?.incoming ?? [];
+  const treaties = na.recognition.sovereign(sovereignId)?.incoming ?? [];
   return treaties
     .filter(({ from }) => (issuer ?? from.id) === from.id)
-    .map(
-      ({ treatyId, treaty }) => subjects.current('recognition-treaty', treatyId)?.context ?? treaty,
-    )
+    .flatMap((edge) => asDecided(na, edge))
     .filter((treaty) => isLifecycleActive(treaty, now))
     .flatMap(({ subjectKeys }) => subjectKeys);
+}
+
+/** The treaty, and its successor: the index does not have one that is not on disk yet. */
+function asDecided({ subjects }: Authority, { treatyId, treaty }: Edge): Treaty[] {
+  const decided = subjects.current('recognition-treaty', treatyId)?.context ?? treaty;
+  if (decided.revokedAt === null || treaty.revokedAt !== null) return [decided];
+  const successorId = successorIn(decided.revocationReason) ?? '';
+  const successor = subjects.current('recognition-treaty', successorId)?.context;
+  const isSame = successor?.subject === treaty.subject && successor.issuer === treaty.issuer;
+  return isSame ? [successor] : [];
 }
 
 /** The sovereign's keys according to our own treaties in force with it; null if we never had one. */
