@@ -36,8 +36,8 @@ function withStatus<const Given extends Readonly<Record<string, Entry>>>(
 
 const COMPLETE =
   'Send the members that the message names; `details.cause` says which one is wrong.';
-const WHOLE_RECORD =
-  'Send the record exactly as received, with every member that its issuer signed; `details.cause` names the one that is wrong.';
+const AS_RECEIVED = 'Send the record exactly as received, with every member that its issuer signed';
+const WHOLE_RECORD = `${AS_RECEIVED}; \`details.cause\` names the one that is wrong.`;
 const SIGN_AGAIN = 'Sign the request again with the current time and a fresh nonce, and resend it.';
 const OWN_CERTIFICATE = 'Use the `cert_id` of the newest certificate that this authority issued.';
 const JOIN_AGAIN = 'Ask an operator for an invite and join again.';
@@ -694,7 +694,7 @@ export const REFUSALS = {
     },
     invalid_recognition_policy: {
       message: 'recognition_policy does not have the expected form',
-      cure: WHOLE_RECORD,
+      cure: `${AS_RECEIVED}.`,
     },
     invalid_treaty_scope: {
       message: 'scope does not have the expected form',
@@ -706,15 +706,15 @@ export const REFUSALS = {
     },
     invalid_recognition_treaty: {
       message: 'treaty is not a valid recognition treaty',
-      cure: WHOLE_RECORD,
+      cure: `${AS_RECEIVED}.`,
     },
     invalid_attestation_or_policy: {
       message: 'attestation or recognition_policy does not have the expected form',
-      cure: WHOLE_RECORD,
+      cure: `${AS_RECEIVED}.`,
     },
     invalid_attestation_or_treaty: {
       message: 'attestation or treaty does not have the expected form',
-      cure: WHOLE_RECORD,
+      cure: `${AS_RECEIVED}.`,
     },
     succession_rejected: {
       message: 'The succession does not follow the keys of this authority',

@@ -67,10 +67,11 @@ export async function resultOf(
   }
 }
 
-/** A refusal with its cause, such as `400 invalid_proof too_many_keys`. */
+/** A refusal with its cause, such as `400 invalid_proof too_many_keys`; there is one if the cure says so. */
 export function refusalText(thrown: unknown): string {
   if (!(thrown instanceof Refusal)) throw thrown;
-  const { status, code } = REFUSALS[thrown.refusal];
+  const { status, code, cure } = REFUSALS[thrown.refusal];
+  assert.ok('cause' in thrown.details || !/`details\.cause` (names|says)/.test(cure), code);
   return [status, code, thrown.details.cause].filter((part) => part !== undefined).join(' ');
 }
 
