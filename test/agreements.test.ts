@@ -387,7 +387,7 @@ test('an agreement never gets more signatures than a reader accepts', async () =
   const verdict = await resultOf(verifyAgreement, { agreement, responder_public_keys });
   assert.equal(verdict, 'accepted');
   assert.match(outcomeOf('acceptAgreement', copies(16), KNOWING), /^422 accept_rejected/);
-  const retiredKeys = [newKey().publicKey, newKey().publicKey];
+  const retiredKeys = Array.from({ length: 32 }, () => newKey().publicKey);
   assert.equal(outcomeOf('acceptAgreement', copies(15), { ...KNOWING, retiredKeys }), '201');
 });
 

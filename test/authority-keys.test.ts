@@ -1,13 +1,18 @@
 /** The succession to the authority's next key: staged, canceled, and refused [authority-keys-8], [authority-keys-9]. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { storedChain } from '../src/authority/authority-keys.ts';
 import { SHA256 } from '../src/base/crypto/digest.ts';
 import { signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
+import { publishedAuthorityKeys } from '../src/edge/auth/known-keys.ts';
+import { createDocumentCache, ownDocument } from '../src/protocol/contract/documents.ts';
 import { authorityKeysDigest, followChain } from '../src/protocol/records/authority-chain.ts';
 import { isBulletinOf, readBulletin } from '../src/protocol/records/bulletin.ts';
+import type { GenesisBlock } from '../src/protocol/records/genesis.ts';
 import type { SignedSuccession } from '../src/protocol/records/succession-request.ts';
 import { sharedAuthority, startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { chainOf, FIRST } from './support/authority-chain.ts';
 import { HOUR, MINUTE } from './support/clock.ts';
 import {
   auditEvents,
@@ -28,6 +33,29 @@ import {
   step,
   succession,
 } from './support/successions.ts';
+
+test('of the keys that signed before, the newest are tried first', () => {
+  const statements = chainOf([1, 100, 200].map((at) => ({ kind: 'planned' as const, at })));
+  const ids = [FIRST.publicKey, ...statements.map(({ to_key }) => to_key)];
+  const newestFirst = ids.toReversed();
+  const stored = ids.map((id, n) => ({
+    kind: 'authority-key',
+    id,
+    version: 1,
+    snapshot: {
+      value: id === newestFirst[0] ? 'current' : 'retired',
+      context: { statement: statements[n - 1] ?? null, genesis: {}, rolledBackFrom: null },
+    },
+  }));
+  const { trusted, keys } = storedChain(stored as never);
+  assert.deepEqual(trusted, newestFirst);
+
+  const document = ownDocument(JSON.stringify({ keys, successions: statements }));
+  const documents = createDocumentCache(new Int32Array(0));
+  documents.take({ name: 'authority_keys', version: 1, document });
+  const known = publishedAuthorityKeys({} as GenesisBlock, FIRST.publicKey, documents);
+  assert.deepEqual(known.trusted, newestFirst);
+});
 
 suite('staging', () => {
   const shared = sharedAuthority();

@@ -107,6 +107,8 @@ function keyChain(subjects: Iterable<readonly [string, KeySubject]>) {
   const previous = previousOf(held, last);
   const firstKey = held.find(([, { context }]) => context.statement === null);
   const periods = held.flatMap(periodsOf).sort((a, b) => b.from - a.from);
+  const keys = keysOf(published, inForce.length, states, current);
+  const newestFirst = keys.toReversed();
   return {
     /** The genesis block of the first key; null while no succession was ever staged. */
     first: firstKey?.[1].context.genesis ?? null,
@@ -121,10 +123,10 @@ function keyChain(subjects: Iterable<readonly [string, KeySubject]>) {
     /** The statements in force, in order. */
     inForce: inForce as readonly AuthoritySuccession[],
     /** All keys with their states, oldest first. */
-    keys: keysOf(published, inForce.length, states, current),
-    /** The keys whose signatures count, the current one first: never one that was stolen. */
-    trusted: ['current', 'previous', 'retired'].flatMap((state) =>
-      held.flatMap(([publicKey, { value }]) => (value === state ? publicKey : [])),
+    keys,
+    /** The keys whose signatures count, the current one first, and then the newest: never one that was stolen. */
+    trusted: ['current', 'previous', 'retired'].flatMap((wanted) =>
+      newestFirst.flatMap(({ public_key, state }) => (state === wanted ? public_key : [])),
     ),
     has: (publicKey: string) => states.has(publicKey),
     /** The key that issued the revocation list with this sequence; null while no succession was ever staged. */

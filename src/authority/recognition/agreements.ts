@@ -94,10 +94,10 @@ function finalize(
   verify: VerifySignature,
 ): AgreementRecord {
   const { sovereignId, now } = issuer;
-  const ourKeys = publicKeysOf(issuer);
+  // Ours come last: there are more with each change of the key, and a search tries at most 32.
   const responderKeys = [
-    ...ourKeys,
     ...treatyKeysOf(na, counter.responder_sovereign_id, now, sovereignId),
+    ...publicKeysOf(issuer),
   ];
   const ourSignatures = issuer.previous ? 2 : 1;
   const known = { sovereignId, responderKeys, ourSignatures, now };

@@ -48,7 +48,8 @@ export function publishedAuthorityKeys(
     known.since = found?.since ?? null;
     known.audiences = [key, replaced, next].filter((each) => each !== undefined);
     const earlier = keys.filter(({ state }) => state === 'previous' || state === 'retired');
-    known.trusted = [key, ...earlier.map(({ public_key }) => public_key)];
+    // The newest first, because a search tries at most 32.
+    known.trusted = [key, ...earlier.map(({ public_key }) => public_key).reverse()];
     known.isSuccessor = keys[0]?.public_key !== key;
   }
 
