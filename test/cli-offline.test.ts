@@ -203,15 +203,19 @@ suite('a record in a file', () => {
     assert.equal(saved.code, EXIT.done, saved.stderr);
     const treaty = save('later.json', sovereign('alpha', countedKey(2)).treaty(now, beta));
     const verify = ['treaty', 'verify', treaty, '--profile', 'old'];
-    const keys = (name: string, step: Step) => {
-      const document = { network_name: NETWORK, successions: chainOf([step]) };
+    const keys = (name: string, ...steps: Step[]) => {
+      const document = { network_name: NETWORK, successions: chainOf(steps) };
       return ['--authority-keys', save(name, document)];
     };
-    const [without, followed, stolen] = await Promise.all([
+    const last = save('last.json', sovereign('alpha', countedKey(34)).treaty(now, beta));
+    const many = Array.from({ length: 33 }, (_, n): Step => ({ kind: 'planned', at: at - 33 + n }));
+    const [without, followed, stolen, afterMany] = await Promise.all([
       offline(verify),
       offline([...verify, ...keys('planned.json', { kind: 'planned', at })]),
       offline([...verify, ...keys('stolen.json', { kind: 'compromise', at })]),
+      offline(['treaty', 'verify', last, '--profile', 'old', ...keys('many.json', ...many)]),
     ]);
+    assert.equal(afterMany.code, EXIT.done, afterMany.stdout + afterMany.stderr);
     assert.equal(without.code, EXIT.refused);
     assert.equal(followed.code, EXIT.done, followed.stderr);
     assert.equal(stolen.code, EXIT.refused);

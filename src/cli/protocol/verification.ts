@@ -152,7 +152,7 @@ async function anchorOf({
   return { sovereignId, authorityKeys: keys, recognized };
 }
 
-/** All keys of the authority, except those that were compromised. */
+/** All keys of the authority, except those that were compromised; the newest first, because a search tries at most 32. */
 function followedKeys(
   document: JsonObject,
   pin: Pick<NetworkTrustOptions, 'networkName' | 'authorityKey' | 'rootKey'>,
@@ -160,7 +160,7 @@ function followedKeys(
   const trust = createNetworkTrust({ ...pin, now: systemRuntime.now });
   followKeys(trust, document);
   const trusted = trust.keys().filter(({ state }) => state !== 'distrusted');
-  return trusted.map(({ public_key }) => public_key);
+  return trusted.map(({ public_key }) => public_key).reverse();
 }
 
 async function genesisIn(file: string): Promise<GenesisBlock> {
