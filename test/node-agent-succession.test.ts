@@ -440,3 +440,16 @@ test('an agent fetches damaged statements again, and does not start with those o
   member.files.set('authority-keys', kept.replaceAll('"planned"', '"compromise"'));
   await assert.rejects(member.again(), /stored authority keys are refused: Statement 1/);
 });
+
+test('an agent starts again with what the newest of many keys has signed', async () => {
+  await using na = await startSuccessionAuthority();
+  const steps = Array.from({ length: 33 }, (_, n): Step => ({ kind: 'planned', at: n + 1 }));
+  na.successions = chain(...steps);
+  na.clock.advance(50 * HOUR);
+  const member = await memberOf(na);
+  await member.agent.turn();
+  assert.deepEqual(signersOf(member, 'policy'), [countedKey(34).publicKey]);
+  const again = await member.again();
+  await again.agent.turn();
+  assert.deepEqual(complaints(again), []);
+});

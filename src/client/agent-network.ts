@@ -64,7 +64,11 @@ export async function openAgentNetwork(options: AgentNetworkOptions) {
   function assertOfOneNetwork(): void {
     const trust = authority.trust();
     if (trust === null) return;
-    const keys = trust.keys().map(({ public_key }) => public_key);
+    // The newest first, because a search tries at most 32.
+    const keys = trust
+      .keys()
+      .map(({ public_key }) => public_key)
+      .reverse();
     const anyKey = { signingNow: () => keys, signingAt: () => keys };
     if (crl !== null && verifier.revocationList(crl, anyKey) === 'invalid_signature') {
       throw new Error('The stored revocation list does not belong to this network');
