@@ -14,7 +14,8 @@ import { basename, join } from 'node:path';
 import { after, afterEach, before, beforeEach, suite, test } from 'node:test';
 import { generateX25519Identity, identityToRecipient } from 'age-encryption';
 import { verifySignature } from '../src/base/crypto/ed25519.ts';
-import { verifyBackup } from '../src/maintenance/backup/check-state.ts';
+import { canonicalJson } from '../src/base/json/write.ts';
+import { createStateCheck, verifyBackup } from '../src/maintenance/backup/check-state.ts';
 import { createBackup } from '../src/maintenance/backup/create.ts';
 import { readBackup } from '../src/maintenance/backup/file.ts';
 import { createKeptFiles, type KeptFiles } from '../src/maintenance/backup/kept-files.ts';
@@ -34,12 +35,14 @@ import { STREAM_TABLES } from '../src/store/stream/rows.ts';
 import { fill } from '../src/store/stream/target.ts';
 import { summarize } from '../src/store/stream/write.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
+import { chainOf, countedKey, FIRST, NETWORK, ROOT, START } from './support/authority-chain.ts';
 import { HOUR, MINUTE, SECOND } from './support/clock.ts';
 import { runCommand } from './support/commands.ts';
 import { ownFolder, ownNetwork } from './support/folders.ts';
 import { get, heartbeat, invite, joinedNode, operate } from './support/requests.ts';
 import { sharedCluster } from './support/shared-cluster.ts';
 import { sourceOf } from './support/test-stores.ts';
+import { sovereign } from './support/trust.ts';
 
 const cluster = await sharedCluster();
 
@@ -213,6 +216,31 @@ suite('a backup', () => {
       /^mesh-na: The file passed with --crl is not a revocation list signed by the authority of the backup: \S+foreign\.json; get it from that authority [^\n]+\n$/,
     );
   });
+});
+
+test('a state is sound in which more keys have signed than a search tries', () => {
+  const steps = Array.from({ length: 33 }, (_, n) => ({ kind: 'planned' as const, at: n + 1 }));
+  const statements = chainOf(steps);
+  const network = {
+    network_name: NETWORK,
+    root_public_key: ROOT.publicKey,
+    authority_public_key: FIRST.publicKey,
+  };
+  const genesis = { network_authority: { public_key: FIRST.publicKey } };
+  const check = createStateCheck(network, verifySignature);
+  const watch = (kind: string, id: string, value: string, context: object) =>
+    check.watch('subjects', { kind, id, version: 1, snapshot: { value, context } } as never);
+  for (const key of [FIRST, countedKey(34)]) {
+    const json = canonicalJson(sovereign(NETWORK, key).attestation(START));
+    watch('attestation', key.publicKey, 'active', { json });
+  }
+  const key = { genesis, statement: null, rolledBackFrom: null };
+  watch('authority-key', FIRST.publicKey, 'retired', key);
+  for (const statement of statements) {
+    const value = statement === statements.at(-1) ? 'current' : 'retired';
+    watch('authority-key', statement.to_key, value, { ...key, statement });
+  }
+  watch('policy', 'later', 'active', {});
 });
 
 suite('a state copied to PostgreSQL and to LMDB', { concurrency: false }, () => {
