@@ -20,6 +20,7 @@ import { createBackup } from '../src/maintenance/backup/create.ts';
 import { readBackup } from '../src/maintenance/backup/file.ts';
 import { createKeptFiles, type KeptFiles } from '../src/maintenance/backup/kept-files.ts';
 import { createBackupSchedule } from '../src/maintenance/backup/schedule.ts';
+import { readEvidence } from '../src/maintenance/restore/evidence.ts';
 import { loadConfig } from '../src/server/config/load.ts';
 import { backUpInChildProcess } from '../src/server/threads/backup-child.ts';
 import { openSigner } from '../src/server/threads/signer-thread.ts';
@@ -41,6 +42,7 @@ import { runCommand } from './support/commands.ts';
 import { ownFolder, ownNetwork } from './support/folders.ts';
 import { get, heartbeat, invite, joinedNode, operate } from './support/requests.ts';
 import { sharedCluster } from './support/shared-cluster.ts';
+import { FIRST_GENESIS } from './support/succession-authority.ts';
 import { sourceOf } from './support/test-stores.ts';
 import { sovereign } from './support/trust.ts';
 
@@ -218,7 +220,7 @@ suite('a backup', () => {
   });
 });
 
-test('a state is sound in which more keys have signed than a search tries', () => {
+test('a state is sound, and evidence genuine, of which more keys have signed than a search tries', () => {
   const steps = Array.from({ length: 33 }, (_, n) => ({ kind: 'planned' as const, at: n + 1 }));
   const statements = chainOf(steps);
   const network = {
@@ -241,6 +243,13 @@ test('a state is sound in which more keys have signed than a search tries', () =
     watch('authority-key', statement.to_key, value, { ...key, statement });
   }
   watch('policy', 'later', 'active', {});
+
+  const now = START + 100 * HOUR;
+  const feed = sovereign(NETWORK, countedKey(33)).feed(now, 1);
+  const given = { crls: [], feeds: [feed], head: null, authorityKeys: { successions: statements } };
+  const manifest = { network, genesis: FIRST_GENESIS };
+  const { feedSequences } = readEvidence(given, manifest as never, now, verifySignature);
+  assert.equal(feedSequences.get(NETWORK), 1);
 });
 
 suite('a state copied to PostgreSQL and to LMDB', { concurrency: false }, () => {

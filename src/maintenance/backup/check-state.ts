@@ -11,8 +11,7 @@ import { SHA256 } from '../../base/crypto/digest.ts';
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
 import { parseJson } from '../../base/json/parse.ts';
 import { followChain } from '../../protocol/records/authority-chain.ts';
-import { MAX_KEYS } from '../../protocol/records/record.ts';
-import { isSignedByAny, type SignedRecord } from '../../protocol/records/signed-record.ts';
+import { isSignedByAnyOfMany, type SignedRecord } from '../../protocol/records/signed-record.ts';
 import type { NetworkIdentity } from '../../store/network-identity.ts';
 import { GENESIS_HASH, type StoredSubject } from '../../store/store.ts';
 import {
@@ -84,10 +83,7 @@ export function createStateCheck(network: NetworkIdentity, verify: VerifySignatu
   }
 
   function checkSignature({ what, json }: SignedSubject): void {
-    const record = parseJson(json) as SignedRecord;
-    for (let from = 0; from < publicKeys.length; from += MAX_KEYS) {
-      if (isSignedByAny(record, publicKeys.slice(from, from + MAX_KEYS), verify)) return;
-    }
+    if (isSignedByAnyOfMany(parseJson(json) as SignedRecord, publicKeys, verify)) return;
     throw new UnsoundState(`${what} does not carry the authority’s signature`);
   }
 

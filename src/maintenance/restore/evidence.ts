@@ -24,7 +24,7 @@ import {
   type CertificateRevocationList,
   readCertificateRevocationList,
 } from '../../protocol/records/revocation-list.ts';
-import { isSignedByAny, type SignedRecord } from '../../protocol/records/signed-record.ts';
+import { isSignedByAnyOfMany, type SignedRecord } from '../../protocol/records/signed-record.ts';
 import { readStateHead, type StateHead } from '../../protocol/records/state-head.ts';
 import { genesisOf, type Manifest } from '../../store/stream/manifest.ts';
 
@@ -175,7 +175,7 @@ function signedBy(keys: KnownKeys, verify: VerifySignature): IsSigned {
   return (record, signedAt) => {
     const at = instantOf(signedAt);
     const usable = [...keys].filter(([, voidFrom]) => at < voidFrom).map(([key]) => key);
-    return isSignedByAny(record, usable, verify);
+    return isSignedByAnyOfMany(record, usable, verify);
   };
 }
 

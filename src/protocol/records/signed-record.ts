@@ -80,6 +80,18 @@ export function isSignedByAny(
   return coversText(record.signatures, signedText(record), publicKeys, verify);
 }
 
+/** The same with all keys that a sovereign has had, which may be more than one search tries. */
+export function isSignedByAnyOfMany(
+  record: SignedRecord,
+  publicKeys: readonly string[],
+  verify: VerifySignature,
+): boolean {
+  for (let from = 0; from < publicKeys.length; from += MAX_KEYS) {
+    if (isSignedByAny(record, publicKeys.slice(from, from + MAX_KEYS), verify)) return true;
+  }
+  return false;
+}
+
 /** Whether the record has its one signature and it verifies under any of the keys. */
 export function isSinglySignedByAny(
   record: SinglySignedRecord,
