@@ -156,7 +156,7 @@ const LONGEST_READ = 4096;
 const LONGEST_ADDRESS = 100;
 
 /** An IPv6 address is in brackets if a port follows; some proxies add the client's port. */
-const BRACKETED = /^\[([0-9a-f:.]*:[0-9a-f:.]*)\](?::\d{1,5})?$/i;
+const BRACKETED = /^\[([^\]]*:[^\]]*)\](?::\d{1,5})?$/;
 const V4_WITH_PORT = /^(\d+\.\d+\.\d+\.\d+):\d{1,5}$/;
 
 function withoutPort(text: string): string {
@@ -171,5 +171,6 @@ function peerAddress(peer: string): string {
 /** IPv4-mapped IPv6 addresses become IPv4; null if the text is not an address. */
 function normalAddress(text: string): string | null {
   if (isIPv4(text)) return text;
-  return isIPv6(text) ? ipaddr.process(text).toString() : null;
+  // A zone means something only on the machine that wrote it, and the library throws at some that Node.js takes.
+  return isIPv6(text) ? ipaddr.process(text.replace(/%.*/, '')).toString() : null;
 }
