@@ -220,6 +220,7 @@ for (const [what, name, refused] of [
   ['with NEL', 'alpha\u0085', /control character, .*; choose/],
   ['of 1,025 characters', 'a'.repeat(1025), /has 1025 characters, .* more than 1024; choose/],
   ['of 513 pairs of surrogates', '\u{1f680}'.repeat(513), /has 1026 characters/],
+  ['of 1,797 bytes', `a${'\u00e4'.repeat(898)}`, /name and the version .* 1801 bytes.*; choose/],
 ] as const) {
   test(`a network name ${what} is refused and leaves no folder behind`, () => {
     const parent = join(scratch, `nameless ${what}`);

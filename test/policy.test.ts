@@ -276,6 +276,13 @@ test('the first read publishes the policy whose digest the root key has signed',
   ]);
 });
 
+test('a network with the longest name has a first policy, too', async () => {
+  const name = 'a'.repeat(1024);
+  await using folder = networkFolder(name);
+  await using na = await startTestAuthority({ dataDir: folder.path });
+  assert.equal((await get(na, '/policy')).body.policy_id, `policy-${name}-v0.1`);
+});
+
 test('with an earlier genesis, which names no policy, the first read creates one of that moment', async () => {
   const { folder: dataDir } = makeNetworkFolder();
   const path = join(dataDir, 'genesis.json');
@@ -460,6 +467,7 @@ test('any text of up to 256 characters is a policy_id, also on disk', async () =
     '\u0000',
     '\u0001\u001f',
     'x'.repeat(256),
+    `\u0000${'x'.repeat(64)}\u0004\u0000y`,
     '漢'.repeat(256),
   ]) {
     const answer = await publish(na, { policy_id });

@@ -9,8 +9,8 @@ import { encodeAnswers, encodeNonces } from './table-rows.ts';
 export const NOT_STORED = 0;
 
 const NONCE_BUCKET_MS = 60_000;
-/** LMDB allows keys of 1,978 bytes, PostgreSQL about 2,700; a character may need three. */
-const MAX_KEY_LENGTH = 600;
+/** LMDB allows keys of 1,978 bytes, PostgreSQL about 2,700. */
+const MAX_KEY_BYTES = 1900;
 
 export interface EncodedUnit {
   readonly subjects: readonly EncodedSubject[];
@@ -98,7 +98,7 @@ function byMinute<Item extends { readonly forgetAt: number }>(items: readonly It
 }
 
 export function assertKeyLength(key: string): void {
-  if (key.length > MAX_KEY_LENGTH) throw new Error('The id of a subject is too long');
+  if (Buffer.byteLength(key) > MAX_KEY_BYTES) throw new Error('The id of a subject is too long');
 }
 
 function assertEachOnce(subjects: readonly SubjectKey[]): void {

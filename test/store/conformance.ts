@@ -182,6 +182,7 @@ export function testStore({ name, open }: StoreUnderTest): void {
         '__proto__',
         'Zürich ✓ 😀',
         'x'.repeat(512),
+        ...['', 'x'.repeat(64), 'x'.repeat(1800)].map((start) => `${start}\u0000y\u0001\u0004`),
         '1',
         '01',
       ];

@@ -36,6 +36,8 @@ import { FIRST_OPERATORS } from '../connection/profiles.ts';
  */
 const ENTRIES = [FILES.keys, FILES.config, FILES.genesis];
 const AUTHORITY_VALIDITY_MS = 90 * DAY_MS;
+/** Of name and version: the id of the first policy contains both, and has to fit into the key of a row. */
+const MOST_BYTES_STORED = 1800;
 
 export interface InitOptions {
   readonly dataDir: string;
@@ -67,7 +69,7 @@ export type InitSummary = {
  * killed process had already built a network of this name, moves that one into place instead.
  */
 export function initNetwork(options: InitOptions): InitSummary {
-  assertNetworkName(options.networkName);
+  assertNetworkName(options);
   const dataDir = resolve(options.dataDir);
   const staging = join(dataDir, FILES.staging);
   if (!existsSync(staging)) assertHoldsNoNetwork(dataDir);
@@ -93,12 +95,18 @@ export function initNetwork(options: InitOptions): InitSummary {
 }
 
 /** Other sovereigns must be able to name the network in treaties, successions and on a command line. */
-function assertNetworkName(name: string): void {
+function assertNetworkName({ networkName: name, networkVersion: version }: InitOptions): void {
   const cure = 'choose a short name such as local-mesh';
   if (name === '') throw new Error(`The network name must not be empty; ${cure}`);
   if (name.length > MAX_TEXT_LENGTH) {
     throw new Error(
       `The network name has ${name.length} characters, and no treaty can name more than ${MAX_TEXT_LENGTH}; ${cure}`,
+    );
+  }
+  const bytes = Buffer.byteLength(name + version);
+  if (bytes > MOST_BYTES_STORED) {
+    throw new Error(
+      `The name and the version of the network have ${bytes} bytes, more than ${MOST_BYTES_STORED}; ${cure}`,
     );
   }
   if (/\p{Cc}/u.test(name)) {

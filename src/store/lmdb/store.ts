@@ -39,7 +39,7 @@ import { lockFolder } from './folder-lock.ts';
 import { checkFiles, DATABASE_FILE } from './folder-state.ts';
 import { createCommits, whileNobodyCommits } from './openings.ts';
 import { assertSchema, ownerRow, takeOwnership } from './ownership.ts';
-import { lmdbTables, openEnvironment, openMeta, openTables } from './tables.ts';
+import { lmdbTables, openEnvironment, openMeta, openTables, subjectKey } from './tables.ts';
 
 /** How many rows of nonces one call removes at most. */
 const FORGET_AT_MOST = 20_000;
@@ -149,7 +149,7 @@ function openLockedStore(
   }
 
   function storedVersion({ kind, id }: SubjectKey): number {
-    return tables.subjects.getEntry([kind, id])?.version ?? NOT_STORED;
+    return tables.subjects.getEntry(subjectKey([kind, id]))?.version ?? NOT_STORED;
   }
 
   /**
@@ -165,8 +165,8 @@ function openLockedStore(
         ({ kind, id, version, row }) =>
           () =>
             row === null
-              ? tables.subjects.remove([kind, id])
-              : tables.subjects.put([kind, id], row, version),
+              ? tables.subjects.remove(subjectKey([kind, id]))
+              : tables.subjects.put(subjectKey([kind, id]), row, version),
       ),
       ...removedIds.map((id) => () => tables.liveness.remove(id)),
       ...nonces.map(({ key, row, answers }) => () => {

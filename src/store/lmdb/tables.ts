@@ -81,6 +81,15 @@ export function openTables(env: RootDatabase) {
 
 export type OpenTables = ReturnType<typeof openTables>;
 
+/**
+ * The key of a subject as LMDB has to get it. Before characters up to U+0004 it writes a mark, but not in texts of 64
+ * characters or more, where they would end the text; when it reads, it removes the marks from all.
+ */
+export function subjectKey([kind, id]: readonly [string, string]): [string, string] {
+  const marked = (char: string) => (char > '\u0004' ? char : `\u0004${char}`);
+  return [kind, id.length < 64 ? id : id.replace(/\p{Cc}/gu, marked)];
+}
+
 type Transaction = NonNullable<GetOptions['transaction']>;
 
 /** Large enough to keep iteration cheap, small enough for the batches to be garbage-collected early. */
@@ -138,7 +147,8 @@ export function writeAtOnce(opened: OpenTables, changes: readonly TableChange[])
   opened.meta.transactionSync(() => {
     for (const { table, put } of changes) {
       const written = opened[table] as unknown as WritableTable;
-      for (const { key, version, row } of put) {
+      for (const { key: given, version, row } of put) {
+        const key = table === 'subjects' ? subjectKey(given as readonly [string, string]) : given;
         if (VERSIONED.has(table)) written.putSync(key, row, version);
         else written.putSync(key, row);
       }
