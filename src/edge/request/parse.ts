@@ -18,7 +18,8 @@ const MAX_PARAMETERS = 100;
  * cannot be decoded are kept as is.
  */
 export function parseQuery(text: string): Query {
-  const parsed = parse(text, '&', '=', { maxKeys: MAX_PARAMETERS + 1 });
+  // Without a limit of its own, which would also count what is empty between two `&`: what follows would be ignored.
+  const parsed = parse(text, '&', '=', { maxKeys: 0 });
   const query: { [name: string]: string[] } = Object.create(null);
   let count = 0;
   for (const [name, value = []] of Object.entries(parsed)) {
