@@ -1,16 +1,23 @@
 /** The authority's own TLS, and how a new certificate comes into use. */
+import type { HttpResponse } from 'uWebSockets.js';
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import { readTlsPair } from '../src/base/tls/pair.ts';
+import { openApps } from '../src/edge/http/listener.ts';
+import { createPeers } from '../src/edge/request/request-head.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { startChildServer } from './support/child-server.ts';
 import { runCommand } from './support/commands.ts';
 import { ownFolder, ownNetwork } from './support/folders.ts';
+import { ownPort } from './support/own-port.ts';
+import { rawConnection } from './support/raw-http.ts';
 import { type MadePair, makeTlsPair, putInPlace } from './support/tls-files.ts';
+import { until } from './support/until.ts';
 
 const DAY = 86_400_000;
 const folder = ownFolder();
@@ -121,6 +128,45 @@ for (const threads of ['1', '2']) {
     });
   });
 }
+
+test('the last connection of an earlier pair may end in the moment in which a new one is used', async () => {
+  const uws: typeof import('uWebSockets.js') = createRequire(import.meta.url)('uWebSockets.js');
+  const closed: string[] = [];
+  const held: HttpResponse[] = [];
+  const apps = openApps({
+    uws: {
+      ...uws,
+      App() {
+        const app = uws.App();
+        const close = app.close.bind(app);
+        app.close = () => {
+          closed.push('app');
+          return close();
+        };
+        return app;
+      },
+      us_listen_socket_close(socket) {
+        closed.push('socket');
+        uws.us_listen_socket_close(socket);
+      },
+    },
+    host: '127.0.0.1',
+    port: await ownPort(),
+    tls: null,
+    maxConnections: 10,
+    peers: createPeers(),
+    serve: (app) => void app.get('/*', (res) => void held.push(res.onAborted(() => undefined))),
+    onPaused: () => undefined,
+  });
+  const client = rawConnection(`http://127.0.0.1:${apps.port}`);
+  (await client).write('GET / HTTP/1.1\r\nHost: na\r\n\r\n');
+  await until(() => held.length > 0);
+  const moved = apps.useTls(second);
+  held[0]?.close();
+  await moved;
+  assert.deepEqual(closed, ['socket', 'app']);
+  apps.close();
+});
 
 suite('a pair is refused in one sentence', () => {
   const now = Date.now();

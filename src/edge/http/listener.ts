@@ -135,6 +135,8 @@ export function openApps(options: AppsOptions) {
   const open = new Map<TemplatedApp, number>();
   let connections = 0;
   let listener: Listener | null = null;
+  /** The app whose listening socket is still open after a newer one has replaced it. */
+  let leaving: TemplatedApp | null = null;
   let newest = openApp(options.tls);
 
   function openApp(tls: TlsFiles | null): TemplatedApp {
@@ -160,7 +162,7 @@ export function openApps(options: AppsOptions) {
   }
 
   function retire(app: TemplatedApp): void {
-    if (app === newest || !open.has(app) || open.get(app) !== 0) return;
+    if (app === newest || app === leaving || open.get(app) !== 0) return;
     open.delete(app);
     app.close();
   }
@@ -172,13 +174,16 @@ export function openApps(options: AppsOptions) {
     async useTls(files: TlsFiles): Promise<void> {
       const [before, next] = [newest, openApp(files)];
       newest = next;
+      leaving = before;
       try {
         await listener?.moveTo(next);
-        retire(before);
       } catch (cause) {
         newest = before;
-        retire(next);
         throw cause;
+      } finally {
+        leaving = null;
+        retire(before);
+        retire(next);
       }
     },
     /** Ends all connections. */
