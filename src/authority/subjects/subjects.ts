@@ -117,32 +117,47 @@ function kindOf({ kind }: StoredSubject): SubjectKind {
   return kind as SubjectKind;
 }
 
-/** How many lists are known at a time: invites of more batches that are read in turn share less. */
-const MOST_LISTS = 256;
-
 /**
  * Invites of one request have the same roles and labels, which may take several kilobytes: they share them, also after a
  * restart, when invites are read in the order of their ids.
  */
 class InviteTable extends Map<string, Subject<'invite'>> {
-  readonly #lists = new Map<string, readonly string[]>();
+  readonly #roles = createSharedLists();
+  readonly #labels = createSharedLists();
 
   override set(id: string, { version, value, context }: Subject<'invite'>): this {
     // A copy of one object is compact; one that is put together takes half as much memory again.
     const own: { -readonly [Member in keyof Invite]: Invite[Member] } = { ...context };
-    own.roles = this.#shared(own.roles);
-    if (own.labels !== undefined) own.labels = this.#shared(own.labels);
+    own.roles = this.#roles(own.roles);
+    if (own.labels !== undefined) own.labels = this.#labels(own.labels);
     return super.set(id, { version, value, context: own });
   }
+}
 
-  #shared(list: readonly string[]): readonly string[] {
+/** How many lists are known at a time: invites of more batches that are read in turn share less. */
+const MOST_LISTS = 256;
+
+/** Returns an equal list that was given before. */
+function createSharedLists() {
+  const lists = new Map<string, readonly string[]>();
+  let last: { readonly given?: readonly string[]; readonly shared: readonly string[] } = {
+    shared: [],
+  };
+
+  function shared(list: readonly string[]): readonly string[] {
     const text = JSON.stringify(list);
-    const known = this.#lists.get(text);
+    const known = lists.get(text);
     if (known !== undefined) return known;
-    if (this.#lists.size === MOST_LISTS) this.#lists.clear();
-    this.#lists.set(text, list);
+    if (lists.size === MOST_LISTS) lists.clear();
+    lists.set(text, list);
     return list;
   }
+
+  return (given: readonly string[]): readonly string[] => {
+    // To write the same long list for each invite of a request would take as long as to store them.
+    if (given !== last.given) last = { given, shared: shared(given) };
+    return last.shared;
+  };
 }
 
 /** Without the revoked ids, which may take megabytes: the recognition graph has them. */

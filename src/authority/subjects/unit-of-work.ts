@@ -216,9 +216,18 @@ function ownTexts(kind: SubjectKind, context: object, before: object = {}): obje
     const value = own[name];
     if (value === known[name]) continue;
     if (typeof value === 'string') own[name] = detached(value);
-    else if (Array.isArray(value) && HAVE_LISTS.has(kind)) {
-      own[name] = value.map((item: unknown) => (typeof item === 'string' ? detached(item) : item));
-    }
+    else if (Array.isArray(value) && HAVE_LISTS.has(kind)) own[name] = ownList(value);
   }
+  return own;
+}
+
+/** By the lists of requests: each is copied once for all invites of a request. */
+const ownLists = new WeakMap<readonly unknown[], readonly unknown[]>();
+
+function ownList(given: readonly unknown[]): readonly unknown[] {
+  const known = ownLists.get(given);
+  if (known !== undefined) return known;
+  const own = given.map((item) => (typeof item === 'string' ? detached(item) : item));
+  ownLists.set(given, own);
   return own;
 }
