@@ -257,6 +257,7 @@ suite('a state copied to PostgreSQL and to LMDB', { concurrency: false }, () => 
     const url = await cluster.createStore();
     const address = parseStoreAddress(url, {});
     const keys = mkdtempSync(join(folder, 'keys-'));
+    await operate(na, '/admin/policy', { policy_id: `${'x'.repeat(64)}\u0000y` });
     const source = await sourceOf(na);
     await fill(await openPostgresqlTarget(address, keys), batchesOf(source), source.facts);
     const postgresql = await openPostgresqlSource(address);
