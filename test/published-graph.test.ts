@@ -309,19 +309,51 @@ test('the digest of a graph is cached until a treaty or the clock changes the gr
   assert.notEqual(digest.at(10), 'built');
 });
 
-// The garbage collector does not account for shared memory.
-
-test('graph documents are written to memory that no edge reads anymore, also if a build is discarded', async () => {
-  const names = ['alpha', 'beta', 'gamma'].map((name) => name.padEnd(2000, '.'));
-  const index = recognized(names, 300);
+/** What builds the graph documents of the index, and those that it has published. */
+function graphOn(
+  index: RecognitionIndex,
+  now: () => number,
+  edgesCaughtUp: () => Promise<void> = () => Promise.resolve(),
+) {
   const publisher = createDocumentPublisher();
   const published: PublishedDocument[] = [];
   publisher.follow(({ document }) => published.push(document));
+  const graph = createGraphCaches(index, edgesCaughtUp);
+  const na = { recognition: index, publisher, runtime: { now }, graph } as unknown as Authority;
+  return { na, publisher, published };
+}
+
+const LONG_NAMES = ['alpha', 'beta', 'gamma'].map((name) => name.padEnd(2000, '.'));
+
+test('a graph that time changes faster than it can be built is published', () => {
+  const index = recognized(LONG_NAMES, 300);
+  let now = NOW;
+  const { na, published } = graphOn(index, () => {
+    now += 24 * HOUR;
+    return now;
+  });
+  withoutPause(publishGraph(na));
+  assert.equal(published.length, GRAPH_DOCUMENTS.length);
+});
+
+test('a graph that is built while the clock is set back is built again', () => {
+  let now = NOW + 30 * 24 * HOUR;
+  const { na, published } = graphOn(recognized(LONG_NAMES, 300), () => now);
+  const building = publishGraph(na);
+  building.next();
+  now = NOW;
+  withoutPause(building);
+  const [graph] = published.map(documentText);
+  assert.match(String(graph), /"lifecycle_state":"active"/, 'all would have expired by then');
+});
+
+// The garbage collector does not account for shared memory.
+
+test('graph documents are written to memory that no edge reads anymore, also if a build is discarded', async () => {
+  const index = recognized(LONG_NAMES, 300);
   const behind: (() => void)[] = [];
   const edgesCaughtUp = () => new Promise<void>((resolve) => behind.push(resolve));
-  const graph = createGraphCaches(index, edgesCaughtUp);
-  const known = { recognition: index, publisher, runtime: { now: () => NOW }, graph };
-  const na = known as unknown as Authority;
+  const { na, publisher, published } = graphOn(index, () => NOW, edgesCaughtUp);
   const memories = () => new Set(published.map(({ bytes }) => bytes.buffer)).size;
 
   function change(sequence: number): void {

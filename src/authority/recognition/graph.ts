@@ -37,16 +37,20 @@ export function* publishGraph(na: Authority): Generator<void, undefined> {
   const { now } = na.runtime;
   for (let attempt = 1; !areCurrent(publisher, now()); attempt += 1) {
     const version = index.version();
-    // If the graph changes during the build, the build mixes two states and is discarded.
-    const isStale = attempt === LAST_ATTEMPT ? null : () => index.version() !== version;
+    const at = now();
+    // If the graph changes during the build, the build mixes two states; and once the clock is set back, its time was wrong.
+    const hasChanged = () => index.version() !== version || now() < at;
     const taken: number[] = [];
-    const documents = yield* whole(buildDocuments(na, now(), taken), isStale);
+    const work = buildDocuments(na, at, taken);
+    const documents = yield* whole(work, attempt === LAST_ATTEMPT ? null : hasChanged);
     if (documents === null) {
       memory.release(taken);
       continue;
     }
     for (const name of GRAPH_DOCUMENTS) publisher.publish(name, documents[name]);
     memory.show(taken);
+    // Time may have changed the graph meanwhile, and could do so faster than it can be built.
+    return;
   }
 }
 
