@@ -6,6 +6,7 @@ import { setInterval } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import type { JsonObject } from '../src/base/json/value.ts';
+import { createVisitor, NOTHING_SERVED } from '../src/server/federation/visit.ts';
 import { sharedAuthority, startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { chainAt, countedKey, FIRST, ROOT, type Step } from './support/authority-chain.ts';
 import { type ChildServer, NO_LIMITS, startChildServer } from './support/child-server.ts';
@@ -330,6 +331,11 @@ const WRONG: readonly (readonly [string, Wrong, RegExp])[] = [
       feed(5, { revoked_attestation_ids: Array.from({ length: 51 }, (_, n) => `id-${n}`) }),
     /^its feed is refused: invalid_sovereign_revocation_feed$/,
   ],
+  [
+    'answers a feed with a long id, which each of its rows would repeat',
+    ({ feed }) => feed(5, { feed_id: 'f'.repeat(257) }),
+    /^its feed is refused: invalid_sovereign_revocation_feed$/,
+  ],
   ['answers an older feed', ({ feed }) => feed(1), /^its feed is refused: stale_sequence$/],
   [
     'answers another feed with the same sequence',
@@ -443,14 +449,36 @@ test('the horizon says when the last feed of one that cannot be fetched becomes 
   assert.deepEqual([count, Date.parse(soonest)], [1, importedAt + 73 * HOUR]);
 });
 
-test('a feed that is withheld becomes too old, although it is accepted', async () => {
+for (const [what, changed, problem] of [
+  ['becomes too old, although it is accepted', {}, 'its feed is older than a day'],
+  [
+    'is no newer because someone without the key says so',
+    { issued_at: '2100-01-01T00:00:00Z' },
+    'its feed is refused: stale_sequence',
+  ],
+] as [string, JsonObject, string][]) {
+  test(`a feed that is withheld ${what}`, async () => {
+    await using given = await partner();
+    const { na, host, treaty, feed } = given;
+    const first = feed(1);
+    host.answers = { ...host.answers, [FEED]: first };
+    await visit(na);
+    assert.equal((await fetchOf(na, treaty)).problem, null);
+    host.answers = { ...host.answers, [FEED]: { ...first, ...changed } };
+    na.clock.advance(DAY);
+    await na.federate();
+    assert.equal((await fetchOf(na, treaty)).problem, problem);
+  });
+}
+
+test('a feed that was signed while the clock was ahead is reported, because it becomes too old late', async () => {
   await using given = await partner();
-  const { na, host, treaty, feed } = given;
-  host.answers = { ...host.answers, [FEED]: feed(1) };
+  const { na, host, treaty, beta } = given;
+  host.answers = { ...host.answers, [FEED]: beta.feed(na.clock.now() + 2 * DAY, 1) };
   await visit(na);
-  na.clock.advance(DAY);
-  await na.federate();
-  assert.equal((await fetchOf(na, treaty)).problem, 'its feed is older than a day');
+  const { imported_at, problem } = await fetchOf(na, treaty);
+  assert.notEqual(imported_at, null);
+  assert.equal(problem, 'its feed is dated more than a day ahead');
 });
 
 test('feeds that omit what earlier ones have named are fetched only a few times', async () => {
@@ -530,6 +558,35 @@ for (const [what, steps, terms, problem] of [
     }
   });
 }
+
+test('a stop does not wait for the treaties that a visit has not come to', async () => {
+  await using host = await startHostileAuthority({ [KEYS]: { successions: [] } });
+  const asked: string[] = [];
+  const reach = { allowsPrivate: true, setting: 'MESH_FEDERATION_PRIVATE=1' } as const;
+  const visitor = createVisitor({ reach, maxFeedEntries: 1 }, (name) => {
+    asked.push(name);
+    visitor.stop();
+    return { ok: false, refusal: 'treaty_not_found', details: {} };
+  });
+  const partner = { subject: 'beta', endpoint: host.url, treatyIds: ['a', 'b', 'c'] };
+  const { problem } = await visitor.visit(partner, NOTHING_SERVED, 0);
+  assert.deepEqual([asked, problem?.text], [['treatyPin'], 'the service is stopping']);
+});
+
+test('a treaty that cannot follow a key keeps no other with the same sovereign from it', async () => {
+  await using given = await partner();
+  const { na, beta, host, treaty } = given;
+  const about = { subject_sovereign_id: beta.name, subject_public_keys: [beta.key.publicKey] };
+  const second = await issued(recognize(na, { ...about, endpoint: host.url, ...ROOT_NAMED }));
+  const successions = chainAt(na.clock.now(), beta.name, [PLANNED]);
+  const ids = { revoked_attestation_ids: ['one'] };
+  host.answers = { [KEYS]: { successions }, [FEED]: beta.feed(na.clock.now(), 1, ids) };
+  await visit(na);
+  assert.equal((await fetchOf(na, treaty)).problem, 'its keys are refused: root_key_needed');
+  const { lifecycle } = (await get(na, `/recognition-treaties/${second.treaty_id}`)).body;
+  assert.notEqual(lifecycle.replacement_treaty_id, null, 'it has followed');
+  await revokeTreaty(na, lifecycle.replacement_treaty_id);
+});
 
 /** Now and then a value that does not fit. */
 function mostly<Value>(fits: fc.Arbitrary<Value>, ...odd: unknown[]): fc.Arbitrary<unknown> {

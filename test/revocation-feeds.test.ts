@@ -281,7 +281,10 @@ test('an invalid feed is 400 invalid_sovereign_revocation_feed', async () => {
       ['1.5', new JsonFloat(1.5)],
       ['-2 ** 70', -(2n ** 70n)],
       ['"1"', '1'],
+      ['257 digits', 10n ** 256n],
     ]),
+    ...inEach('feed_id', texts('f'.repeat(257))),
+    ...inEach('issuer_sovereign_id', texts('i'.repeat(1025))),
     ...inEach('issued_at', [...valuesExcept(), ...texts('2026-01-01T00:00:00', '1767225600')]),
     ...inEach('revoked_attestation_ids', noList),
     ...inEach(

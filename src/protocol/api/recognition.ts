@@ -4,6 +4,7 @@ import { isPublicKey } from '../../base/crypto/public-key.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/json/value.ts';
 import { FeedImported, RecognitionPolicySaved } from '../answers/recognition.ts';
 import { readRecognitionPolicy as policyIn, RecognitionPolicy } from '../records/recognition.ts';
+import { MAX_TEXT_LENGTH } from '../records/record.ts';
 import {
   readRevocationFeed as feedIn,
   SovereignRevocationFeed,
@@ -16,6 +17,8 @@ import { KeysOfAnyForm, type ReadContext, readBy } from './members.ts';
 import { text } from './parameters.ts';
 
 const MAX_POLICY_ID_LENGTH = 256;
+/** Of what the recognition graph repeats for each id of an imported feed. */
+const MAX_REPEATED_LENGTH = 256;
 
 export const setRecognitionPolicy = privilegedCommand('POST /admin/recognition-policy', {
   summary: 'Set the acceptance policy',
@@ -93,13 +96,23 @@ function readPolicy(body: JsonObject) {
 
 function readImport(body: JsonObject, { maxFeedEntries }: ReadContext) {
   const feed = entriesOf(body.feed) > maxFeedEntries ? null : feedIn(body.feed);
+  if (feed === null || repeatsTooMuch(feed)) refuse('invalid_sovereign_revocation_feed');
   const given = body.issuer_public_keys ?? null;
   return {
-    feed: feed ?? refuse('invalid_sovereign_revocation_feed'),
+    feed,
     expected_issuer_sovereign_id: textOf(body, 'expected_issuer_sovereign_id'),
     /** Null for the keys of active treaties; a wrong type counts as an empty list, which the authority refuses. */
     issuer_public_keys: given === null ? null : [...(keyList(given) ?? []).values()],
   };
+}
+
+function repeatsTooMuch({
+  feed_id,
+  issuer_sovereign_id: issuer,
+  sequence,
+}: SovereignRevocationFeed): boolean {
+  const longest = Math.max(feed_id.length, String(sequence).length);
+  return longest > MAX_REPEATED_LENGTH || issuer.length > MAX_TEXT_LENGTH;
 }
 
 /** The number of ids in a feed, including duplicates. */

@@ -99,17 +99,19 @@ export function createVisitor({ reach, maxFeedEntries }: VisitOptions, call: Cal
     now: number,
   ): Promise<string | null> {
     if (receivedChain(authority_keys) === null) return 'its keys are no chain of authority keys';
+    let refused: string | null = null;
     for (const treaty_id of treatyIds) {
+      if (stopped.signal.aborted) break;
       const sent = { treaty_id, authority_keys, root_public_key: null };
       const chain = await followedChain(sent, now, call);
       const answer = chain.ok
         ? await call('followFetchedKeys', { ...chain.value, fetched_from: endpoint })
         : chain;
       if (!answer.ok && !NOTHING_TO_DO.has(answer.refusal)) {
-        return refusalText('its keys are', answer);
+        refused ??= refusalText('its keys are', answer);
       }
     }
-    return null;
+    return refused;
   }
 
   return {
@@ -160,8 +162,10 @@ function refusalText(what: string, { refusal, details }: Answer & { readonly ok:
   return `${what} refused: ${typeof cause === 'string' ? cause : refusal}`;
 }
 
-/** Someone who withholds a newer feed serves an old one. */
+/** Someone who withholds a newer feed serves an old one, or one that was signed while the clock was ahead. */
 function outdated({ feedIssuedAt }: Served, now: number): Visited['problem'] {
-  if (feedIssuedAt === null || now - feedIssuedAt <= FEED_LIFETIME_MS) return null;
-  return { text: 'its feed is older than a day', isRefused: true };
+  const age = now - (feedIssuedAt ?? now);
+  if (Math.abs(age) <= FEED_LIFETIME_MS) return null;
+  const text = age > 0 ? 'its feed is older than a day' : 'its feed is dated more than a day ahead';
+  return { text, isRefused: true };
 }
