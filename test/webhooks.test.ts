@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { SHA256, sha256Hex } from '../src/base/crypto/digest.ts';
 import { signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
 import type { EventPlace } from '../src/client/events.ts';
@@ -289,6 +290,26 @@ suite('an endpoint that', () => {
   }
 });
 
+test('an answer that comes a byte at a time takes little more memory than its bytes', async () => {
+  const chunk = '1\r\nx\r\n';
+  await using endpoint = await listen(
+    floods('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n', chunk),
+  );
+  const lookup = createLookup(webhookReach(true));
+  const client = createStrangerClient({ lookup, limitMs: LIMIT_MS });
+  const before = process.memoryUsage().rss;
+  let most = before;
+  const watching = setInterval(() => {
+    most = Math.max(most, process.memoryUsage().rss);
+  }, 5);
+  const asked = { url: new URL(endpoint.url), headers: {}, mostBytes: 1024 * 1024, abort: NEVER };
+  const { problem } = await client.exchange(asked);
+  clearInterval(watching);
+  assert.equal(problem, 'its answer has more than 1 MiB');
+  const grown = (most - before) / 2 ** 20;
+  assert.ok(grown < 100, `${grown} MiB`);
+});
+
 test('consecutive requests share a connection, and a stopped one is not reused', async () => {
   await using endpoint = await listen(says('HTTP/1.1 204 No Content\r\n\r\n'));
   const lookup = createLookup(webhookReach(true));
@@ -338,6 +359,37 @@ test('a name whose address changes a moment later is connected to where it was c
   assert.equal(await post(poster, url), null);
   assert.equal(asked, 1, 'the address is asked for once, and that is the one that is used');
   poster.close();
+});
+
+test('a name whose servers do not answer in time holds up only its like from then on', async () => {
+  let now = 0;
+  const unanswered: (() => void)[] = [];
+  const found = [{ address: '127.0.0.1', family: 4 }];
+  const lookup = createLookup(webhookReach(true), {
+    elapsed: () => now,
+    resolve: (host) =>
+      new Promise((resolve) => {
+        if (host === 'quick.example') resolve(found);
+        else unanswered.push(() => resolve(found));
+      }),
+  });
+  const ask = (host: string) =>
+    new Promise((resolve) => lookup(host, { all: true }, (_cause, got) => resolve(got)));
+  for (const host of ['dead.example', 'gone.example']) {
+    const asked = ask(host);
+    await nextTurn();
+    now += MINUTE;
+    unanswered.pop()?.();
+    await asked;
+  }
+  const slow = [ask('dead.example'), ask('gone.example'), ask('gone.example')];
+  assert.deepEqual(await ask('quick.example'), found);
+  for (let left = 2; left > 0; left -= 1) {
+    assert.equal(unanswered.length, 1, 'one after the other');
+    unanswered.pop()?.();
+    await nextTurn();
+  }
+  assert.deepEqual(await Promise.all(slow), [found, found, found]);
 });
 
 test('an unknown name, and a port without a listener, are reported with their codes', async () => {

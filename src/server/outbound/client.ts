@@ -118,12 +118,16 @@ function receive(
     end({ problem: 'it compresses its answer, which was not asked for' });
     return;
   }
-  const chunks: Buffer[] = [];
+  let body = Buffer.alloc(0);
   let bytes = 0;
   answer.on('data', (chunk: Buffer) => {
+    const at = bytes;
     bytes += chunk.length;
     if (bytes <= (mostBytes ?? MOST_DROPPED_BYTES)) {
-      if (mostBytes !== undefined) chunks.push(chunk);
+      if (mostBytes === undefined) return;
+      // One buffer for all, because there may be a chunk for each byte.
+      if (at === 0) body = Buffer.allocUnsafeSlow(mostBytes);
+      chunk.copy(body, at);
       return;
     }
     const isDropped = mostBytes === undefined;
@@ -131,7 +135,7 @@ function receive(
     answer.destroy();
   });
   answer.on('end', () =>
-    end({ problem: null, body: isKnown ? null : Buffer.concat(chunks), etag }),
+    end({ problem: null, body: isKnown ? null : body.subarray(0, bytes), etag }),
   );
 }
 

@@ -7,6 +7,7 @@ import { lookup } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { bareHost } from '../../base/bare-host.ts';
+import { systemRuntime } from '../../base/runtime.ts';
 import { createTurns } from '../../base/work.ts';
 
 /** None of the name's addresses may be used. The message is the rest of a sentence, for the log. */
@@ -16,25 +17,53 @@ export class PrivateAddress extends Error {
   }
 }
 
+interface Resolver {
+  resolve(host: string): Promise<readonly LookupAddress[]>;
+  /** Monotonic milliseconds. */
+  elapsed(): number;
+}
+
+const SYSTEM: Resolver = {
+  resolve: (host) => lookup(host, { all: true }),
+  elapsed: systemRuntime.elapsed,
+};
+
+/** A name that takes longer is slow the next time, too. */
+const SLOW_MS = 1000;
+
 /**
  * For `node:http` and `node:net`, which connect to exactly these addresses, so DNS rebinding has no effect. The system
  * resolver occupies a thread of the pool that also does disk I/O until the name server answers, so names are resolved
- * one at a time.
+ * one at a time; slow ones in a line of their own, so that those whose name servers do not answer hold up no others.
  */
-export function createLookup(reach: Reach): LookupFunction {
+export function createLookup(
+  reach: Reach,
+  { resolve, elapsed }: Resolver = SYSTEM,
+): LookupFunction {
   const asked = new Map<string, Promise<readonly LookupAddress[]>>();
-  const turns = createTurns();
+  const slow = new Set<string>();
+  const [turns, slowTurns] = [createTurns(), createTurns()];
 
-  function resolve(host: string): Promise<readonly LookupAddress[]> {
-    const found =
-      asked.get(host) ??
-      turns.run(() => lookup(host, { all: true })).finally(() => asked.delete(host));
+  async function timed(host: string): Promise<readonly LookupAddress[]> {
+    const began = elapsed();
+    try {
+      return await resolve(host);
+    } finally {
+      asked.delete(host);
+      if (elapsed() - began > SLOW_MS) slow.add(host);
+      else slow.delete(host);
+    }
+  }
+
+  function addressesOf(host: string): Promise<readonly LookupAddress[]> {
+    const line = slow.has(host) ? slowTurns : turns;
+    const found = asked.get(host) ?? line.run(() => timed(host));
     asked.set(host, found);
     return found;
   }
 
   async function allowed(host: string): Promise<LookupAddress[]> {
-    const found = await resolve(host);
+    const found = await addressesOf(host);
     const kept = found.filter(({ address }) => reach.allowsPrivate || isPublicAddress(address));
     if (kept.length === 0) throw new PrivateAddress(reach);
     return kept;
