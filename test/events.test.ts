@@ -458,6 +458,16 @@ test('a client continues after the last event when a connection is lost, and end
   assert.deepEqual(asked, ['0', '1', '1', '1', '3']);
 });
 
+test('of the newest events, few renderings are kept, wherever readers begin', () => {
+  const log = createEventLog(() => Promise.resolve([]));
+  log.append(Array.from({ length: 1000 }, (_, index) => `{"index":${index + 1}}`));
+  const renderings = () => Array.from({ length: 1000 }, (_, index) => log.after(index));
+  const before = renderings();
+  const kept = renderings().filter((piece) => before.includes(piece));
+  assert.ok(kept.length <= 64, `${kept.length} are kept`);
+  assert.equal(log.after(999), log.after(999), 'readers at the same place share one');
+});
+
 /** The events that a client reads from an authority that sends only these. */
 function eventsOf(offered: readonly (string | undefined)[], after: EventPlace | number = 0) {
   const text = offered.map((event) => `data: ${event}\n\n`).join('');

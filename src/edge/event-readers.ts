@@ -308,7 +308,7 @@ interface Page {
 export function createEventLog(readPage: ReadPage) {
   let end = 0;
   let held: string[] = [];
-  let newest = new Map<number, Piece>();
+  const newest = new Map<number, Piece>();
   /** In the order of last use, least recent first. */
   const pages = new Map<number, Page>();
   const reading = new Map<number, Promise<Page>>();
@@ -318,6 +318,7 @@ export function createEventLog(readPage: ReadPage) {
     const known = newest.get(index);
     if (known !== undefined) return known;
     const piece = pieceOf(index, startOf(held.slice(held.length - (end - index))));
+    if (newest.size === MOST_PAGES) newest.clear();
     newest.set(index, piece);
     return piece;
   }
@@ -352,13 +353,13 @@ export function createEventLog(readPage: ReadPage) {
     beginAfter(index: number): void {
       end = index;
       held = [];
-      newest = new Map();
+      newest.clear();
     },
     append(events: readonly string[]): void {
       end += events.length;
       held.push(...events);
       if (held.length >= 2 * MOST_HELD) held = held.slice(-MOST_HELD);
-      newest = new Map();
+      newest.clear();
     },
     /**
      * The next events after this index; null if none are known. A promise if they must be read first; it rejects if
