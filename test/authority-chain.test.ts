@@ -35,6 +35,7 @@ import {
   TOOLS,
   termsOf,
 } from './support/authority-chain.ts';
+import { cpuOf } from './support/cpu.ts';
 
 const PINNED: ChainPin = { networkName: NETWORK, trusted: { rootKey: ROOT.publicKey } };
 const pinnedKey = (authorityKey: string): ChainPin => ({ ...PINNED, trusted: { authorityKey } });
@@ -432,6 +433,22 @@ suite('in any history', () => {
       }),
       RUNS,
     );
+  });
+
+  test('finding the keys takes time in proportion to the length', async () => {
+    const chain = Array.from({ length: MAX_SUCCESSIONS }, (_, at) => ({
+      ...PLANNED,
+      from_key: `key-${at}`,
+      to_key: `key-${at + 1}`,
+      activates_at: formatInstant(START + at * HOUR),
+      overlap_until: formatInstant(START + (at + 10) * HOUR),
+    }));
+    const costOf = (length: number, rounds: number) =>
+      cpuOf(() => {
+        for (let round = 0; round < rounds; round += 1) keysAt(chain.slice(0, length), LATER);
+      });
+    const shorter = await costOf(MAX_SUCCESSIONS / 16, 1600);
+    assert.ok((await costOf(MAX_SUCCESSIONS, 100)) < 4 * shorter);
   });
 
   test('every change of a statement is noticed', () => {

@@ -329,10 +329,12 @@ export function keysAt(
   const [first] = chain;
   if (first === undefined) return [];
   const keys = new Map([[first.from_key, firstKey(first.from_key)]]);
+  const keyOf = (public_key: string) => keys.get(public_key) ?? firstKey(public_key);
   const change = (public_key: string, changed: Partial<AuthorityKey>) => {
-    const held = keys.get(public_key) ?? firstKey(public_key);
-    keys.set(public_key, { ...held, ...changed });
+    keys.set(public_key, { ...keyOf(public_key), ...changed });
   };
+  /** Those that were replaced since the last change of the key: all others have ended before. */
+  let replaced: string[] = [];
   for (const [index, statement] of chain.entries()) {
     const { kind, from_key, to_key, activates_at, overlap_until, distrusted_from } = statement;
     const signs_until = distrusted_from ?? overlap_until;
@@ -346,7 +348,7 @@ export function keysAt(
       change(to_key, { state: 'current', signs_until: null });
     } else {
       // At most two keys sign: an overlap ends when the next one begins.
-      for (const { public_key, signs_until: end } of keys.values()) {
+      for (const { public_key, signs_until: end } of replaced.map(keyOf)) {
         if (public_key === from_key || end === null) continue;
         if (instantOf(end) > instantOf(activates_at)) {
           change(public_key, { state: 'retired', signs_until: activates_at });
@@ -354,7 +356,9 @@ export function keysAt(
       }
       change(from_key, { state: kind === 'compromise' ? 'distrusted' : afterwards, signs_until });
       change(to_key, { state: 'current', since: activates_at });
+      replaced = [];
     }
+    replaced.push(from_key);
   }
   return [...keys.values()];
 }
