@@ -2,10 +2,16 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { after, before, suite, test } from 'node:test';
-import { setInterval } from 'node:timers/promises';
+import { setImmediate as nextTurn, setInterval } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
+import type { Treaty } from '../machines/recognition-treaty.ts';
+import type { Authority } from '../src/authority/authority.ts';
+import { AsyncResult } from '../src/authority/engine/execute.ts';
+import { createRecognitionIndex } from '../src/authority/recognition/recognition-index.ts';
+import { readPartners } from '../src/authority/recognition/treaties.ts';
 import type { JsonObject } from '../src/base/json/value.ts';
+import { jsonText } from '../src/base/json/write.ts';
 import { createVisitor, NOTHING_SERVED } from '../src/server/federation/visit.ts';
 import { sharedAuthority, startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { chainAt, countedKey, FIRST, ROOT, type Step } from './support/authority-chain.ts';
@@ -558,6 +564,36 @@ for (const [what, steps, terms, problem] of [
     }
   });
 }
+
+test('thousands of partners are listed in slices, each with its treaties', async () => {
+  const recognition = createRecognitionIndex();
+  for (let count = 0; count < 6000; count += 1) {
+    const treaty = {
+      issuer: 'alpha',
+      subject: `s-${count % 3000}`,
+      endpoint: 'https://na.example',
+    };
+    const always = { issuedAt: count, expiresAt: Number.MAX_SAFE_INTEGER, revokedAt: null };
+    recognition.putTreaty(`t-${count}`, { ...treaty, ...always } as unknown as Treaty);
+  }
+  recognition.endLoading();
+  const made = readPartners({ recognition } as unknown as Authority, null, 0);
+  assert.ok(made instanceof AsyncResult);
+  let isOver = false;
+  const listed = made.made.finally(() => {
+    isOver = true;
+  });
+  let turns = 0;
+  for (; !isOver; turns += 1) await nextTurn();
+  const partners = JSON.parse(jsonText(await listed));
+  assert.equal(partners.length, 3000);
+  assert.deepEqual(partners[1], {
+    subject: 's-1',
+    endpoint: 'https://na.example',
+    treatyIds: ['t-1', 't-3001'],
+  });
+  assert.ok(turns > 10, `${turns} turns of others`);
+});
 
 test('a stop does not wait for the treaties that a visit has not come to', async () => {
   await using host = await startHostileAuthority({ [KEYS]: { successions: [] } });

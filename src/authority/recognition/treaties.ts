@@ -5,6 +5,7 @@ import { HOUR_MS } from '../../base/duration.ts';
 import { parseJson } from '../../base/json/parse.ts';
 import { canonicalJson, JsonText, type WithText } from '../../base/json/write.ts';
 import { formatInstant, formatInstantIfAny } from '../../base/timestamp.ts';
+import { oneSliceATurn, visitInSlices } from '../../base/work.ts';
 import type { CallInput } from '../../protocol/contract/calls.ts';
 import type { PartnerAddress } from '../../protocol/contract/inputs.ts';
 import { keysInForce } from '../../protocol/records/authority-chain.ts';
@@ -19,6 +20,7 @@ import { Refusal } from '../../protocol/refusals.ts';
 import type { FetchState, TreatyRow } from '../../protocol/rows/recognition.ts';
 import type { Authority } from '../authority.ts';
 import type { Handler } from '../engine/admission.ts';
+import { AsyncResult } from '../engine/execute.ts';
 import { assertOwnIssuer, costOf, issuerOf, textSignedAgain } from '../engine/issuer.ts';
 import { refusePrivateKeys } from '../engine/known-keys.ts';
 import { pageOf } from '../engine/page.ts';
@@ -138,18 +140,28 @@ export const readTreaty: Handler<'readTreaty'> = (na, given, at) => {
 };
 
 /** The authorities that are fetched, each with its treaties in force. */
-export const readPartners: Handler<'readPartners'> = ({ recognition }, _given, at) => {
+export const readPartners: Handler<'readPartners'> = ({ recognition }, _given, at) =>
+  new AsyncResult(oneSliceATurn(partnersOf([...recognition.edges()], at)));
+
+/** They are read each second, and listing thousands takes as long as hundreds of heartbeats. */
+const PARTNERS_PER_SLICE = 500;
+
+function* partnersOf(edges: readonly Edge[], at: number): Generator<void, JsonText> {
   const partners = new Map<string, PartnerAddress & { treatyIds: string[] }>();
-  for (const { treatyId, treaty } of recognition.edges()) {
+  yield* visitInSlices(edges, PARTNERS_PER_SLICE, ({ treatyId, treaty }) => {
     const { subject, endpoint = null } = treaty;
-    if (endpoint === null || !isLifecycleActive(treaty, at)) continue;
+    if (endpoint === null || !isLifecycleActive(treaty, at)) return;
     const key = partnerKey(subject, endpoint);
     const partner = partners.get(key) ?? { subject, endpoint, treatyIds: [] };
     partner.treatyIds.push(treatyId);
     partners.set(key, partner);
-  }
-  return new JsonText(JSON.stringify([...partners.values()]));
-};
+  });
+  const texts: string[] = [];
+  yield* visitInSlices(partners.values(), PARTNERS_PER_SLICE, (partner) => {
+    texts.push(JSON.stringify(partner));
+  });
+  return new JsonText(`[${texts.join()}]`);
+}
 
 /** Whether this authority has revoked the treaty. */
 export function isTreatyRevoked(na: Authority, treatyId: string): boolean {

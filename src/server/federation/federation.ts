@@ -53,8 +53,8 @@ export function createFederation(
   let isStopped = false;
 
   async function readPartners(): Promise<void> {
-    const answer = await call('readPartners', null);
     readAt = runtime.elapsed();
+    const answer = await call('readPartners', null);
     if (!answer.ok || answer.json === text) return;
     text = answer.json;
     const known = new Map(partners);
