@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { WebSocket } from 'undici';
 import { residentMib } from './support/bursts.ts';
 import { type ChildServer, startChildServer } from './support/child-server.ts';
@@ -20,11 +21,13 @@ const UNREAD = 5000;
 const READERS = 10;
 /** Each is a version, or one of several that a version shows. */
 const CHANGES = 2500;
-/** What the treaties of this test take, with room; what one viewer may be behind would be 1,250 for all of them. */
+/** What the treaties of this test take, with room. */
 const MOST_MIB = 512;
 const AT_ONCE = 10;
 /** An empty pong, as clients send it. */
 const PONG = Buffer.from('8a8000000000', 'hex');
+/** As long as a ping may be. */
+const PING = Buffer.concat([Buffer.from('89fd00000000', 'hex'), Buffer.alloc(125)]);
 
 test(`${UNREAD} viewers that never read take little memory, and ${READERS} others hear of every version`, async () => {
   await using server = await startChildServer(makeNetworkFolder().folder);
@@ -56,6 +59,23 @@ test(`${UNREAD} viewers that never read take little memory, and ${READERS} other
   }
   for (const { socket } of readers) socket.close();
   for (const socket of unread) socket.destroy();
+});
+
+test('viewers that ask all the time whether the other side is there, and never read that it is, take little memory', async () => {
+  await using server = await startChildServer(makeNetworkFolder().folder);
+  const unread: Socket[] = [];
+  for (let i = 0; i < 600; i += 1) unread.push(await neverReading(server));
+  const before = memoryOf(server);
+  const pings = Buffer.concat(Array.from({ length: 500 }, () => PING));
+  let grown = 0;
+  // What fills the buffers of the system is no memory of the process; all of them together get a message after ten seconds.
+  for (const began = performance.now(); performance.now() - began < 9000; ) {
+    for (const socket of unread) if (socket.writableLength < 1024 * 1024) socket.write(pings);
+    await pause(20);
+    grown = Math.max(grown, memoryOf(server) - before);
+  }
+  for (const socket of unread) socket.destroy();
+  assert.ok(grown < 64, `${grown} MiB more`);
 });
 
 function memoryOf({ process }: ChildServer): number {

@@ -23,8 +23,11 @@ import { firstValue, queryOf } from '../request/parse.ts';
 import { isAnsweredElsewhere, type Request } from '../request/route.ts';
 import { orCut, writeReply } from './send-reply.ts';
 
-/** A viewer that is this many bytes behind is dropped, never waited for. */
-const MAX_BACKPRESSURE = 256 * 1024;
+/**
+ * A viewer that is this many bytes behind is dropped, never waited for: more than a hundred messages. Pongs count too, and
+ * are bounded only by this until the next message.
+ */
+const MAX_BACKPRESSURE = 16 * 1024;
 /** The bound of all viewers of a thread together. */
 const MOST_WAITING_BYTES = 32 * 1024 * 1024;
 const IDLE_SECONDS = 60;
