@@ -390,6 +390,23 @@ test('keys are a list or an object; if empty or of another type, they are missin
   }
 });
 
+test('of keys with ids the one that a signature names is tried first, because a long feed allows few checks', async () => {
+  await using na = await startTestAuthority();
+  const beta = sovereign('beta');
+  const reasons = { revocation_reasons: { a: 'x'.repeat(1_900_000) } };
+  const feed = beta.feed(na.clock.now(), 1, { ...ids('a'), ...reasons });
+  const [signature] = feed.signatures as readonly [JsonObject];
+  const labeled = { ...feed, signatures: [{ ...signature, key_id: 'beta-7' }] };
+  const others = Array.from({ length: 6 }, (_, n) => [`beta-${n}`, newKey().publicKey]);
+  for (const [id, expected] of [
+    ['beta-8', '400 invalid_signature'],
+    ['beta-7', '200'],
+  ] as const) {
+    const keys = Object.fromEntries([...others, [id, beta.key.publicKey]]);
+    assert.equal(outcome(await importFeed(na, labeled, { issuer_public_keys: keys })), expected);
+  }
+});
+
 test('without keys those of active treaties with the issuer decide, regardless of who issued them', async () => {
   await using na = await startTestAuthority();
   const beta = sovereign('beta');

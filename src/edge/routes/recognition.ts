@@ -16,13 +16,14 @@ import type { EdgeParts } from '../operations/operations.ts';
 
 /** The search for a signature may take many checks. */
 export async function verifiedFeed(
-  { feed, ...sent }: InputOf<typeof importFeed>,
+  { feed, issuer_public_keys: given, ...sent }: InputOf<typeof importFeed>,
   call: Call,
 ): Promise<Prepared['importFeed']> {
   const { feed_id: feedId, issuer_sovereign_id: issuer, sequence } = feed;
-  const keys = sent.issuer_public_keys ?? (await treatyKeysFor(issuer, call));
+  const keys = given ?? (await treatyKeysFor(issuer, call));
   return {
     ...sent,
+    issuer_public_keys: given && [...given.values()],
     feedId,
     issuer,
     sequence,

@@ -102,7 +102,7 @@ function readImport(body: JsonObject, { maxFeedEntries }: ReadContext) {
     feed,
     expected_issuer_sovereign_id: textOf(body, 'expected_issuer_sovereign_id'),
     /** Null for the keys of active treaties; a wrong type counts as an empty list, which the authority refuses. */
-    issuer_public_keys: given === null ? null : [...(keyList(given) ?? []).values()],
+    issuer_public_keys: given === null ? null : (keyList(given) ?? []),
   };
 }
 

@@ -60,7 +60,7 @@ const standardQuery = declaredAs('operator', 'query');
 /** The inputs of operations of which the edge works something out first. */
 export interface Prepared {
   readonly followTreaty: Omit<InputOf<Api['followTreaty']>, 'authority_keys'> & FollowedChain;
-  readonly importFeed: Omit<InputOf<Api['importFeed']>, 'feed'> & VerifiedFeed;
+  readonly importFeed: Omit<InputOf<Api['importFeed']>, keyof VerifiedFeed | 'feed'> & VerifiedFeed;
   readonly registerAgent: RegisterAgent;
   readonly removeAgent: RemoveAgent;
   readonly trustPath: { readonly from: string; readonly to: string };

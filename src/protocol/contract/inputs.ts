@@ -39,6 +39,8 @@ export interface FollowedChain {
 
 /** What the edge found by verifying a feed. */
 export interface VerifiedFeed {
+  /** Null for those of active treaties. */
+  readonly issuer_public_keys: readonly string[] | null;
   readonly feedId: string;
   readonly issuer: string;
   readonly sequence: number | bigint;

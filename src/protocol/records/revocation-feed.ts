@@ -3,7 +3,7 @@ import Type, { type Static } from 'typebox';
 import type { VerifySignature } from '../../base/crypto/primitives.ts';
 import { sortedSet } from './recognition.ts';
 import { Datetime, Natural, recordReader, Signatures } from './record.ts';
-import { isSignedByAny } from './signed-record.ts';
+import { type CandidateKeys, isSignedByAny } from './signed-record.ts';
 
 export const SovereignRevocationFeed = Type.Object({
   feed_id: Type.String(),
@@ -37,7 +37,7 @@ export function readRevocationFeed(received: unknown): SovereignRevocationFeed |
 /** The first key found under which a signature of the feed verifies; null if there is none. */
 export function keyOfFeed(
   feed: SovereignRevocationFeed,
-  keys: readonly string[],
+  keys: CandidateKeys,
   verify: VerifySignature,
 ): string | null {
   let found: string | null = null;
