@@ -25,6 +25,7 @@
  * decided again.
  */
 
+import { parseJson } from '../../base/json/parse.ts';
 import type { JsonObject } from '../../base/json/value.ts';
 import { jsonText } from '../../base/json/write.ts';
 import { formatInstant } from '../../base/timestamp.ts';
@@ -350,7 +351,10 @@ type FoundAnswer = Answer | Extract<KeptForm, { readonly certificate: string }>;
 
 function foundAnswer(text: string): FoundAnswer {
   if (text.startsWith(ANSWER)) return { ok: true, json: text.slice(ANSWER.length, -1) };
-  const kept = JSON.parse(text) as KeptForm | { refusal: RefusalName; details: JsonObject };
+  // The details of a refused feed contain its sequence, which may be of any size.
+  const kept = parseJson(text) as unknown as
+    | KeptForm
+    | { refusal: RefusalName; details: JsonObject };
   if ('refusal' in kept) return { ok: false, ...kept };
   if ('done' in kept) return { ok: false, refusal: 'already_done', details: kept.done };
   return kept;
