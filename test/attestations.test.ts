@@ -81,6 +81,8 @@ test('an attestation contains what the operator chose, with numbers in claims to
   assert.match(answer.text, /"limit":1\.0,/);
   assert.match(answer.text, /"big":1000000000000000000000000000000,/);
   assert.match(answer.text, /"tiny":1e-07/);
+  const page = await get(na, `/attestation?id=${record.attestation_id}`);
+  assert.match(page.text, /"big":1000000000000000000000000000000,"limit":1\.0,/);
   assert.ok(verifies(record, na.audience));
   const read = readMembershipAttestation(record);
   assert.ok(

@@ -3,6 +3,7 @@
  * explains why one sovereign trusts another [core-6-3-1].
  */
 import { counted } from '../../base/counts.ts';
+import { parseJson } from '../../base/json/parse.ts';
 import type { GraphModel } from '../../pages/graph/model.ts';
 import { pageNumber } from '../../pages/graph/tables.ts';
 import { attestationPage } from '../../pages/trust/attestation.ts';
@@ -43,7 +44,7 @@ export const trustPageParts = {
       if (id === null) return htmlReply(askPage(TREATIES, networkOf(edge)), request);
       const answer = await edge.call('readTreaty', { treaty_id: id });
       if (!answer.ok) return notFound(request, edge, 'treaty_not_found', TREATIES);
-      const row = JSON.parse(answer.json) as TreatyRow;
+      const row = parseJson(answer.json) as unknown as TreatyRow;
       return withGraph(request, edge, (graph) =>
         htmlReply(treatyPage(row, graph, edge.settings.authorityKeys), request),
       );
@@ -62,7 +63,7 @@ export const trustPageParts = {
       if (id === null) return htmlReply(askPage(ATTESTATIONS, networkOf(edge)), request);
       const answer = await edge.call('readAttestation', { attestation_id: id });
       if (!answer.ok) return notFound(request, edge, 'attestation_not_found', ATTESTATIONS);
-      const row = JSON.parse(answer.json) as AttestationRow;
+      const row = parseJson(answer.json) as unknown as AttestationRow;
       const { authorityKeys } = edge.settings;
       const page = attestationPage(
         row,

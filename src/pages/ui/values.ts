@@ -1,5 +1,7 @@
 /** Names, ids, words and times as every page shows them. */
 import { sha256Hex } from '../../base/crypto/digest.ts';
+import type { JsonObject } from '../../base/json/value.ts';
+import { jsonText } from '../../base/json/write.ts';
 import { displayTime } from '../../base/timestamp.ts';
 import { instantOf } from '../../protocol/records/record.ts';
 import type { EdgeRow } from '../../protocol/rows/graph.ts';
@@ -136,9 +138,9 @@ ${texts.slice(0, MOST_LISTED).map((text) => html`<li>${show(text)}</li>`)}${
 }
 
 /** Shows free-form members as they were sent. */
-export function freeForm(members: object): Html {
+export function freeForm(members: JsonObject): Html {
   if (Object.keys(members).length === 0) return html`<span class="muted">none</span>`;
-  return html`<code>${nameInFull(JSON.stringify(members))}</code>`;
+  return html`<code>${nameInFull(jsonText(members))}</code>`;
 }
 
 /** Shows an id or a key in full, with a copy button. */
