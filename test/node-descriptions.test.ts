@@ -67,7 +67,7 @@ test('an invite names its node, and the node reports its hostname; both survive 
   const { body } = await nodeRequest(na, '/renew', node.key, { cert_id: node.certId });
   assert.deepEqual(await descriptionOf(na, body.cert_id), expected, 'after a renewal');
   await operate(na, '/admin/revoke', { node_public_key: node.key.publicKey });
-  const again = { invite_token: await invite(na) };
+  const again = { invite_token: await invite(na, { labels: {} }) };
   const rejoined = await nodeRequest(na, '/join', node.key, again);
   assert.deepEqual(await descriptionOf(na, rejoined.body.cert_id), expected, 'after a new join');
 

@@ -62,7 +62,8 @@ export const join: Handler<'join'> = (na, unit, given, proof) => {
     unit.send('node-description', node.publicKey, {
       type: 'join',
       name: name ?? null,
-      labels: labels ?? null,
+      // No labels leave those of the node as they are.
+      labels: labels?.length ? labels : null,
       hostname,
     });
   }
