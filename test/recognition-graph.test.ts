@@ -544,6 +544,11 @@ test('source and target are aliases of from and to, and names are percent-decode
     const answer = await get(na, `${PATH}?${query}`);
     assert.equal(outcome(answer), '400 missing_trust_path_parameters', query);
   }
+  const twice = await get(na, `${PATH}?source=alpha&source=gamma&to=beta`);
+  assert.deepEqual(
+    [outcome(twice), twice.body.error.details],
+    ['400 repeated_parameter', { parameter: 'source' }],
+  );
 });
 
 function sortedBy(rows: readonly JsonObject[], key: (row: JsonObject) => readonly unknown[]) {

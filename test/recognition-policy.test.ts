@@ -128,6 +128,9 @@ test('setting a policy answers with its id, and it is served normalized', async 
   ]);
 });
 
+/** Characters, not UTF-16 units. */
+const LONGEST = '\u{1F600}'.repeat(256);
+
 test('a policy is accepted with its wrapper or without, and its id has a default', async () => {
   await using na = await startUnlimited();
   const policy = policyOf(entryOf(sovereign('beta')));
@@ -144,6 +147,7 @@ test('a policy is accepted with its wrapper or without, and its id has a default
       { recognition_policy: policy, policy_id: null },
       'recognition-alpha',
     ],
+    ['wrapped, with the longest id', { recognition_policy: policy, policy_id: LONGEST }, LONGEST],
     ['bare', policy, 'recognition-alpha'],
     ['bare, with an id', { ...policy, policy_id: 'p-2' }, 'p-2'],
     ['of another sovereign', { ...policy, local_sovereign_id: 'gamma' }, 'recognition-gamma'],
@@ -161,7 +165,10 @@ test('an absent policy is 400, an invalid one 422, and the previous one stays', 
   const beta = sovereign('beta');
   await operate(na, POLICY, { recognition_policy: policyOf(entryOf(beta)) });
   const before = (await get(na, '/recognition-policy')).text;
-  const wrongIds = inEach('policy_id', valuesExcept('null', 'a string', 'an empty string'));
+  const wrongIds = inEach('policy_id', [
+    ...valuesExcept('null', 'a string', 'an empty string'),
+    ['one character too many', `${LONGEST}x`],
+  ]);
   await checkTable(
     {
       '400 missing_recognition_policy': {

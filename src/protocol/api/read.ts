@@ -85,8 +85,10 @@ export function queryReader<Given, Parameters>(
     const textsOf = (name: string) => query[name]?.filter((text) => text !== '') ?? [];
     const given: { [name: string]: unknown } = {};
     for (const [name, { read, refusal, alias }] of entries) {
-      const texts = textsOf(name);
-      const found = read(texts.length > 0 || alias === undefined ? texts : textsOf(alias));
+      const named = textsOf(name);
+      const aliased = alias === undefined || named.length > 0 ? [] : textsOf(alias);
+      if (aliased.length > 1) return refused('repeated_parameter', { parameter: alias ?? name });
+      const found = read([...named, ...aliased]);
       if (found === undefined) return refused(refusal ?? 'bad_request');
       given[name] = found;
     }

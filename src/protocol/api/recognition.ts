@@ -125,7 +125,7 @@ function entriesOf(feed: JsonValue | undefined): number {
 function textOf(body: JsonObject, member: string, maxLength?: number): string | null {
   const text = body[member] ?? null;
   if (text === null) return null;
-  if (typeof text === 'string' && text.length <= (maxLength ?? text.length)) return text;
+  if (typeof text === 'string' && [...text].length <= (maxLength ?? text.length)) return text;
   const msg =
     maxLength === undefined ? 'must be a string' : `must be a string of at most ${maxLength}`;
   const errors = [{ loc: ['body', member], msg, type: 'type' }];
