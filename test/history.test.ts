@@ -182,6 +182,7 @@ suite('the history', () => {
       ['series=joins&from=2027-06-02T12:00:00Z&to=2027-06-02T12:00:00Z', '400 invalid_time_range'],
       ['series=joins&from=2027-06-02&to=2027-06-04&step=1m', '400 invalid_time_range'],
       ['series=joins&from=1901-01-01&to=1901-01-02', '400 invalid_time_range'],
+      ['series=joins&from=9999-12-31&to=9999-12-31T12:00:00Z&step=1d', '400 invalid_time_range'],
       ['series=joins,joins&from=2027-06-02&to=2027-06-03&step=1m', '200'],
     ] as const) {
       assert.equal(outcome(await get(na, `/history.json?${query}`)), expected, query);

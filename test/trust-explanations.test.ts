@@ -219,6 +219,7 @@ test('invalid questions are refused', async () => {
     [`without=${id}&without=unknown`, '404 treaty_not_found'],
     ['as_of=yesterday', '400 invalid_as_of'],
     ['as_of=2026-02-30T00:00:00Z', '400 invalid_as_of'],
+    ['as_of=0001-01-01T00:00:00%2B01:00', '400 invalid_as_of'],
     [`as_of=${future}`, '400 invalid_as_of'],
     [`as_of=${future}&explain=1`, '400 invalid_as_of'],
     ['as_of=0001-01-01T00:00:00Z', '200'],

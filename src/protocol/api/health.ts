@@ -86,6 +86,9 @@ function seriesIn(text: string): SeriesName[] | undefined {
   return known.length === names.length && names.length <= MOST_SERIES ? known : undefined;
 }
 
+/** The last instant that a timestamp can name. */
+const LATEST = Date.parse('9999-12-31T23:59:59.999Z');
+
 /** From the beginning of the first step to the end of the last one, so that many readers ask the same. */
 export function historyQuestion(
   series: readonly SeriesName[],
@@ -96,7 +99,8 @@ export function historyQuestion(
   const step = asked ?? usualStep(to - from);
   const length = HISTORY_STEPS[step] * 1000;
   const [first, end] = [Math.floor(from / length), Math.ceil(to / length)];
-  if (!(from >= 0 && from < to && end - first <= MOST_STEPS))
+  const isWritten = end * length <= LATEST;
+  if (!(from >= 0 && from < to && end - first <= MOST_STEPS && isWritten))
     throw new Refusal('invalid_time_range');
   return { series, from: first * length, to: end * length, step };
 }

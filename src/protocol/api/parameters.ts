@@ -1,6 +1,6 @@
 /** Parameters of queries: each reads the texts that were sent, and says in the references what they may be. */
 import Type, { type TSchema, type TSchemaOptions } from 'typebox';
-import { parseRequestTimestamp } from '../../base/timestamp.ts';
+import { parseRequestDatetime } from '../../base/timestamp.ts';
 import type { RefusalName } from '../refusals.ts';
 
 export interface Parameter<Value = unknown, Sent = unknown> {
@@ -112,7 +112,7 @@ export function sequence(
   });
 }
 
-/** An instant, read as milliseconds since the epoch. */
+/** An instant of a year that timestamps have in UTC, too, read as milliseconds since the epoch. */
 export function instant(
   refusal: RefusalName,
   description: string,
@@ -120,6 +120,6 @@ export function instant(
   return single(
     Type.String({ description }),
     refusal,
-    (given) => parseRequestTimestamp(given) ?? undefined,
+    (given) => parseRequestDatetime(given)?.instant,
   );
 }
