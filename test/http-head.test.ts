@@ -33,6 +33,7 @@ test('a query is read by names, each with its values', () => {
     ['a%2Bb=%26', { 'a+b': ['&'] }],
     ['%C3%BC=%E2%9C%93', { ü: ['✓'] }],
     ['a=%zz&b=%', { a: ['%zz'], b: ['%'] }],
+    ['a=%ff%zz', { a: ['\ufffd%zz'] }],
   ] as const) {
     assert.deepEqual({ ...parseQuery(text) }, expected, text);
   }

@@ -14,8 +14,8 @@ export type Query = { readonly [name: string]: readonly string[] };
 const MAX_PARAMETERS = 100;
 
 /**
- * Maps each parameter to its values in the order sent; `+` is a space, and empty values are kept [core-2-2]. Bytes that
- * cannot be decoded are kept as is.
+ * Maps each parameter to its values in the order sent; `+` is a space, and empty values are kept [core-2-2]. What cannot
+ * be decoded becomes U+FFFD, and a `%` that begins no escape is kept.
  */
 export function parseQuery(text: string): Query {
   // Without a limit of its own, which would also count what is empty between two `&`: what follows would be ignored.
