@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { seed } from '../bench/seed.ts';
 import { beginningWith, SortedTexts } from '../src/authority/subjects/sorted-texts.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
+import { reportsHealth } from '../src/protocol/rows/certificate.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR, MINUTE } from './support/clock.ts';
 import { scratchFolder } from './support/folders.ts';
@@ -244,6 +245,15 @@ test('certificates are found by the beginning of an id or key, by health, and by
   const short = beginning(ill.key.publicKey, 7);
   assert.equal(outcome(await read(na, `?key=${short}`)), '400 invalid_key');
   assert.equal(outcome(await read(na, '?silent_since=soon')), '400 invalid_silent_since');
+});
+
+test('a report is healthy only if it begins with a healthy word, in whatever script it is', () => {
+  for (const well of ['ok', 'OK: 5 peers', ' ready', 'up2', 'unknown', '', ' ']) {
+    assert.ok(reportsHealth(well), well);
+  }
+  for (const ill of ['degraded', 'überlastet', 'okçu', '故障', '503', '!!! disk full', '- down']) {
+    assert.ok(!reportsHealth(ill), ill);
+  }
 });
 
 test('the few silent and unwell nodes of a large network are found at once, also after a restart', async () => {

@@ -71,9 +71,13 @@ export function isSilentNode(row: { readonly status: string; readonly node_statu
   return row.status === 'silent' && row.node_status !== 'joined';
 }
 
+/** The first word, or nothing at all. */
+const REPORT = /^\s*(?:([a-z]+)(?!\p{L})|$)/iu;
+
 /** Whether a node that reports this text is healthy; anything not known to be good counts as bad. */
 export function reportsHealth(status: string): boolean {
-  return WELL.has(/^\s*([a-z]*)/i.exec(status)?.[1]?.toLowerCase() ?? '');
+  const report = REPORT.exec(status);
+  return report !== null && WELL.has(report[1]?.toLowerCase() ?? '');
 }
 
 /** Whether the report is the wanted one; `well` stands for every report that is healthy, `unwell` for the others. */
