@@ -328,6 +328,9 @@ test('an endpoint is an address of HTTP without user, query or fragment', async 
   for (const endpoint of [
     ...['', 'na.beta.example', 'ftp://na.beta.example', 'https://user@na.beta.example'],
     ...['https://na.beta.example?token=x', 'https://na.beta.example#x', 7, ['https://a.example']],
+    ...['https://na.beta.example/?', 'https://na.beta.example/#', 'https:na.beta.example'],
+    ...['https://na.beta.example ', ' https://na.beta.example', 'https://na.beta.\nexample'],
+    ...['https://na.beta.example\u0007', 'https://na.beta.example\\'],
     `https://na.beta.example/${'x'.repeat(2048)}`,
   ]) {
     const name = JSON.stringify(endpoint).slice(0, 40);

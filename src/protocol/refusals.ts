@@ -256,7 +256,7 @@ export const REFUSALS = {
       cure: 'Name at least one key of the other sovereign.',
     },
     invalid_endpoint: {
-      message: 'endpoint must be an http or https URL without user, query and fragment',
+      message: 'endpoint must be an http or https URL without user, query, fragment and blanks',
       cure: 'Send the base URL of the authority of the other sovereign, such as `https://na.beta.example`.',
     },
     invalid_authority_keys: {

@@ -43,13 +43,16 @@ const ChainInput = Type.Refine(
 
 const MAX_ENDPOINT_LENGTH = 2048;
 
+/** A parser of URLs drops blanks, and takes a sign at the end for an empty query: paths are added to what was sent. */
+const ENDPOINT = /^https?:\/\/[^\s\p{Cc}\\?#]+$/iu;
+
 /** The base URL of an authority. Whether its address may be used is judged when it is. */
 const Endpoint = Type.Refine(
   Type.String({ maxLength: MAX_ENDPOINT_LENGTH, description: 'Base URL of the authority' }),
   (text) => {
-    if (!URL.canParse(text)) return false;
-    const { protocol, username, password, search, hash } = new URL(text);
-    return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === '';
+    if (!ENDPOINT.test(text) || !URL.canParse(text)) return false;
+    const { username, password } = new URL(text);
+    return `${username}${password}` === '';
   },
 );
 
