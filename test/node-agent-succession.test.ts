@@ -27,6 +27,7 @@ import {
   newAgentKey,
   signersOf,
   startMember,
+  storageIn,
   stored,
 } from './support/members.ts';
 import {
@@ -424,6 +425,23 @@ test('a folder without statements, whose genesis already names the new key, open
   await runUntil(again, na, 12);
   assert.equal(lastBeat(na).authority_keys_digest, authorityKeysDigest(na.successions, SHA256));
   assert.deepEqual(complaints(again), []);
+});
+
+test('an agent that ends while only some of its files can be written starts again', async () => {
+  await using na = await startSuccessionAuthority();
+  const files: Files = new Map();
+  let isFull = false;
+  const storage = storageIn(files, (name) => isFull && name !== 'genesis');
+  const member = await memberOf(na, { storage }, files);
+  na.successions = chain({ kind: 'compromise', at: 5 });
+  await runUntil(member, na, 4);
+  isFull = true;
+  await runUntil(member, na, 6);
+  assert.equal(member.agent.state().authority_key, SECOND_KEY);
+  isFull = false;
+  const again = await member.again();
+  await again.agent.turn();
+  assert.equal(again.agent.state().authority_key, SECOND_KEY);
 });
 
 test('an agent fetches damaged statements again, and does not start with those of another root key', async () => {

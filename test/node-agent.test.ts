@@ -516,6 +516,109 @@ test('an agent that never learns the outcome of its renewal requests another whi
   assert.equal(agent.state().cert_id, renewals[1]?.details.new_cert_id);
 });
 
+for (const [path, age, outage] of [
+  ['/join', 0, 4.5 * MINUTE],
+  ['/renew', 80 * HOUR, 14 * MINUTE],
+] as const) {
+  test(`an agent that loses the answer to ${path} has its certificate after an outage of ${outage / MINUTE} minutes`, async () => {
+    const na = await shared();
+    let downSince: number | null = null;
+    const { agent } = await agentOf(
+      { na },
+      {
+        terms: { max_validity_hours: 100 },
+        random: () => 1,
+        fetch: async (url, init) => {
+          if (na.clock.now() < (downSince ?? 0) + outage) throw new Error('down');
+          const answer = await fetch(url, init);
+          if (!url.endsWith(path) || downSince !== null) return answer;
+          downSince = na.clock.now();
+          throw new Error('down');
+        },
+      },
+    );
+    if (age > 0) await agent.turn();
+    na.clock.advance(age);
+    const { cert_id: before } = agent.state();
+    while (agent.state().cert_id === before) {
+      const wait = await agent.turn();
+      assert.equal(typeof wait, 'number', JSON.stringify(wait));
+      na.clock.advance(Number(wait));
+    }
+    assert.equal(agent.state().problem, null);
+  });
+}
+
+for (const [what, problem, answer] of [
+  [
+    'is refused',
+    /\(signer_unavailable\)/,
+    () => Response.json({ error: { code: 'signer_unavailable', message: 'm' } }, { status: 503 }),
+  ],
+  [
+    'is answered with a certificate of another key',
+    /certificate .* is rejected: no signature verifies/,
+    (files: Files) => Response.json({ ...stored(files, 'certificate'), roles: ['role:other'] }),
+  ],
+] as const) {
+  test(`an agent whose renewal ${what} sends heartbeats as before, and tries again less and less often`, async () => {
+    const na = await shared();
+    const files: Files = new Map();
+    let renewals = 0;
+    let isSpoiled = true;
+    const { agent } = await joined(na, {
+      files,
+      terms: { max_validity_hours: 100 },
+      fetch: (url, init) => {
+        if (!isSpoiled || !url.endsWith('/renew')) return fetch(url, init);
+        renewals += 1;
+        return Promise.resolve(answer(files));
+      },
+    });
+    na.clock.advance(80 * HOUR);
+    const { cert_id: first } = agent.state();
+    for (const end = na.clock.now() + HOUR; na.clock.now() < end; ) {
+      const wait = Math.round(Number(await agent.turn()));
+      assert.equal(Date.parse(agent.state().last_heartbeat ?? ''), na.clock.now());
+      assert.match(agent.state().problem ?? '', problem);
+      assert.ok(wait > 10 * SECOND && wait < 2 * MINUTE, `${wait}`);
+      na.clock.advance(wait);
+    }
+    assert.ok(renewals > 4 && renewals < 15, `${renewals} attempts`);
+    isSpoiled = false;
+    na.clock.advance(15 * MINUTE);
+    await agent.turn();
+    assert.notEqual(agent.state().cert_id, first);
+    assert.equal(agent.state().problem, null);
+  });
+}
+
+test('an agent whose clock jumps a year in both directions keeps its certificate, and ends when it has expired', async () => {
+  const na = await shared();
+  const key = newAgentKey();
+  const { files } = await joined(na, { key });
+  let ahead = 0;
+  const now = () => na.clock.now() + ahead;
+  const { agent, events } = await agentOf({ na }, { key, files, now });
+  for (ahead of [366 * DAY, -366 * DAY]) {
+    assert.equal(typeof (await agent.turn()), 'number');
+    assert.match(JSON.stringify(events.splice(0)), /timestamp is too old, or too far ahead/);
+  }
+  ahead = 0;
+  assert.equal(typeof (await agent.turn()), 'number');
+  assert.equal(agent.state().problem, null);
+  na.clock.advance(8 * DAY);
+  const end = await agent.turn();
+  assert.equal(typeof end === 'number' ? end : end.code, 'certificate_expired');
+});
+
+test('an agent waits when it is asked for a negative pause', async () => {
+  const na = await shared();
+  const answer = () => new Response('{}', { status: 503, headers: { 'retry-after': '-1000' } });
+  const { agent } = await agentOf({ na }, { fetch: () => Promise.resolve(answer()) });
+  assert.ok(Number(await agent.turn()) > SECOND);
+});
+
 test('an agent whose clock is off by ten minutes keeps what it has, and says why', async () => {
   const na = await shared();
   const key = newAgentKey();
@@ -586,7 +689,15 @@ test('a copy of a node renews first: the other says what happened to its certifi
   );
 });
 
-test('an agent takes the certificate that another program has renewed in its folder', async () => {
+for (const [what, later] of [
+  ['is superseded', 16 * MINUTE],
+  ['has expired', 3 * HOUR],
+] as const) {
+  test(`an agent whose certificate ${what} takes the one that another program has renewed in its folder`, () =>
+    takesStored(later));
+}
+
+async function takesStored(later: number): Promise<void> {
   const na = await shared();
   const key = newAgentKey();
   const member = await joined(na, { key, terms: { max_validity_hours: 10 } });
@@ -594,14 +705,14 @@ test('an agent takes the certificate that another program has renewed in its fol
   const other = await agentOf({ na }, { key, files });
   na.clock.advance(8 * HOUR);
   await other.agent.turn();
-  na.clock.advance(16 * MINUTE);
+  na.clock.advance(later);
   await agent.turn();
   await agent.turn();
   const { cert_id, problem } = agent.state();
   assert.deepEqual([cert_id, problem], [stored(files, 'certificate').cert_id, null]);
   assert.deepEqual(refusals(member), []);
   assert.ok(events.every(({ type }) => type !== 'failed'));
-});
+}
 
 test('an agent that cannot store anything continues to send heartbeats, spends no invite, and stores everything later', async () => {
   await using na = await startTestAuthority();

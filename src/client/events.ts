@@ -99,7 +99,7 @@ function placeOf(after: number | EventPlace) {
 function waitFor({ retryAfter }: AuthorityError, failures: number): number {
   const spread = 0.5 + Math.random() / 2;
   const ms = Math.min(FIRST_WAIT_MS * 2 ** failures, LONGEST_WAIT_MS) * spread;
-  return Math.max(retryAfter ?? 0, 0) * 1000 + ms;
+  return (retryAfter ?? 0) * 1000 + ms;
 }
 
 /** Authorities send something every 15 s. */

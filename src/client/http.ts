@@ -216,7 +216,7 @@ function factsOf({ status, headers }: FetchAnswer) {
     status,
     answeredAt: Number.isNaN(answeredAt) ? null : answeredAt,
     requestId: headers.get('x-request-id'),
-    retryAfter: Number.isFinite(seconds) ? seconds : null,
+    retryAfter: Number.isFinite(seconds) && seconds >= 0 ? seconds : null,
   };
 }
 

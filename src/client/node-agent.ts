@@ -22,20 +22,20 @@ import { type NetworkRecord, openAgentNetwork } from './agent-network.ts';
 import { type AgentStorage, createRecordKeeper } from './agent-storage.ts';
 import { AuthorityError, isUnreachable } from './authority-error.ts';
 import { createHeartbeatSessions } from './heartbeat-sessions.ts';
-import { createKeptRequests, isUnproven, type SameStamp } from './kept-request.ts';
+import { createKeptRequests, isLost, isUnproven, type SameStamp } from './kept-request.ts';
 import { verifyText } from './keys.ts';
 import { CERTIFICATE_PROBLEMS, certificateReason } from './network-trust.ts';
 import { createNodeClient, type NodeClient, type NodeClientOptions } from './node-client.ts';
 import type { CallOptions } from './options.ts';
 import { createPublicClient } from './public-client.ts';
 import { parsed } from './received.ts';
-import { pause } from './retry.ts';
+import { isUndone, pause } from './retry.ts';
 
 export interface NodeAgentOptions extends Omit<NodeClientOptions, 'sessions'> {
   readonly storage: AgentStorage;
   /** The root key of the network: everything accepted must be anchored in it. */
   readonly rootKey: string;
-  /** Returns the invite token, called when there is no usable certificate; null ends the agent. */
+  /** Returns the invite token, called when there is no usable certificate; null ends the agent if there is none. */
   readonly token?: () => Promise<string | null> | string | null;
   readonly validityHours?: number;
   /** What the machine calls itself, reported when it joins. */
@@ -68,7 +68,13 @@ export type AgentEvent =
   | { readonly type: 'damaged'; readonly record: NetworkRecord }
   /** Something the authority sent was rejected. */
   | { readonly type: 'refused'; readonly what: string; readonly problem: string }
-  | { readonly type: 'failed'; readonly problem: string; readonly retryInMs: number }
+  | {
+      readonly type: 'failed';
+      readonly problem: string;
+      /** Null if the problem says what to do. */
+      readonly error: Error | null;
+      readonly retryInMs: number;
+    }
   /** The first attempt that succeeded after others failed. */
   | { readonly type: 'recovered' }
   /** Changes cannot be stored and are kept in memory; null once everything is stored again. */
@@ -100,6 +106,9 @@ const DEFAULT_INTERVAL_S = 120;
 const LONGEST_INTERVAL_S = 86_400;
 const FIRST_RETRY_MS = 5000;
 const LONGEST_RETRY_MS = 600_000;
+/** While the answer to a request for a certificate may be lost, retries are frequent, for about a quarter of an hour. */
+const PROMPT_RETRY_MS = 20_000;
+const PROMPT_RETRIES = 45;
 const SUCCESSION_SPREAD_MS = 600_000;
 /** A certificate is used for at least this share of its lifetime, no matter how early the authority advises renewal. */
 const LEAST_USE = 0.05;
@@ -143,6 +152,10 @@ export async function createNodeAgent(options: NodeAgentOptions) {
   let notices: readonly string[] = [];
   let problem: string | null = null;
   let failures = 0;
+  /** The last renewal failed then, and is tried again after this time. */
+  let putOff: { count: number; at: number; ms: number; problem: string } | null = null;
+  /** Whether the last request for a certificate may have been carried out, and its answer lost. */
+  let isAwaited = false;
   let ended: AgentEnd | null = null;
 
   function refuse(what: string, found: string): void {
@@ -162,7 +175,13 @@ export async function createNodeAgent(options: NodeAgentOptions) {
     what: string,
     ask: (client: NodeClient, call: CallOptions) => Promise<JoinCertificate>,
   ): Promise<void> {
-    await keep(await sendKept(what, (stamp, call) => ask(clientOf(stamp), call)));
+    try {
+      await sendKept(what, async (stamp, call) => keep(await ask(clientOf(stamp), call)));
+      isAwaited = false;
+    } catch (error) {
+      isAwaited = isLost(error) && !isUndone(error);
+      throw error;
+    }
   }
 
   async function keep(offered: JoinCertificate): Promise<void> {
@@ -183,6 +202,7 @@ export async function createNodeAgent(options: NodeAgentOptions) {
   function use(received: JoinCertificate): void {
     certificate = received;
     renewAt = renewalOf(received.cert_id, lifeOf(received));
+    putOff = null;
     notices = [];
   }
 
@@ -221,14 +241,7 @@ export async function createNodeAgent(options: NodeAgentOptions) {
 
   async function join(): Promise<AgentEnd | null> {
     const token = (await options.token?.()) ?? null;
-    if (token === null) {
-      return certificate === null
-        ? { code: 'no_certificate', message: 'There is no certificate and no invite token' }
-        : {
-            code: 'certificate_expired',
-            message: 'The certificate has expired, and there is no invite token',
-          };
-    }
+    if (token === null) return certificate === null ? NO_CERTIFICATE : renewAtLast(certificate);
     if (!(await canStore())) throw new Error(`The invite was not used: ${keeper.problem()}`);
     try {
       const { hostname } = options;
@@ -245,11 +258,42 @@ export async function createNodeAgent(options: NodeAgentOptions) {
     }
   }
 
+  function hasExpired({ expires_at }: JoinCertificate): boolean {
+    return now() >= instantOf(expires_at);
+  }
+
+  /** Without an invite, the authority says whether the certificate has expired: this clock may be wrong. */
+  async function renewAtLast(held: JoinCertificate): Promise<AgentEnd | null> {
+    try {
+      await renew(held);
+      return null;
+    } catch (error) {
+      if (isFinal(error)) return EXPIRED;
+      throw error;
+    }
+  }
+
+  function isPutOff(): boolean {
+    return putOff !== null && Math.abs(now() - putOff.at) < putOff.ms;
+  }
+
   /** While nothing can be stored, renewal waits until the end of the window, and then happens anyway. */
   async function mayRenew(held: JoinCertificate): Promise<boolean> {
     const due = renewalDue();
-    if (due === null || now() < due) return false;
+    if (due === null || now() < due || isPutOff()) return false;
     return (await canStore()) || now() >= windowEnd(lifeOf(held));
+  }
+
+  /** Returns why only the renewal fails, such as while nothing can be signed: heartbeats go on. */
+  async function renewIfDue(held: JoinCertificate): Promise<Error | null> {
+    if (!(await mayRenew(held))) return null;
+    try {
+      await renew(held);
+      return certificate === held ? new Error(problem ?? 'The certificate is rejected') : null;
+    } catch (error) {
+      if (isOfRenewal(error)) return error;
+      throw error;
+    }
   }
 
   async function renew({ cert_id }: JoinCertificate): Promise<void> {
@@ -305,37 +349,48 @@ export async function createNodeAgent(options: NodeAgentOptions) {
     await keeper.retry();
     await network.complete();
     const client = clientOf();
-    if (certificate === null || now() >= instantOf(certificate.expires_at)) {
+    let refusal: Error | null = null;
+    if (certificate === null || (hasExpired(certificate) && !(await takeStored()))) {
       const end = await join();
       if (end !== null) return end;
-    } else if (await mayRenew(certificate)) {
-      await renew(certificate);
-    }
+    } else refusal = await renewIfDue(certificate);
     if (certificate === null) throw new Error(problem ?? 'There is no certificate');
     const seconds = await beat(client, certificate);
     if (await isRevoked(null)) return REVOKED;
+    if (refusal !== null) {
+      const count = (putOff?.count ?? 0) + 1;
+      putOff = { count, at: now(), ...reportFailure(refusal, count) };
+    }
     const due = renewalDue();
-    const isPutOff = due !== null && now() >= due && keeper.problem() !== null;
-    const untilRenewal = due === null || isPutOff ? Infinity : Math.max(1000, due - now());
+    const waits = due !== null && now() >= due && (keeper.problem() !== null || isPutOff());
+    const untilRenewal = due === null || waits ? Infinity : Math.max(1000, due - now());
     return Math.min(1000 * (seconds + random()), untilRenewal);
   }
 
   async function failed(error: unknown): Promise<number | AgentEnd> {
     if (!(error instanceof Error)) throw error;
     if (await isRevoked(error)) return REVOKED;
-    const isSuperseded = error instanceof AuthorityError && error.code === 'certificate_superseded';
-    if (isSuperseded && (await takeStored())) return 1000 * random();
+    const isRefused = error instanceof AuthorityError && error.status === 403;
+    if (isRefused && (await takeStored())) return 1000 * random();
     failures += 1;
     const before = authority.currentKey();
     if (isUnproven(error)) await authority.update().catch(() => undefined);
     if (authority.currentKey() !== before) return 1000 * random();
+    return reportFailure(error, failures).ms;
+  }
+
+  /** `count` is how often it has failed in a row, which makes the pause longer. */
+  function reportFailure(error: Error, count: number): { ms: number; problem: string } {
     const asked = error instanceof AuthorityError ? (error.retryAfter ?? 0) * 1000 : 0;
-    const growing = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** (failures - 1));
-    const retryInMs = Math.min(LONGEST_INTERVAL_S * 1000, asked + growing * (0.5 + random()));
-    const found = problemOf(error);
+    const isPrompt = isAwaited && count <= PROMPT_RETRIES;
+    const longest = isPrompt ? PROMPT_RETRY_MS : LONGEST_RETRY_MS;
+    const growing = Math.min(longest, FIRST_RETRY_MS * 2 ** (count - 1));
+    const ms = Math.min(LONGEST_INTERVAL_S * 1000, asked + growing * (0.5 + random()));
+    const cure = error instanceof AuthorityError ? CURES.get(error.wireCode) : undefined;
+    const found = cure === undefined ? problemOf(error) : `${problemOf(error)}: ${cure}`;
     problem ??= found;
-    emit({ type: 'failed', problem: found, retryInMs });
-    return retryInMs;
+    emit({ type: 'failed', problem: found, error: cure ? null : error, retryInMs: ms });
+    return { ms, problem: found };
   }
 
   async function turn(): Promise<number | AgentEnd> {
@@ -371,7 +426,7 @@ export async function createNodeAgent(options: NodeAgentOptions) {
       crl_sequence: network.crl()?.sequence ?? null,
       policy_id: network.policy()?.policy_id ?? null,
       notices,
-      problem: problem ?? keeper.problem(),
+      problem: problem ?? putOff?.problem ?? keeper.problem(),
     };
   }
 
@@ -390,6 +445,16 @@ export async function createNodeAgent(options: NodeAgentOptions) {
     },
   };
 }
+
+const NO_CERTIFICATE: AgentEnd = {
+  code: 'no_certificate',
+  message: 'There is no certificate and no invite token',
+};
+
+const EXPIRED: AgentEnd = {
+  code: 'certificate_expired',
+  message: 'The certificate has expired, and there is no invite token',
+};
 
 const REVOKED: AgentEnd = {
   code: 'certificate_revoked',
@@ -436,12 +501,29 @@ function isFinal(error: unknown): error is AuthorityError {
   );
 }
 
-function problemOf(error: Error): string {
-  if (!(error instanceof AuthorityError)) return error.message;
-  const found = `${error.message} (${error.wireCode})`;
-  return error.code === 'certificate_superseded' ? `${found}: ${COPIED}` : found;
+/** Whether the refusal says nothing about heartbeats. */
+function isOfRenewal(error: unknown): error is AuthorityError {
+  return (
+    error instanceof AuthorityError &&
+    error.code !== 'unreadable_answer' &&
+    ![0, 401, 403].includes(error.status)
+  );
 }
 
-/** An agent renews in time, so another one with its key has done so. */
-const COPIED =
-  'a copy of what this node stores is in use elsewhere; stop it, and join again here or there with a new key and a new invite';
+function problemOf(error: Error): string {
+  return error instanceof AuthorityError ? `${error.message} (${error.wireCode})` : error.message;
+}
+
+/** What to do about a refusal that the agent cannot mend by another request. */
+const CURES: ReadonlyMap<string, string> = new Map([
+  [
+    // An agent renews in time, so another one with its key has done so.
+    'certificate_superseded',
+    'a copy of what this node stores is in use elsewhere; stop it, and join again here or there with a new key and a new invite',
+  ],
+  [
+    // It is newer than the backup.
+    'certificate_not_found',
+    'the authority may have been restored from a backup; join again with a new invite',
+  ],
+]);

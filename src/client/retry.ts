@@ -70,14 +70,14 @@ const UNDONE: ReadonlySet<string> = new Set([
 ]);
 
 /** Whether the authority itself says that it did nothing. */
-function isUndone({ status, code }: AuthorityError): boolean {
+export function isUndone({ status, code }: AuthorityError): boolean {
   return UNDONE.has(code) || (status === 429 && code !== 'unreadable_answer');
 }
 
 /** As long as the authority asks, else doubling; randomized, so that a fleet does not return all at once. */
 function waitFor({ retryAfter }: AuthorityError, attempts: number): number {
   const spread = 0.5 + Math.random() / 2;
-  return Math.max(retryAfter ?? 0, 0) * 1000 + FIRST_WAIT_MS * 2 ** attempts * spread;
+  return (retryAfter ?? 0) * 1000 + FIRST_WAIT_MS * 2 ** attempts * spread;
 }
 
 export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
