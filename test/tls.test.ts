@@ -12,7 +12,7 @@ import { openApps } from '../src/edge/http/listener.ts';
 import { createPeers } from '../src/edge/request/request-head.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { startChildServer } from './support/child-server.ts';
-import { runCommand } from './support/commands.ts';
+import { runCommand, startCommand } from './support/commands.ts';
 import { ownFolder, ownNetwork } from './support/folders.ts';
 import { ownPort } from './support/own-port.ts';
 import { rawConnection } from './support/raw-http.ts';
@@ -226,4 +226,24 @@ test('a command trusts only the authority that --ca names', async () => {
   const [strange, known] = await Promise.all([ask(), ask('--ca', second.certFile)]);
   assert.match(strange.stderr, /DEPTH_ZERO_SELF_SIGNED_CERT/);
   assert.doesNotMatch(known.stderr, /CERT/);
+});
+
+test('a node that runs trusts only the authority that --ca names, and says so', async () => {
+  const flags = { tlsCert: second.certFile, tlsKey: second.keyFile };
+  await using na = await startTestAuthority({ flags });
+  const { root_public_key: rootKey } = JSON.parse(
+    readFileSync(join(na.dataDir, 'genesis.json'), 'utf8'),
+  );
+  const tokenFile = join(folder, 'used-token');
+  writeFileSync(tokenFile, 'used');
+  const run = ['node', 'run', '--node-dir', join(folder, 'node'), '--url', na.url];
+  const joining = [...run, '--root-key', rootKey, '--token-file', tokenFile];
+  const strange = startCommand(joining);
+  await until(() => strange.shown().includes('trying again'));
+  assert.match(
+    (await strange.stop()).stderr,
+    /\(DEPTH_ZERO_SELF_SIGNED_CERT\) .*; trying again in \d+ s\. Trust the issuer of its certificate with --ca/,
+  );
+  const { code, stderr } = await runCommand([...joining, '--ca', second.certFile]);
+  assert.deepEqual([code, /The invite token is not valid/.test(stderr)], [4, true], stderr);
 });

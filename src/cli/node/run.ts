@@ -11,9 +11,9 @@ import {
   createNodeAgent,
 } from '../../client/node-agent.ts';
 import { successionText } from '../connection/profiles.ts';
-import { URL_OPTION } from '../connection/server.ts';
+import { CA_OPTION, httpFetch, saveAddress, URL_OPTION } from '../connection/server.ts';
 import { type OptionsIn, option } from '../kernel/command.ts';
-import { cureOf, EXIT, failure, onLocalFiles } from '../kernel/errors.ts';
+import { cureOf, EXIT, failure, onLocalFiles, outcomeOf } from '../kernel/errors.ts';
 import { assertCanSave, systemCode } from '../kernel/files.ts';
 import { duration } from '../kernel/options.ts';
 import { printNotice, printResult } from '../kernel/output.ts';
@@ -47,13 +47,14 @@ export const RUN = [
   ),
   VALIDITY,
   URL_OPTION,
+  CA_OPTION,
   PROOF,
 ] as const;
 
 type RunOptions = OptionsIn<typeof RUN> & TrustOptions & HostnameOptions;
 
 export async function runAgent(options: RunOptions): Promise<void> {
-  const { nodeDir, url, proof, status, tokenFile, validityHours, onChange, successionSpread } =
+  const { nodeDir, url, ca, proof, status, tokenFile, validityHours, onChange, successionSpread } =
     options;
   const rootKey = await pinnedRootKey(options);
   const storage = onLocalFiles(() => folderStorage(nodeDir));
@@ -62,6 +63,7 @@ export async function runAgent(options: RunOptions): Promise<void> {
   let isMember = existsSync(recordPath(nodeDir, 'certificate'));
   const agent = await createNodeAgent({
     url,
+    fetch: httpFetch(ca),
     proof,
     key,
     rootKey,
@@ -82,6 +84,7 @@ export async function runAgent(options: RunOptions): Promise<void> {
       if (event.record === 'certificate') {
         printNotice(`${isMember ? 'Renewed' : 'Joined'}: ${certificateText(nodeDir)}`);
         isMember = true;
+        saveAddress(nodeDir, url);
       }
       changes?.note(event.record);
     },
@@ -90,7 +93,7 @@ export async function runAgent(options: RunOptions): Promise<void> {
   });
   const end = await agent.run(stopSignal());
   await changes?.settled();
-  if (end.code === 'certificate_revoked') throw revoked(nodeDir, end);
+  if (end.code === 'certificate_revoked') throw revoked(nodeDir, agent.state().cert_id, end);
   if (end.code !== 'stopped') {
     const cure = tokenFile === undefined ? NO_TOKEN : cureOf(end.code, end.message);
     throw failure(EXIT.refused, end.code, end.message, cure ?? `There is no file ${tokenFile}.`);
@@ -100,8 +103,7 @@ export async function runAgent(options: RunOptions): Promise<void> {
 
 const NO_TOKEN = 'Name the file with an invite token: --token-file.';
 
-function revoked(nodeDir: string, { code, message }: AgentEnd): Error {
-  const { cert_id } = readCertificate(nodeDir);
+function revoked(nodeDir: string, cert_id: string | null, { code, message }: AgentEnd): Error {
   const entry = readHeldList(nodeDir)?.revoked_certificates.find(
     ({ certificate_id }) => certificate_id === cert_id,
   );
@@ -122,10 +124,11 @@ function report(event: AgentEvent): void {
     printNotice(rejected);
   } else if (event.type === 'failed') {
     const seconds = Math.ceil(event.retryInMs / 1000);
+    const { cure = null } = event.error === null ? {} : outcomeOf(event.error);
     printNotice(
       event.problem === rejected
         ? `Trying again in ${seconds} s`
-        : `${event.problem}; trying again in ${seconds} s`,
+        : `${event.problem}; trying again in ${seconds} s${cure === null ? '' : `. ${cure}`}`,
     );
     rejected = '';
   } else if (event.type === 'recovered') {
