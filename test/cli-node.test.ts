@@ -11,7 +11,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer, request } from 'node:http';
+import { createServer, type RequestListener, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, beforeEach, suite, test } from 'node:test';
@@ -78,7 +78,10 @@ test('a node joins, follows its network, is stopped and started again, and exits
   await until(() => stateIn(nodeDir).last_heartbeat !== null);
   await until(() => existsSync(log) && readFileSync(log, 'utf8').includes('certificate'));
   await becomesSmall(child);
-  (child as ChildProcess | null)?.kill('SIGTERM');
+  const kill = (signal: NodeJS.Signals) => (child as ChildProcess | null)?.kill(signal);
+  for (const signal of ['SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const) kill(signal);
+  await moreBeats(1);
+  kill('SIGTERM');
   const stopped = await first;
   assert.equal(stopped.code, 0, stopped.stderr);
   assert.match(stopped.stdout, /^Stopped\.\n$/);
@@ -90,7 +93,7 @@ test('a node joins, follows its network, is stopped and started again, and exits
   assert.deepEqual(names.toSorted(), ['certificate', 'crl', 'genesis', 'policy']);
 
   rmSync(tokenFile);
-  const second = runCommand(['node', 'run', '--node-dir', nodeDir], { MESH_URL: na.url });
+  const second = runCommand(['node', 'run', '--node-dir', nodeDir]);
   const { cert_id } = stateIn(nodeDir);
   await operate(na, '/admin/revoke', { cert_id });
   const ended = await second;
@@ -190,6 +193,9 @@ for (const [fault, code, breakDisk, mendDisk] of [
     const refused = await startNode(disk, ['--node-dir', `${within}-2`, ...joining]).ended;
     assert.equal(refused.code, 3, refused.stderr);
     assert.match(refused.stderr, ONE_SENTENCE);
+    mendDisk(disk);
+    const again = await startNode(disk, ['--node-dir', `${within}-2`, ...joining]).ended;
+    assert.match(again.stderr, /^mesh-na: The invite token is not valid\n/, 'it was used before');
   });
 }
 
@@ -235,15 +241,27 @@ async function moreBeats(count: number): Promise<void> {
   await until(async () => (await accepted()) >= before + count);
 }
 
+test('heartbeats at an interval continue after one that took too long', async () => {
+  const error = { code: 'request_timeout', message: 'The request took too long' };
+  await using slow = await answering((_, response) => {
+    response.writeHead(408).end(JSON.stringify({ error }));
+  });
+  const command = ['node', 'heartbeat', '--every', '1', '--node-dir', nodeDir, '--url', slow.url];
+  const running = startCommand(command);
+  await until(() => running.shown().split('request_timeout').length > 2);
+  const { code, stderr } = await running.stop();
+  assert.equal(code, 0, stderr);
+});
+
 // A node whose join was carried out, but whose answer was lost, gets its certificate from the same command.
 
 /** Forwards requests, and drops the connection instead of the answer to a join while `isLossy`. */
 async function lossyRelay(na: TestAuthority) {
-  const relay = { url: '', isLossy: true, [Symbol.asyncDispose]: async () => {} };
-  const server = createServer((received, response) => {
+  const lossy = { isLossy: true };
+  const server = await answering((received, response) => {
     const { method, headers, url = '' } = received;
     const sent = request(new URL(url, na.url), { method, headers }, (answer) => {
-      if (url === '/join' && relay.isLossy) {
+      if (url === '/join' && lossy.isLossy) {
         answer.resume();
         answer.on('end', () => response.destroy());
         return;
@@ -253,15 +271,22 @@ async function lossyRelay(na: TestAuthority) {
     });
     received.pipe(sent);
   });
+  return Object.assign(lossy, server);
+}
+
+/** A server that answers like this. */
+async function answering(answer: RequestListener) {
+  const server = createServer(answer);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  relay.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  relay[Symbol.asyncDispose] = async () => {
-    server.closeAllConnections();
-    server.close();
-    await once(server, 'close');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
   };
-  return relay;
 }
 
 for (const proof of ['body', 'header']) {

@@ -124,6 +124,12 @@ test('output that cannot be written ends a command with a sentence', async () =>
   );
 });
 
+test('messages that cannot be written end no command', async () => {
+  const full = ['sh', '-c', 'exec "$@" 2> /dev/full', 'sh'];
+  const { code } = await runProgramBehind(full, ['node', 'status', '--node-dir', scratch]);
+  assert.equal(code, 3, 'as without a full disk');
+});
+
 test('a command of --on-change that hangs is ended with everything it started', async () => {
   const tokenFile = join(scratch, 'hook-invite');
   const pids = join(scratch, 'pids');

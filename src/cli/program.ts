@@ -236,6 +236,8 @@ export async function runProgram(program: Command): Promise<void> {
     const message = `Standard output cannot be written (${systemCode(error)})`;
     process.exit(reportFailure(failure(EXIT.unusable, 'local_files', message), {}));
   });
+  // There is no other place for messages, and a node on a full disk goes on.
+  process.stderr.on('error', () => undefined);
   try {
     await program.parseAsync();
   } catch (error) {

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { MOST_BYTES } from '../../base/byte-bounds.ts';
 import { isJsonObject, type JsonObject } from '../../base/json/value.ts';
-import { writeKeyFile } from '../../base/keys/key-file.ts';
+import { keyFileText, writeKeyFile } from '../../base/keys/key-file.ts';
 import { readPrivateKey } from '../../base/keys/read-key.ts';
 import { readNamedFile } from '../../base/named-file.ts';
 import type { AgentRecord } from '../../client/agent-storage.ts';
@@ -22,7 +22,7 @@ import {
 import type { Reach } from '../connection/server.ts';
 import { JSON_OPTION, type OptionsIn, option } from '../kernel/command.ts';
 import { onLocalFiles } from '../kernel/errors.ts';
-import { readSaved, replaceFile } from '../kernel/files.ts';
+import { readSaved, replaceFile, saveFile } from '../kernel/files.ts';
 
 /** A command of a node, whose files are in one folder. */
 export const FOLDER = {
@@ -83,7 +83,9 @@ export function makeNodeKey(folder: string): SigningKey {
   const seed = newSeed();
   const key = keyFromSeed(seed);
   const keyId = key.publicKey;
-  writeKeyFile(keyPath(folder), { kind: 'node private key', keyId, key: seed });
+  // Complete or not at all: a later start uses the key that it finds.
+  const text = keyFileText({ kind: 'node private key', keyId, key: seed });
+  saveFile(keyPath(folder), text, { isSecret: true, overwrites: false });
   const publicKey = Buffer.from(keyId, 'base64');
   writeKeyFile(publicPath, { kind: 'node public key', keyId, key: publicKey });
   return key;

@@ -143,11 +143,10 @@ export async function beatUntilStopped(
 
 /**
  * Whether the error may be transient: 401 and an expired or superseded descriptor go away when a wrong clock is
- * corrected, and 429 after a wait; other errors are final.
+ * corrected; other refusals are final.
  */
 function mayPass(error: unknown): error is AuthorityError {
   if (!(error instanceof AuthorityError)) return false;
-  if (isUnreachable(error)) return true;
-  if (error.code === 'descriptor_expired' || error.code === 'descriptor_superseded') return true;
-  return error.status === 401 || error.status === 429;
+  if (isUnreachable(error) || error.retryable || error.status === 401) return true;
+  return error.code === 'descriptor_expired' || error.code === 'descriptor_superseded';
 }

@@ -6,8 +6,7 @@ import { isatty } from 'node:tty';
  * has gone, and otherwise reloads: a service manager or a container has no terminal, and `nohup` takes it away.
  */
 export function awaitStop(reload: (() => void) | null = null) {
-  const terminals = STANDARD_STREAMS.filter(isatty);
-  const isTerminalGone = () => terminals.length > 0 && !terminals.some(isatty);
+  const isTerminalGone = watchTerminal();
   const hurry = new AbortController();
   const requested = new Promise<NodeJS.Signals>((resolve) => {
     let isRequested = false;
@@ -22,9 +21,7 @@ export function awaitStop(reload: (() => void) | null = null) {
       else reload();
     });
   });
-  // Without a listener, SIGUSR1 would open the inspector, which gives anyone on this machine control, and SIGUSR2 would
-  // end the process everywhere but in a container.
-  for (const signal of ['SIGUSR1', 'SIGUSR2']) process.on(signal, () => undefined);
+  ignoreUserSignals();
   return {
     /** The first stop signal. */
     requested,
@@ -35,9 +32,29 @@ export function awaitStop(reload: (() => void) | null = null) {
 
 const STANDARD_STREAMS = [0, 1, 2];
 
-/** Aborted by SIGINT or SIGTERM, for a command that goes on until somebody stops it. */
+/** Returns whether the command had a terminal, which has gone. */
+function watchTerminal(): () => boolean {
+  const terminals = STANDARD_STREAMS.filter(isatty);
+  return () => terminals.length > 0 && !terminals.some(isatty);
+}
+
+/**
+ * Without a listener, SIGUSR1 would open the inspector, which gives anyone on this machine control, and SIGUSR2 would end
+ * the process everywhere but in a container.
+ */
+function ignoreUserSignals(): void {
+  for (const signal of ['SIGUSR1', 'SIGUSR2']) process.on(signal, () => undefined);
+}
+
+/** Aborted by SIGINT or SIGTERM, or when the terminal has gone, for a command that goes on until somebody stops it. */
 export function stopSignal(): AbortSignal {
   const stopped = new AbortController();
-  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stopped.abort());
+  const stop = () => stopped.abort();
+  const isTerminalGone = watchTerminal();
+  process.once('SIGTERM', stop).once('SIGINT', stop);
+  process.on('SIGHUP', () => {
+    if (isTerminalGone()) stop();
+  });
+  ignoreUserSignals();
   return stopped.signal;
 }
