@@ -79,11 +79,11 @@ export async function startReceiver(options: ReceiverOptions): Promise<WebhookRe
     },
     async until(index) {
       const deadline = AbortSignal.timeout(PATIENCE_MS);
+      deadline.addEventListener('abort', () => wake(), { once: true });
       while ((events.at(-1)?.index ?? 0) < index) {
         assert.ok(!deadline.aborted, `Event ${index} has not come: ${events.length}, ${refused}`);
         await new Promise<void>((resolve) => {
           wake = resolve;
-          deadline.addEventListener('abort', () => resolve(), { once: true });
         });
       }
     },
