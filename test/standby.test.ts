@@ -61,6 +61,11 @@ test('a waiting instance is alive, does nothing, says so, and takes over when th
   }
   assert.equal(await metricOf(second, 'mesh_na_instance_role{role="standby"}'), 1);
   assert.equal(await metricOf(second, 'mesh_na_restore_pending'), 0);
+  // Without a value, no alert about the disk or the delegation fires.
+  for (const counted of ['disk_free_bytes', 'delegation_not_after_seconds', 'active_nodes']) {
+    assert.ok(Number.isNaN(await metricOf(second, `mesh_na_${counted}`)), counted);
+    assert.ok((await metricOf(first, `mesh_na_${counted}`)) >= 0, counted);
+  }
   await until(async () => (await lagOf(second)) === 0);
   assert.equal(await metricOf(second, 'mesh_na_replica_lag_revisions'), 0);
   await until(async () => (await lagOf(third.na)) === 0);

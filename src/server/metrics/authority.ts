@@ -93,9 +93,10 @@ export type AuthorityMetrics = ReturnType<typeof createAuthorityMetrics>;
 export function createAuthorityMetrics(version: string, droppedLogLines: () => number) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix: 'mesh_na_' });
-  const setCounts = createStateMetrics(registry);
   const metrics = register(registry, DEFINITIONS);
   setFirst(metrics, version);
+  /** A standby has none: it would report 0 free bytes, and a delegation that ended in 1970. */
+  const setCounts = once(() => createStateMetrics(registry));
   const tls = once(() => register(registry, TLS));
   /** These exist only if the state is in a database. */
   const instances = once(() => createInstanceMetrics(registry));
@@ -139,7 +140,7 @@ export function createAuthorityMetrics(version: string, droppedLogLines: () => n
      */
     async exposition(counts: AuthorityCounts | RefusalName, edges: readonly MetricsReport[]) {
       metrics.restorePending.set(counts === 'restore_pending' ? 1 : 0);
-      if (typeof counts !== 'string') setCounts(counts);
+      if (typeof counts !== 'string') setCounts()(counts);
       metrics.droppedLines.reset();
       metrics.droppedLines.inc(droppedLogLines());
       const ofEdges = AggregatorRegistry.aggregate([...edges]);
@@ -155,6 +156,7 @@ type Metrics = ReturnType<typeof register<typeof DEFINITIONS>>;
 /** Before anything was counted: with a first value, the first event is an increase. */
 function setFirst(metrics: Metrics, version: string): void {
   for (const event of AUDIT_EVENTS) metrics.audited.inc({ event }, 0);
+  for (const direction of ['forward', 'back']) metrics.clockSteps.inc({ direction }, 0);
   metrics.backupVerified.set(Number.NaN);
   metrics.build.set({ version }, 1);
 }
