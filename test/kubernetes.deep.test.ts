@@ -74,6 +74,13 @@ for (const name of ['kubernetes.yml', 'kubernetes-postgresql.yml', 'kubernetes-i
         [readOnlyRootFilesystem, allowPrivilegeEscalation, capabilities.drop],
         [true, false, ['ALL']],
       );
+      const written = new Set(
+        container.volumeMounts.map((each: { mountPath: string }) => each.mountPath),
+      );
+      assert.ok(written.has('/data'));
+      // The link has its sockets in a folder for temporary files.
+      const isLinked = container.env.some((each: { name: string }) => each.name === 'MESH_LINK');
+      assert.equal(written.has('/tmp'), isLinked);
     });
 
     if (workload.kind === 'Job') return;
