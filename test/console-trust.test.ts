@@ -30,6 +30,7 @@ suite('policy', () => {
       'routing.preferred_transports': 'quic',
     });
     assert.ok(published.proposed.includes(before.policy_id));
+    assert.match(published.proposed, /<li>Ports: 443, 8080 in place of 443, 8443\.<\/li>/);
     assert.match(published.done, /policy_published/);
     assert.deepEqual((await get(na, '/policy')).body.allowed_ports, [443, 8080]);
 

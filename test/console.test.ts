@@ -23,7 +23,14 @@ import { registeredNode } from './support/agents.ts';
 import { sharedAuthority, type TestAuthority } from './support/authority.ts';
 import { HOUR } from './support/clock.ts';
 import { changeIn, startTestConsole, type TestConsole } from './support/console.ts';
-import { auditEvents, heartbeat, joinedNode, newKey, operate } from './support/requests.ts';
+import {
+  auditEvents,
+  heartbeat,
+  joinedNode,
+  newKey,
+  nodeRequest,
+  operate,
+} from './support/requests.ts';
 
 const authority = sharedAuthority();
 
@@ -226,6 +233,11 @@ suite('nodes', () => {
     assert.ok(text.includes(`./node?${new URLSearchParams({ key: node.key.publicKey })}`));
     assert.doesNotMatch((await console.page('contacts?q=cell')).text, /<h2>/);
     assert.match((await console.page('contacts?q=none-like-it')).text, /No node matches/);
+    // Both are searched as the list of nodes is: the text can be a key, and filters can contradict each other.
+    const byKey = new URLSearchParams({ q: node.key.publicKey.slice(0, 12) });
+    assert.match((await console.page(`contacts?${byKey}`)).text, /Active: 1<.*<title>cell-1/s);
+    const none = 'contacts?q=role:client&role=role:other';
+    assert.match((await console.page(none)).text, /No node matches/);
   });
 
   test('of a network with too many cells, each is a bin of them, and leads to its nodes', async () => {
@@ -479,7 +491,9 @@ suite('changes', () => {
       nodes.push(await joinedNode(na, { name }));
     await using console = await opened();
     assert.match((await console.page('nodes?q=rack9')).text, /Revoke all that match…/);
-    assert.doesNotMatch((await console.page('nodes')).text, /Revoke all that match…/);
+    for (const all of ['nodes', 'nodes?status=any', 'nodes?status=active']) {
+      assert.doesNotMatch((await console.page(all)).text, /Revoke all that match…/);
+    }
     const fields = { q: 'rack9', reason: 'cessation_of_operation' };
     const proposed = await console.submit('do?action=revoke-matching', fields);
     assert.match(
@@ -505,14 +519,40 @@ suite('changes', () => {
       nodes.map((node) => revocationsOf(na, node).length),
       [0, 1, 1],
     );
-    for (const wrong of [{}, { q: 'rack9' }, { role: 'role:nobody' }]) {
+    for (const [wrong, problem] of [
+      [{}, /Give a filter/],
+      [{ status: 'any' }, /Give a filter/],
+      [{ status: 'silent' }, /No accepted certificate matches/],
+      [{ q: 'rack9' }, /No accepted certificate matches/],
+      [{ role: 'role:nobody' }, /No accepted certificate matches/],
+    ] as const) {
       const answer = await console.submit('do?action=revoke-matching', {
         ...fields,
         q: '',
         ...wrong,
       });
       assert.equal(answer.status, 422);
+      assert.match(answer.text, problem);
     }
+  });
+
+  test('revoke all certificates of a compromised key that matches, and name each node by itself', async () => {
+    const na = await authority();
+    const [renewed, moved] = [
+      await joinedNode(na, { name: 'twin' }),
+      await joinedNode(na, { name: 'twin' }),
+    ];
+    await nodeRequest(na, '/renew', renewed.key, { cert_id: renewed.certId });
+    await using console = await opened();
+    const fields = { q: 'twin', reason: 'key_compromise' };
+    const id = changeIn(await console.submit('do?action=revoke-matching', fields));
+    const key = encodeURIComponent(moved.key.publicKey);
+    await operate(na, `/admin/nodes/${key}`, { name: 'moved' });
+    const { text } = await console.submit('confirm', { id, number: '3' });
+    assert.match(
+      text,
+      /1 request was not sent.*<p>Changed 2: <bdi>twin, twin<\/bdi>\.<\/p><p>Left alone 1: <bdi>twin</s,
+    );
   });
 
   test('an invalid form is shown again with its contents', async () => {

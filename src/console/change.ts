@@ -10,7 +10,7 @@ import { folded, section } from '../pages/ui/parts.ts';
 import { byRequest } from '../protocol/audit-sentence.ts';
 import type { Context } from './context.ts';
 import { entriesTable, type Happening, type NamedEvent, named, newestFirst } from './entries.ts';
-import type { PageAction, Plan } from './page.ts';
+import type { PageAction, Plan, PlannedRequest } from './page.ts';
 import { problemLine, type ShellParts } from './shell.ts';
 
 export interface Change {
@@ -21,10 +21,10 @@ export interface Change {
   /** Where it leads when it is over. */
   readonly back: string;
   state: 'proposed' | 'running' | 'done' | 'failed';
-  /** How many requests are dealt with; some are not sent, because they no longer apply. */
+  /** How many requests are dealt with; some are not sent. */
   handled: number;
-  /** What those were about. */
-  readonly skipped: string[];
+  /** Those that are left alone, because they no longer apply. */
+  readonly skipped: Set<PlannedRequest>;
   answer: JsonObject | null;
   /** Why it failed, in one sentence. */
   problem: string;
@@ -71,9 +71,9 @@ export function createChanges(runtime: Runtime) {
   async function sendNext(change: Change, context: Context): Promise<void> {
     const { plan, handled } = change;
     const request = plan.requests[handled];
-    if (request === undefined) return;
+    if (request === undefined || plan.isDone?.(request, change.answer)) return;
     if (plan.isStillMeant !== undefined && !(await plan.isStillMeant(request))) {
-      change.skipped.push(request.subject ?? '');
+      change.skipped.add(request);
       return;
     }
     const send = senders.get(change) ?? createKeptRequests({ now: context.now });
@@ -110,7 +110,7 @@ export function createChanges(runtime: Runtime) {
         back: plan.back ?? `.${action.page}`,
         state: 'proposed',
         handled: 0,
-        skipped: [],
+        skipped: new Set(),
         answer: null,
         problem: '',
         logSize: null,
@@ -230,9 +230,9 @@ export function outcomePage(change: Change, context: Context): ShellParts {
   const all = plan.requests.length;
   const progress = all === 1 ? '' : ` ${shownCount(handled)} of ${shownCount(all)} requests.`;
   const left =
-    skipped.length === 0
+    skipped.size === 0
       ? ''
-      : ` ${counted(skipped.length, 'request was', 'requests were')} not sent: no longer applicable.`;
+      : ` ${counted(skipped.size, 'request was', 'requests were')} not sent: no longer applicable.`;
   return {
     title: TITLES[state],
     lede: `${plan.sentence}${progress}${left}`,
@@ -243,14 +243,14 @@ export function outcomePage(change: Change, context: Context): ShellParts {
 
 /** Which of many things were changed, and which were left alone. */
 function touched({ plan: { requests }, handled, skipped }: Change): Html {
-  const subjects = requests.slice(0, handled).flatMap(({ subject = [] }) => subject);
-  if (subjects.length === 0) return NO_HTML;
-  const changed = subjects.filter((subject) => !skipped.includes(subject));
-  const sentence = (what: string, names: readonly string[]) =>
-    names.length === 0
+  const changed = requests.slice(0, handled).filter((request) => !skipped.has(request));
+  const sentence = (what: string, about: readonly PlannedRequest[]) => {
+    const names = about.flatMap(({ subject = [] }) => subject);
+    return names.length === 0
       ? NO_HTML
       : html`<p>${what} ${shownCount(names.length)}: <bdi>${names.join(', ')}</bdi>.</p>`;
-  return html`${sentence('Changed', changed)}${sentence('Left alone', skipped)}`;
+  };
+  return html`${sentence('Changed', changed)}${sentence('Left alone', [...skipped])}`;
 }
 
 /** A secret is shown until the operator says that it was taken along, whatever else is loaded meanwhile. */

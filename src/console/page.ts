@@ -45,6 +45,8 @@ export interface Plan {
   readonly command: readonly string[];
   /** The audit entries that it causes. */
   readonly audited: readonly AuditEvent[];
+  /** Whether the last request that was sent has done what this one is for; for plans with many requests. */
+  isDone?(request: PlannedRequest, lastAnswer: JsonObject | null): boolean;
   /** Whether a request still applies, asked just before it is sent; for plans with many requests. */
   isStillMeant?(request: PlannedRequest): Promise<boolean>;
   /** Shows the last answer; as JSON by default. */

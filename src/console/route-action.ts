@@ -27,7 +27,9 @@ interface Terms<Sent>
 
 /** `bodies` are those of the requests, unless the form is the body of the only one; `subjects` are in their order. */
 type Explained = Pick<Plan, 'sentence' | 'effects'> &
-  Partial<Pick<Plan, 'answer' | 'back' | 'command' | 'isStillMeant' | 'touched' | 'typed'>> & {
+  Partial<
+    Pick<Plan, 'answer' | 'back' | 'command' | 'isDone' | 'isStillMeant' | 'touched' | 'typed'>
+  > & {
     readonly bodies?: readonly JsonObject[];
     readonly subjects?: readonly string[];
   };

@@ -15,6 +15,7 @@ import {
   type ContactCounts,
   type Contacts,
 } from '../../protocol/rows/certificate.ts';
+import type { Context } from '../context.ts';
 import { textIn } from '../forms.ts';
 import { definePage } from '../page.ts';
 import { filtersFor, type NodeQuery, nodeQuery, parametersOf, searchesFor } from './node-filter.ts';
@@ -54,34 +55,43 @@ export const CONTACTS = definePage({
     // Other certificates are not expected to be in contact.
     const query: NodeQuery = { ...nodeQuery(given), status: 'in_use' };
     const group = textIn(given, 'group');
-    const [{ status, ...filters } = {}] = filtersFor(query, context.now());
-    const contacts = await context.client.countContacts({
-      ...filters,
-      ...(group !== '' && { group }),
-    });
-    const { count } = contacts.total;
-    const rows: CertificateRow[] | null = count > MOST_CELLS ? null : [];
-    if (rows !== null && count > 0) {
-      for await (const row of eachNode(context, { ...filters, status: 'in_use' })) {
-        rows.push(row);
-        if (rows.length === count) break;
-      }
-    }
+    const found = await countedFor(context, query, group);
+    const rows = found === null ? [] : await rowsOf(context, found);
     const parameters = parametersOf(query, { meaning: 0, cursor: '', sort: null });
     return {
-      ...(count > 0 && {
-        lede: rows === null ? ledeOfBins(group) : 'Each cell is a node.',
-      }),
+      ...(found !== null && { lede: rows === null ? ledeOfBins(group) : 'Each cell is a node.' }),
       body: html`<form class="ask" method="get" action="./contacts" role="search">
 ${[...parameters].map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}${textField('group', 'Grouped by the label', group, labelsIn(rows ?? []))}
 <p class="field"><button type="submit">Group</button> <a href="./nodes?${parameters.toString()}">As a table</a></p>
 </form>
-${count === 0 ? (parameters.size === 0 ? noNode(context) : emptyState('No node matches.')) : legend(contacts.total)}${
-  rows === null ? binned(contacts, query) : nodesByLabel(rows, group, context.now())
-}`,
+${found === null ? (parameters.size === 0 ? noNode(context) : emptyState('No node matches.')) : html`${legend(found.contacts.total)}${rows === null ? binned(found.contacts, query) : nodesByLabel(rows, group, context.now())}`}`,
     };
   },
 });
+
+/** The nodes of the first meaning of the search that has any, as in the list of nodes; null if none has. */
+async function countedFor(context: Context, query: NodeQuery, group: string) {
+  for (const { status, ...filters } of filtersFor(query, context.now())) {
+    const grouped = { ...filters, ...(group !== '' && { group }) };
+    const contacts = await context.client.countContacts(grouped);
+    if (contacts.total.count > 0) return { contacts, filters };
+  }
+  return null;
+}
+
+type Counted = NonNullable<Awaited<ReturnType<typeof countedFor>>>;
+
+/** Null if there are too many to draw each of them. */
+async function rowsOf(context: Context, { contacts, filters }: Counted) {
+  const { count } = contacts.total;
+  if (count > MOST_CELLS) return null;
+  const rows: CertificateRow[] = [];
+  for await (const row of eachNode(context, { ...filters, status: 'in_use' })) {
+    rows.push(row);
+    if (rows.length === count) break;
+  }
+  return rows;
+}
 
 function labelsIn(rows: readonly CertificateRow[]): string[] {
   return [...new Set(rows.flatMap(({ labels = {} }) => Object.keys(labels)))].toSorted();

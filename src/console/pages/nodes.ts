@@ -1,6 +1,7 @@
 /** *Nodes*: the certificates of the network, found by what an operator knows of a machine. */
 import { counted, shownCount } from '../../base/counts.ts';
 import { isPublicKey } from '../../base/crypto/public-key.ts';
+import { isList } from '../../base/json/value.ts';
 import { type CertificateFilters, isStillMeant } from '../../client/nodes.ts';
 import { type Html, html, NO_HTML } from '../../pages/ui/html.ts';
 import { choiceField, emptyState, textField, wordChoices } from '../../pages/ui/parts.ts';
@@ -232,6 +233,10 @@ const REVOKE_MATCHING = routeAction(revokeCertificate, {
       touched: nodesTable(rows),
       subjects: rows.map(nodeTitle),
       command: ['certificate', 'revoke', ...options, '--reason', String(reason)],
+      isDone({ body }, last) {
+        const ended = last?.revoked_cert_ids;
+        return isList(ended) && ended.includes(String(body.cert_id));
+      },
       isStillMeant: ({ body }) => isStillMeant(context.client, String(body.cert_id), filters),
       back: `./nodes?${parametersOf(query)}`,
     };
@@ -252,8 +257,14 @@ function nodesTable(rows: readonly CertificateRow[]): Html {
   });
 }
 
+/** Whether a search is for less than all nodes that are well, which nobody means to revoke together. */
+function isNarrowed(query: NodeQuery): boolean {
+  const status = query.status === 'silent' ? query.status : 'in_use';
+  return parametersOf(query, { meaning: 0, cursor: '', sort: null, status }).size > 0;
+}
+
 async function matching(context: Context, query: NodeQuery) {
-  if (parametersOf(query, { meaning: 0, cursor: '', sort: null, status: 'in_use' }).size === 0) {
+  if (!isNarrowed(query)) {
     throw new FormProblem('Give a filter: this would revoke every node.');
   }
   // A certificate that was renewed is accepted for a while, and has to end with its successor.
@@ -269,6 +280,8 @@ async function matching(context: Context, query: NodeQuery) {
         throw new FormProblem(`More than ${most} certificates match: narrow the filter.`);
       }
     }
+    // Those of one key follow each other, because a compromised one ends them all.
+    rows.sort((a, b) => (a.node_public_key < b.node_public_key ? -1 : 1));
     if (rows.length > 0) return { filters, rows };
   }
   throw new FormProblem('No accepted certificate matches.');
@@ -305,7 +318,7 @@ export const NODES = definePage({
     }
     const filter = parametersOf(query, { meaning: 0, cursor: '', sort: null });
     const bulk =
-      filter.size > 0 && found.rows.length > 0 && isOffered(REVOKE_MATCHING, context)
+      isNarrowed(query) && found.rows.length > 0 && isOffered(REVOKE_MATCHING, context)
         ? html`<div class="actions">${actionLink(REVOKE_MATCHING, Object.fromEntries(filter))}</div>`
         : NO_HTML;
     return { body: html`${filterForm(query, context)}${listing(query, found, context)}${bulk}` };

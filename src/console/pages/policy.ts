@@ -42,11 +42,13 @@ const PUBLISH_POLICY = routeAction(publishPolicy, {
   },
   command: 'policy publish --file policy.json',
   audited: ['policy_published'],
-  async explain({ policy_id: id }, { publicClient }) {
+  async explain({ policy_id: id, ...sent }, { publicClient }) {
     const before = await publicClient.readPolicy();
     return {
       sentence: `Publish a policy${id ? ` with the id ${id}` : ''}, and make it active.`,
       effects: [
+        // The form may have been filled in before another operator published one.
+        ...changesBetween(before, { ...before, ...sent } as PolicyManifest),
         `It takes the place of ${before.policy_id}, which stays in the list of versions${id === before.policy_id ? ', replaced' : ''}.`,
         'Nodes apply it the next time they read it.',
       ],
@@ -135,6 +137,13 @@ const MEMBERS: readonly (readonly [name: string, (policy: PolicyManifest) => str
   ['Transports', ({ routing }) => routing.preferred_transports.join(', ') || 'none'],
   ['Hops', ({ routing }) => String(routing.max_hops)],
 ];
+
+function changesBetween(before: PolicyManifest, after: PolicyManifest): string[] {
+  const changes = MEMBERS.map(([name, read]) => [name, read(before), read(after)] as const)
+    .filter(([, was, becomes]) => was !== becomes)
+    .map(([name, was, becomes]) => `${name}: ${becomes} in place of ${was}.`);
+  return changes.length === 0 ? ['It says the same as the active one.'] : changes;
+}
 
 /** Two versions side by side: those that the URL names, or the active one and the one published before it. */
 function comparison(versions: readonly Version[], query: URLSearchParams): Html {
