@@ -575,6 +575,20 @@ suite('from outside', () => {
     );
   });
 
+  for (const [code, details] of [
+    ['service_not_ready', { problem: 'the state cannot be written', ha_mode: 'single' }],
+    ['restore_pending', { reason: 'the state is older' }],
+  ] as const) {
+    test(`an authority with ${code} says why`, async () => {
+      const answer = JSON.stringify({ error: { code, message: '', details } });
+      const refused = altering('/readyz', () => answer, 503);
+      const findings = await checkRemote({ ...options, ...refused() });
+      const [why] = Object.values(details);
+      const ready = findings.find(({ check }) => check === 'ready');
+      assert.equal(ready?.found, `It is not ready (${code}): ${why}`);
+    });
+  }
+
   test('closed metrics are not a fault', async () => {
     const findings = await checkRemote({ ...options, ...altering('/metrics', () => '', 404)() });
     assert.deepEqual(troubles(findings), []);

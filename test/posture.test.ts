@@ -14,11 +14,14 @@ import { buildProgram } from '../src/cli/program.ts';
 import { ROUTES } from '../src/edge/routes/table.ts';
 import { FINDING_CURES } from '../src/pages/dashboard/posture-section.ts';
 import { startTestAuthority, type TestAuthority } from './support/authority.ts';
-import { HOUR, MINUTE, SECOND } from './support/clock.ts';
+import { HOUR, MINUTE, REAL_TIME, SECOND } from './support/clock.ts';
+import { runCommand } from './support/commands.ts';
 import {
   get,
+  heartbeat,
   joinedNode,
   joinedNodes,
+  newKey,
   nodeRequest,
   operate,
   type TestNode,
@@ -355,6 +358,15 @@ test('every finding links to its page, and names an existing command', () => {
       hash,
     );
   }
+});
+
+test('the command about failed authentications shows those of nodes, too', async () => {
+  await using na = await startTestAuthority({ clock: REAL_TIME });
+  await heartbeat(na, await joinedNode(na), { signedBy: newKey() });
+  const [, command = ''] = FINDING_CURES.authentication ?? [];
+  const place = ['--url', na.url, '--data-dir', na.dataDir];
+  const { stdout } = await runCommand([...command.split(' '), ...place]);
+  assert.match(stdout, / node_auth_failed /);
 });
 
 test('right after a start, no page or metric claims that no node is silent', async () => {

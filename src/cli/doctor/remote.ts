@@ -136,7 +136,8 @@ function certificateOf(
 }
 
 const WAITS = 'It is waiting to take over while another instance serves';
-const READY_CURE = 'Check the log of the authority, and see "Health" in docs/monitoring.md';
+const READY_CURE =
+  'Check the log of the authority, and see "The service is not ready" in docs/runbooks.md';
 
 function checkReady(calls: Calls): Promise<Finding> {
   return asked('ready', READY_CURE, async () => {
@@ -147,8 +148,10 @@ function checkReady(calls: Calls): Promise<Finding> {
       if (!(cause instanceof AuthorityError)) throw cause;
       const { wireCode, details } = cause;
       if (details.role === 'standby') return fine('ready', WAITS);
-      const reason = typeof details.reason === 'string' ? `: ${details.reason}` : '';
-      return wrong('ready', `It is not ready (${wireCode})${reason}`, READY_CURE);
+      // A state that was rolled back has a reason, and anything else a problem.
+      const why = details.problem ?? details.reason;
+      const said = typeof why === 'string' ? `: ${why}` : '';
+      return wrong('ready', `It is not ready (${wireCode})${said}`, READY_CURE);
     }
   });
 }
