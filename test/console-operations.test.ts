@@ -106,6 +106,16 @@ suite('audit', () => {
     leaving.abort();
   });
 
+  test('no stream of entries begins for a key that was revoked', async () => {
+    const na = await authority();
+    const operator = { keyId: 'ops-gone', key: newKey() };
+    const added = { key_id: operator.keyId, public_key: operator.key.publicKey, tier: 'standard' };
+    await operate(na, '/admin/operator-keys', added);
+    await using console = await startTestConsole(na, { operator });
+    await operate(na, `/admin/operator-keys/${operator.keyId}/revoke`);
+    assert.equal((await console.page('audit-news')).status, 502);
+  });
+
   test('the entire log is verified', async () => {
     const na = await authority();
     await joinedNode(na);

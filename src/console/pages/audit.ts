@@ -52,12 +52,15 @@ ${listing(query, log)}<nav class="pager" aria-label="Pages of the audit log">${n
       path: '/audit-news',
       type: 'text/event-stream',
       async *pieces({ client, publicClient }, query, signal) {
-        // While the authority does not answer, the stream ends or does not begin: then the browser says so.
+        // While the authority does not answer, the stream ends or does not begin: then the browser says so. The entry
+        // before comes at once, or the key may not read it.
         const { log_size: size } = await publicClient.readBulletin();
-        yield ': waiting\n\n';
         const after = indexIn(query.get('after')) ?? size;
-        const events = client.events({ after, signal, onLost: rethrow });
-        for await (const { index } of events) yield `data: ${index}\n\n`;
+        const events = client.events({ after: Math.max(0, after - 1), signal, onLost: rethrow });
+        if (after === 0) yield ': waiting\n\n';
+        for await (const { index } of events) {
+          yield index > after ? `data: ${index}\n\n` : ': waiting\n\n';
+        }
       },
     },
     {

@@ -78,15 +78,21 @@ function followSocket(topic: string, take: Take, turn: Turn): void {
 function followEvents(source: string, take: Take, turn: Turn): void {
   let events: EventSource | null = null;
   let retry = 0;
+  let failures = 0;
 
   function open(): void {
     const opened = new EventSource(source);
     events = opened;
-    opened.addEventListener('open', () => turn(true));
+    opened.addEventListener('open', () => {
+      failures = 0;
+      turn(true);
+    });
     opened.addEventListener('error', () => {
       turn(false);
       // Browsers reconnect by themselves, but not after an error of the authority.
-      if (opened.readyState === EventSource.CLOSED) retry = setTimeout(open, RETRY_MS);
+      if (opened.readyState !== EventSource.CLOSED) return;
+      retry = setTimeout(open, Math.min(LONGEST_WAIT_MS, RETRY_MS * 2 ** failures));
+      failures += 1;
     });
     opened.addEventListener('message', ({ data }: MessageEvent<string>) =>
       take({ version: data, spread_ms: TOGETHER_MS }),
