@@ -575,6 +575,27 @@ suite('from outside', () => {
     );
   });
 
+  for (const [mode, outcome] of [
+    ['standby', 'ok'],
+    ['linked', 'wrong'],
+  ]) {
+    test(`a standby that reaches no active instance is ${outcome} if it is ${mode}, and is no man in the middle`, async () => {
+      const refused = (code: string, details: object) =>
+        new Response(JSON.stringify({ error: { code, message: '', details } }), { status: 503 });
+      const answer: Fetch = async (url, init) => {
+        const { pathname } = new URL(url);
+        if (pathname === '/healthz') return options.fetch(url, init);
+        if (pathname !== '/readyz') return refused('authority_unavailable', {});
+        return refused('service_not_ready', { role: 'standby', ha_mode: mode });
+      };
+      const findings = await checkRemote({ ...options, fetch: answer });
+      assert.deepEqual(
+        findings.map((found) => `${found.check} ${found.outcome}`),
+        ['reachable ok', `ready ${outcome}`],
+      );
+    });
+  }
+
   for (const [code, details] of [
     ['service_not_ready', { problem: 'the state cannot be written', ha_mode: 'single' }],
     ['restore_pending', { reason: 'the state is older' }],

@@ -55,7 +55,7 @@ export async function checkRemote(options: RemoteOptions): Promise<Finding[]> {
   const network = await checkNetwork(calls, options);
   const first = [...tls, fine('reachable', `${url} answers`), ready, ...network.findings];
   // A waiting instance answers no requests that need the state.
-  if (ready.found === WAITS) return first;
+  if (ready.found === WAITS || network.isUnavailable) return first;
   return [
     ...first,
     ...(network.genesis === null ? [] : await checkDocuments(calls, network.genesis, options)),
@@ -135,7 +135,7 @@ function certificateOf(
   });
 }
 
-const WAITS = 'It is waiting to take over while another instance serves';
+const WAITS = 'It is a standby, which waits to become active';
 const READY_CURE =
   'Check the log of the authority, and see "The service is not ready" in docs/runbooks.md';
 
@@ -147,7 +147,8 @@ function checkReady(calls: Calls): Promise<Finding> {
     } catch (cause) {
       if (!(cause instanceof AuthorityError)) throw cause;
       const { wireCode, details } = cause;
-      if (details.role === 'standby') return fine('ready', WAITS);
+      // A linked one is ready as long as it reaches the active instance.
+      if (details.role === 'standby' && details.ha_mode !== 'linked') return fine('ready', WAITS);
       // A state that was rolled back has a reason, and anything else a problem.
       const why = details.problem ?? details.reason;
       const said = typeof why === 'string' ? `: ${why}` : '';
@@ -160,7 +161,12 @@ interface NetworkReport {
   /** The served genesis; null unless it is the expected one. */
   readonly genesis: GenesisBlock | null;
   readonly findings: readonly Finding[];
+  /** Whether it answers nothing that needs the state. */
+  readonly isUnavailable?: boolean;
 }
+
+/** Whether it is ready says more about such an instance. */
+const STATELESS: ReadonlySet<string> = new Set(['authority_unavailable', 'restore_pending']);
 
 const NETWORK_CURE = 'Check the address, and which server answers there';
 
@@ -169,6 +175,9 @@ async function checkNetwork(calls: Calls, { genesis, now }: RemoteOptions): Prom
   try {
     served = await calls.get(GenesisBlock, '/genesis');
   } catch (cause) {
+    if (cause instanceof AuthorityError && STATELESS.has(cause.wireCode)) {
+      return { genesis: null, findings: [], isUnavailable: true };
+    }
     return { genesis: null, findings: [wrong('network', messageOf(cause), NETWORK_CURE)] };
   }
   const refused = (found: string, cure = NETWORK_CURE): NetworkReport => ({

@@ -113,7 +113,7 @@ function nodesText(fleet: Dashboard['fleet']): string {
 
 function backupText(verified: number | null): string {
   if (verified === null) return 'not known: /metrics is not visible from here';
-  if (Number.isNaN(verified)) return 'none was scheduled and verified since the start';
+  if (Number.isNaN(verified)) return 'none was verified by this instance since its start';
   return `verified ${ago(verified * 1000)}`;
 }
 
