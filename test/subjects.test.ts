@@ -101,6 +101,31 @@ test('certificates are read as from a map, whatever was restored, decided and se
   );
 });
 
+test('a subject is gone when its removal is decided, and may be written again before that is on disk', () => {
+  fc.assert(
+    fc.property(WRITE, fc.boolean(), (write, isWrittenAgain) => {
+      const subjects = createSubjects(createCertificateNumbers());
+      const { kind, id, version } = write;
+      const removed = { writes: [], removals: [{ kind, id, replaces: version }] };
+      const current = () => subjects.current('certificate', id);
+      subjects.restore('certificate', id, toSubject(write));
+      subjects.decide(removed);
+      assert.equal(current(), undefined);
+      assert.deepEqual(subjects.committed('certificate', id), toSubject(write), 'not on disk yet');
+      const again = { writes: isWrittenAgain ? [write] : [], removals: [] };
+      const expected = isWrittenAgain ? toSubject(write) : undefined;
+      for (const step of [() => subjects.decide(again), () => subjects.settle(removed)]) {
+        step();
+        assert.deepEqual(current(), expected);
+      }
+      assert.equal(subjects.committed('certificate', id), undefined);
+      subjects.settle(again);
+      assert.deepEqual(subjects.committed('certificate', id), expected);
+      assert.equal(subjects.hasPending(), false);
+    }),
+  );
+});
+
 test('the ids of an imported feed are not kept, because the graph has them', () => {
   const subjects = createSubjects(createCertificateNumbers());
   const context = {
