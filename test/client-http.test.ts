@@ -1,10 +1,13 @@
 /** How the client handles late, lost and refused answers; a caller may supply its own `fetch`, as this test does. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
+import { getEventListeners, once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, type OutgoingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { suite, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import { httpFetch } from '../src/cli/connection/server.ts';
 import { AddressError, AuthorityError, type ErrorCode } from '../src/client/authority-error.ts';
@@ -228,11 +231,26 @@ test('a call ends when its signal is aborted, and when it times out', async () =
   stop.abort();
   const aborted = await call;
   assert.deepEqual([aborted.code, aborted.retryable], ['aborted', false]);
-  // The timeout of a call does not keep a process alive, and there is no socket here that would.
-  const alive = setInterval(() => {}, 1000);
   const late = await failure(client.crl({ timeoutMs: 5 }));
-  clearInterval(alive);
   assert.deepEqual([late.code, late.retryable], ['timeout', true]);
+});
+
+test('a signal that many calls were given keeps nothing of them', async () => {
+  const stop = new AbortController();
+  const used: WeakRef<AbortSignal>[] = [];
+  const answering: Fetch = async (_url, { signal }) => {
+    // As the global fetch does, which does not remove its listener.
+    signal.addEventListener('abort', () => undefined);
+    used.push(new WeakRef(signal));
+    return count();
+  };
+  const client = createPublicClient({ url, fetch: answering });
+  for (let call = 0; call < 20; call += 1) await client.countNodes({ signal: stop.signal });
+  await setImmediate();
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc')();
+  assert.ok(used.filter((signal) => signal.deref() !== undefined).length <= 1);
+  assert.equal(getEventListeners(stop.signal, 'abort').length, 0);
 });
 
 test('a key that does not produce 64 bytes is detected before anything is sent', async () => {

@@ -12,6 +12,7 @@ import {
   type Prepared,
   piecesOf,
   type Query,
+  timeLimit,
   unanswered,
 } from './http.ts';
 import type { CallOptions, ServerOptions } from './options.ts';
@@ -116,15 +117,14 @@ async function* eventTextsOf(
   prepared: Prepared,
   { signal, ...call }: CallOptions,
 ): AsyncGenerator<string, void> {
-  const silence = silenceTimer(call.timeoutMs ?? SILENCE_MS);
-  const ended = signal === undefined ? silence.signal : AbortSignal.any([silence.signal, signal]);
+  const silence = timeLimit(call.timeoutMs ?? SILENCE_MS, signal);
   try {
-    const response = await begin(server, request, prepared, { ...call, signal: ended });
+    const response = await begin(server, request, prepared, { ...call, signal: silence.signal });
     if (!response.body) throw new TypeError('the configured fetch returns no body');
     const decoder = new TextDecoder();
     let rest = '';
     silence.restart();
-    for await (const piece of piecesOf(response.body, ended)) {
+    for await (const piece of piecesOf(response.body, silence.signal)) {
       const lines = (rest + decoder.decode(piece, { stream: true })).split('\n');
       rest = lines.pop() ?? '';
       if (rest.length > LONGEST_LINE) throw new TypeError('a line is too long');
@@ -137,26 +137,10 @@ async function* eventTextsOf(
     if (error instanceof AuthorityError) throw error;
     throw unanswered(server, error, signal, silence.signal);
   } finally {
-    silence.stop();
+    silence.release();
+    // Drops the rest of the answer.
+    silence.end();
   }
-}
-
-function silenceTimer(ms: number) {
-  const controller = new AbortController();
-  const end = () => controller.abort();
-  let timer = setTimeout(end, ms);
-  return {
-    signal: controller.signal,
-    restart() {
-      clearTimeout(timer);
-      timer = setTimeout(end, ms);
-    },
-    /** Drops the rest of the answer. */
-    stop() {
-      clearTimeout(timer);
-      end();
-    },
-  };
 }
 
 /** A position in the audit log: the index of an entry, and its hash. */

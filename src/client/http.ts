@@ -66,16 +66,52 @@ async function exchange<Answer extends TSchema>(
   prepared: Prepared,
   call: CallOptions,
 ) {
-  const timeout = AbortSignal.timeout(call.timeoutMs ?? server.timeoutMs ?? DEFAULT_TIMEOUT_MS);
-  const signal = call.signal === undefined ? timeout : AbortSignal.any([timeout, call.signal]);
+  const limit = timeLimit(call.timeoutMs ?? server.timeoutMs ?? DEFAULT_TIMEOUT_MS, call.signal);
+  const { signal } = limit;
   try {
     const response = await ask(server, request, prepared, { ...call, signal });
     const mostBytes = response.ok ? mostBytesOf(request) : MOST_BYTES.record;
     return { response, text: await textIn(response, signal, mostBytes), mostBytes };
   } catch (error) {
     if (error instanceof AuthorityError) throw error;
-    throw unanswered(server, error, call.signal, timeout);
+    throw unanswered(server, error, call.signal, signal);
+  } finally {
+    limit.release();
   }
+}
+
+interface TimeLimit {
+  readonly signal: AbortSignal;
+  /** Aborts the signal. */
+  end(): void;
+  /** Begins the time again. */
+  restart(): void;
+  /** Only `end` aborts the signal from now on. */
+  release(): void;
+}
+
+/**
+ * A signal that is aborted after this time, or with the given one. Node.js 20 would keep every signal that
+ * `AbortSignal.any` has returned for as long as the given one.
+ */
+export function timeLimit(ms: number, given: AbortSignal | undefined): TimeLimit {
+  const controller = new AbortController();
+  const end = () => controller.abort(given?.reason);
+  let timer = setTimeout(end, ms);
+  given?.addEventListener('abort', end);
+  if (given?.aborted === true) end();
+  return {
+    signal: controller.signal,
+    end,
+    restart() {
+      clearTimeout(timer);
+      timer = setTimeout(end, ms);
+    },
+    release() {
+      clearTimeout(timer);
+      given?.removeEventListener('abort', end);
+    },
+  };
 }
 
 /** The paths of answers that grow with the network. */
@@ -150,22 +186,22 @@ function ask(
   });
 }
 
-/** `given` is the caller's signal, and `timeout` is the signal that limits the wait. */
+/** `given` is the caller's signal, and `limit` is also aborted when the time is up. */
 export function unanswered(
   { url }: ServerOptions,
   error: unknown,
   given: AbortSignal | undefined,
-  timeout: AbortSignal,
+  limit: AbortSignal,
 ): AuthorityError {
-  const isLate = given?.aborted !== true && timeout.aborted;
+  const isLate = given?.aborted !== true && limit.aborted;
   const cause = isLate ? 'it timed out' : causeOf(error);
   const message = `No answer from the authority at ${url} (${cause})`;
-  return new AuthorityError(message, { status: 0, code: codeOf(given, timeout), cause: error });
+  return new AuthorityError(message, { status: 0, code: codeOf(given, limit), cause: error });
 }
 
-function codeOf(given: AbortSignal | undefined, timeout: AbortSignal) {
+function codeOf(given: AbortSignal | undefined, limit: AbortSignal) {
   if (given?.aborted === true) return 'aborted';
-  return timeout.aborted ? 'timeout' : 'unreachable';
+  return limit.aborted ? 'timeout' : 'unreachable';
 }
 
 function addressOf(
