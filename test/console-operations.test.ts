@@ -414,3 +414,14 @@ test('operators are listed with their last change, added, moved to another tier,
   await using standard = await startTestConsole(na, { operator: na.standard });
   assert.doesNotMatch((await standard.page('operators')).text, /Revoke…|New operator key/);
 });
+
+test('a page whose entries cannot be read does not say that nothing was changed', async () => {
+  const na = await authority();
+  const operator = { keyId: 'ops-own', key: newKey() };
+  const added = { key_id: 'ops-own', public_key: operator.key.publicKey, tier: 'privileged' };
+  await operate(na, '/admin/operator-keys', added);
+  await using console = await startTestConsole(na, { operator });
+  const { proposed, done } = await console.change('revoke-operator-key', { key_id: 'ops-own' });
+  assert.match(proposed, /It is your own key/);
+  assert.match(done, /The new entries cannot be read/);
+});

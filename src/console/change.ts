@@ -32,7 +32,8 @@ export interface Change {
   logSize: number | null;
   /** When it failed without an answer: it may be sent again while the authority remembers it. */
   unansweredAt: number | null;
-  entries: readonly Happening[];
+  /** Null if they could not be read, such as after the operator's own key was revoked. */
+  entries: readonly Happening[] | null;
 }
 
 const MOST_KEPT = 100;
@@ -59,7 +60,7 @@ export function createChanges(runtime: Runtime) {
       for (; change.handled < plan.requests.length; change.handled += 1) {
         await sendNext(change, context);
       }
-      change.entries = await entriesAfter(change.logSize, change, context).catch(() => []);
+      change.entries = await entriesAfter(change.logSize, change, context).catch(() => null);
       change.state = 'done';
     } catch (error) {
       change.problem = await context.problemOf(error);
@@ -290,12 +291,12 @@ function answer(change: Change): Html {
 
 function entries({ entries: all, state }: Change): Html {
   if (state !== 'done') return html``;
-  if (all.length === 0) {
-    return section(
-      'audit',
-      'Audit log',
-      html`<p>There is no new entry: nothing had to be changed.</p>`,
-    );
+  if (all === null || all.length === 0) {
+    const why =
+      all === null
+        ? 'The new entries cannot be read.'
+        : 'There is no new entry: nothing had to be changed.';
+    return section('audit', 'Audit log', html`<p>${why}</p>`);
   }
   return section(
     'audit',
