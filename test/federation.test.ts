@@ -12,6 +12,9 @@ import { createRecognitionIndex } from '../src/authority/recognition/recognition
 import { readPartners } from '../src/authority/recognition/treaties.ts';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { jsonText } from '../src/base/json/write.ts';
+import type { Logger } from '../src/base/log/logger.ts';
+import { systemRuntime } from '../src/base/runtime.ts';
+import { createFederation } from '../src/server/federation/federation.ts';
 import { createVisitor, NOTHING_SERVED } from '../src/server/federation/visit.ts';
 import { sharedAuthority, startTestAuthority, type TestAuthority } from './support/authority.ts';
 import { chainAt, countedKey, FIRST, ROOT, type Step } from './support/authority-chain.ts';
@@ -593,6 +596,37 @@ test('thousands of partners are listed in slices, each with its treaties', async
     treatyIds: ['t-1', 't-3001'],
   });
   assert.ok(turns > 10, `${turns} turns of others`);
+});
+
+test('a partner that has failed is visited again, although the others take all of the time', async () => {
+  const subjects = ['away', ...Array.from({ length: 20 }, (_, count) => `beta-${count}`)];
+  const endpoint = 'https://na.example';
+  const partners = subjects.map((subject) => ({ subject, endpoint, treatyIds: [] }));
+  let elapsed = 0;
+  const visited: string[] = [];
+  const federation = createFederation(
+    { every: MINUTE, allowsPrivate: false },
+    {
+      call: () => ({ ok: true, json: JSON.stringify(partners) }),
+      runtime: { ...systemRuntime, elapsed: () => elapsed },
+      logger: { write: () => undefined } as unknown as Logger,
+      startThread: () => ({
+        async visit({ subject }, served) {
+          visited.push(subject);
+          elapsed += 10 * SECOND;
+          if (visited.length === 200) federation.stop();
+          const problem = subject === 'away' ? { text: 'away', isRefused: false } : null;
+          return { problem, served };
+        },
+        end: () => undefined,
+      }),
+    },
+  );
+  await federation.readPartners();
+  elapsed += MINUTE;
+  await federation.visitDue();
+  const times = visited.filter((subject) => subject === 'away').length;
+  assert.ok(times > 5, `${times} times`);
 });
 
 test('a stop does not wait for the treaties that a visit has not come to', async () => {

@@ -72,12 +72,17 @@ export function createFederation(
     return runtime.randomBytes(4).readUInt32LE() / 2 ** 32;
   }
 
-  /** Those that fail come last, so that slow ones do not delay the others. */
+  /** Those that fail come later, so that slow ones do not delay the others, but not last, when they might never come. */
+  function rankOf({ dueAt, problem }: Partner): number {
+    return problem === null ? dueAt : dueAt + every;
+  }
+
   function nextDue(): Partner | undefined {
     const now = runtime.elapsed();
     let next: Partner | undefined;
     for (const partner of partners.values()) {
-      if (partner.dueAt <= now && (next === undefined || isBefore(partner, next))) next = partner;
+      if (partner.dueAt <= now && (next === undefined || rankOf(partner) < rankOf(next)))
+        next = partner;
     }
     return isStopped ? undefined : next;
   }
@@ -154,9 +159,4 @@ function createPartner(
     },
   };
   return partner;
-}
-
-function isBefore(one: Partner, other: Partner): boolean {
-  const isFailing = ({ problem }: Partner) => (problem === null ? 0 : 1);
-  return (isFailing(one) - isFailing(other) || one.dueAt - other.dueAt) < 0;
 }
