@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SHA256 } from '../src/base/crypto/digest.ts';
 import { formatInstant } from '../src/base/timestamp.ts';
+import type { Fetch } from '../src/client/options.ts';
 import { authorityKeysDigest } from '../src/protocol/records/authority-chain.ts';
 import type { AuthoritySuccession } from '../src/protocol/records/authority-succession.ts';
 import { genesisDigest } from '../src/protocol/records/genesis.ts';
@@ -425,6 +426,25 @@ test('a folder without statements, whose genesis already names the new key, open
   await runUntil(again, na, 12);
   assert.equal(lastBeat(na).authority_keys_digest, authorityKeysDigest(na.successions, SHA256));
   assert.deepEqual(complaints(again), []);
+});
+
+test('an agent that cannot fetch what verifies its new certificate asks for the same one again', async () => {
+  await using na = await startSuccessionAuthority();
+  const key = newAgentKey();
+  na.instead.set('/join', () => na.certificate(key.publicKey, 2));
+  let isDown = false;
+  const fetch: Fetch = (url, init) =>
+    isDown && url.endsWith('/genesis') ? Promise.reject(new Error('down')) : na.fetch(url, init);
+  const member = await memberOf(na, { key, fetch });
+  await runUntil(member, na, 0.9);
+  na.successions = chain({ kind: 'compromise', at: 0.9 });
+  isDown = true;
+  while (asked(na, '/renew').length < 2) na.clock.advance(Number(await member.agent.turn()));
+  const [first, second] = asked(na, '/renew');
+  assert.deepEqual(second, first);
+  isDown = false;
+  await member.agent.turn();
+  assert.deepEqual(signersOf(member, 'certificate'), [SECOND_KEY]);
 });
 
 test('an agent that ends while only some of its files can be written starts again', async () => {

@@ -689,19 +689,30 @@ test('a copy of a node renews first: the other says what happened to its certifi
   );
 });
 
-for (const [what, later] of [
-  ['is superseded', 16 * MINUTE],
-  ['has expired', 3 * HOUR],
+for (const [what, later, refusal] of [
+  ['is superseded', 16 * MINUTE, null],
+  ['has expired', 3 * HOUR, null],
+  ['is unknown to an authority that was restored', 0, 'certificate_not_found'],
 ] as const) {
-  test(`an agent whose certificate ${what} takes the one that another program has renewed in its folder`, () =>
-    takesStored(later));
+  test(`an agent whose certificate ${what} takes the one that another program has put into its folder`, () =>
+    takesStored(later, refusal));
 }
 
-async function takesStored(later: number): Promise<void> {
+async function takesStored(later: number, refusal: string | null): Promise<void> {
   const na = await shared();
   const key = newAgentKey();
-  const member = await joined(na, { key, terms: { max_validity_hours: 10 } });
+  let first: string | null = null;
+  const member = await joined(na, {
+    key,
+    terms: { max_validity_hours: 10 },
+    fetch: async (url, init) => {
+      const isRefused = refusal !== null && first !== null && init.body?.includes(first);
+      if (!isRefused) return fetch(url, init);
+      return Response.json({ error: { code: refusal, message: 'm' } }, { status: 403 });
+    },
+  });
   const { files, agent, events } = member;
+  first = agent.state().cert_id;
   const other = await agentOf({ na }, { key, files });
   na.clock.advance(8 * HOUR);
   await other.agent.turn();
