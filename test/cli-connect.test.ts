@@ -175,7 +175,7 @@ suite('status', { concurrency: false }, () => {
     assert.ok(code === 0 || code === 4, stderr);
     assert.match(
       stdout,
-      /^(?:All is well|Needs attention)[\s\S]*\nnetwork +alpha at http\S+, as ops-privileged \(data folder \S+\)\nnodes +\d[\s\S]*\nbackup +none was scheduled[\s\S]*\nends +delegation in \d+d\n/,
+      /^(?:All is well|Needs attention)[\s\S]*\nnetwork +alpha at http\S+, as ops-privileged \(data folder \S+\)\nnodes +\d[\s\S]*\nbackup +none was verified[\s\S]*\nends +delegation in \d+d\n/,
     );
     assert.match(stdout, /^changes +\S+ +certificate_revoked +ops-privileged revoked /m);
     assert.ok(stdout.split('\n').length < 24);

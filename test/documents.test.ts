@@ -377,7 +377,7 @@ test('no id, key, token or raw path is in the metrics', async () => {
   }
   const labels = new Set([...text.matchAll(/[{,](\w+)="/g)].map(([, label]) => label));
   const known =
-    'bucket event job kind le method proof reason role route rule state status version work'.split(
+    'bucket direction event job kind le method proof reason role route rule state status version work'.split(
       ' ',
     );
   for (const label of labels) {
