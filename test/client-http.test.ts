@@ -253,6 +253,19 @@ test('a signal that many calls were given keeps nothing of them', async () => {
   assert.equal(getEventListeners(stop.signal, 'abort').length, 0);
 });
 
+test('many calls at once have one listener on the signal that they were given', async () => {
+  const stop = new AbortController();
+  const client = createPublicClient({ url, fetch: silent });
+  const { signal } = stop;
+  const calls = Array.from({ length: 20 }, () => failure(client.crl({ signal })));
+  await setImmediate();
+  assert.equal(getEventListeners(signal, 'abort').length, 1);
+  stop.abort();
+  const codes = (await Promise.all(calls)).map(({ code }) => code);
+  assert.deepEqual(codes, Array(20).fill('aborted'));
+  assert.equal(getEventListeners(signal, 'abort').length, 0);
+});
+
 test('a key that does not produce 64 bytes is detected before anything is sent', async () => {
   const { bodies, options } = scripted(count());
   const key = { publicKey: newKey().publicKey, sign: async () => new Uint8Array(3) };

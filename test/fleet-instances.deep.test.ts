@@ -13,7 +13,7 @@ import { createNodeAgent } from '../src/client/node-agent.ts';
 import { createVerifier } from '../src/client/offline.ts';
 import { createOperatorClient } from '../src/client/operator-client.ts';
 import type { Fetch } from '../src/client/options.ts';
-import { pause } from '../src/client/retry.ts';
+import { pause } from '../src/client/waiting.ts';
 import type { Bulletin } from '../src/protocol/records/bulletin.ts';
 import { loadConfig } from '../src/server/config/load.ts';
 import type { TestAuthority } from './support/authority.ts';

@@ -9,7 +9,7 @@ import { folderStorage } from '../src/cli/node/run.ts';
 import type { AgentStorage } from '../src/client/agent-storage.ts';
 import { type AgentEnd, createNodeAgent } from '../src/client/node-agent.ts';
 import type { Fetch } from '../src/client/options.ts';
-import { pause } from '../src/client/retry.ts';
+import { pause } from '../src/client/waiting.ts';
 import type { TestAuthority } from './support/authority.ts';
 import { type ChildServer, startChildServer } from './support/child-server.ts';
 import { HOUR, REAL_TIME } from './support/clock.ts';

@@ -12,13 +12,12 @@ import {
   type Prepared,
   piecesOf,
   type Query,
-  timeLimit,
   unanswered,
 } from './http.ts';
 import type { CallOptions, ServerOptions } from './options.ts';
 import { parsed } from './received.ts';
-import { pause } from './retry.ts';
 import { portableSha256 } from './sha256.ts';
+import { pause, timeLimit } from './waiting.ts';
 
 export interface EventOptions extends CallOptions {
   /**

@@ -9,6 +9,7 @@ import { AddressError, AuthorityError } from './authority-error.ts';
 import type { AnswerBody, CallOptions, FetchAnswer, Headers, ServerOptions } from './options.ts';
 import { parsed } from './received.ts';
 import { type Repeatable, withRetries } from './retry.ts';
+import { timeLimit } from './waiting.ts';
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 
@@ -78,40 +79,6 @@ async function exchange<Answer extends TSchema>(
   } finally {
     limit.release();
   }
-}
-
-interface TimeLimit {
-  readonly signal: AbortSignal;
-  /** Aborts the signal. */
-  end(): void;
-  /** Begins the time again. */
-  restart(): void;
-  /** Only `end` aborts the signal from now on. */
-  release(): void;
-}
-
-/**
- * A signal that is aborted after this time, or with the given one. Node.js 20 would keep every signal that
- * `AbortSignal.any` has returned for as long as the given one.
- */
-export function timeLimit(ms: number, given: AbortSignal | undefined): TimeLimit {
-  const controller = new AbortController();
-  const end = () => controller.abort(given?.reason);
-  let timer = setTimeout(end, ms);
-  given?.addEventListener('abort', end);
-  if (given?.aborted === true) end();
-  return {
-    signal: controller.signal,
-    end,
-    restart() {
-      clearTimeout(timer);
-      timer = setTimeout(end, ms);
-    },
-    release() {
-      clearTimeout(timer);
-      given?.removeEventListener('abort', end);
-    },
-  };
 }
 
 /** The paths of answers that grow with the network. */

@@ -29,7 +29,8 @@ import { createNodeClient, type NodeClient, type NodeClientOptions } from './nod
 import type { CallOptions } from './options.ts';
 import { createPublicClient } from './public-client.ts';
 import { parsed } from './received.ts';
-import { isUndone, pause } from './retry.ts';
+import { isUndone } from './retry.ts';
+import { pause } from './waiting.ts';
 
 export interface NodeAgentOptions extends Omit<NodeClientOptions, 'sessions'> {
   readonly storage: AgentStorage;

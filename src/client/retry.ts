@@ -1,6 +1,7 @@
 /** Retries requests that are safe to resend, with back-off. */
 import { AuthorityError } from './authority-error.ts';
 import type { CallOptions, ServerOptions } from './options.ts';
+import { pause } from './waiting.ts';
 
 const DEFAULT_RETRIES = 2;
 const FIRST_WAIT_MS = 250;
@@ -78,19 +79,4 @@ export function isUndone({ status, code }: AuthorityError): boolean {
 function waitFor({ retryAfter }: AuthorityError, attempts: number): number {
   const spread = 0.5 + Math.random() / 2;
   return (retryAfter ?? 0) * 1000 + FIRST_WAIT_MS * 2 ** attempts * spread;
-}
-
-export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    signal?.throwIfAborted();
-    const stop = () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', stop);
-      resolve();
-    }, ms);
-    signal?.addEventListener('abort', stop, { once: true });
-  });
 }
