@@ -326,7 +326,7 @@ function graphOn(
 const LONG_NAMES = ['alpha', 'beta', 'gamma'].map((name) => name.padEnd(2000, '.'));
 
 test('a graph that time changes faster than it can be built is published', () => {
-  const index = recognized(LONG_NAMES, 300);
+  const index = recognized(LONG_NAMES, 2);
   let now = NOW;
   const { na, published } = graphOn(index, () => {
     now += 24 * HOUR;
@@ -338,7 +338,7 @@ test('a graph that time changes faster than it can be built is published', () =>
 
 test('a graph that is built while the clock is set back is built again', () => {
   let now = NOW + 30 * 24 * HOUR;
-  const { na, published } = graphOn(recognized(LONG_NAMES, 300), () => now);
+  const { na, published } = graphOn(recognized(LONG_NAMES, 20), () => now);
   const building = publishGraph(na);
   building.next();
   now = NOW;
@@ -350,7 +350,7 @@ test('a graph that is built while the clock is set back is built again', () => {
 // The garbage collector does not account for shared memory.
 
 test('graph documents are written to memory that no edge reads anymore, also if a build is discarded', async () => {
-  const index = recognized(LONG_NAMES, 300);
+  const index = recognized(LONG_NAMES, 200);
   const behind: (() => void)[] = [];
   const edgesCaughtUp = () => new Promise<void>((resolve) => behind.push(resolve));
   const { na, publisher, published } = graphOn(index, () => NOW, edgesCaughtUp);
@@ -373,7 +373,7 @@ test('graph documents are written to memory that no edge reads anymore, also if 
   assert.equal(memories(), 9);
 
   // The last slices of a build copy what the others have rendered.
-  for (let left = 0; left < 10; left += 1) {
+  for (let left = 0; left < 3; left += 1) {
     for (const catchUp of behind.splice(0)) catchUp();
     await nextTurn();
     change(10 + left);
