@@ -350,7 +350,7 @@ test('a graph that is built while the clock is set back is built again', () => {
 // The garbage collector does not account for shared memory.
 
 test('graph documents are written to memory that no edge reads anymore, also if a build is discarded', async () => {
-  const index = recognized(LONG_NAMES, 200);
+  const index = recognized(LONG_NAMES, 50);
   const behind: (() => void)[] = [];
   const edgesCaughtUp = () => new Promise<void>((resolve) => behind.push(resolve));
   const { na, publisher, published } = graphOn(index, () => NOW, edgesCaughtUp);

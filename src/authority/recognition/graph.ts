@@ -75,7 +75,7 @@ function* whole<T>(
 const CHARACTERS_PER_SLICE = 128 * 1024;
 
 /** The bytes copied per slice; copying is much cheaper than rendering. */
-const COPIED_PER_SLICE = 4 * 1024 * 1024;
+const COPIED_PER_SLICE = 1024 * 1024;
 
 /** Builds the documents for this instant, in memory whose numbers are added to `taken`. */
 function* buildDocuments(
