@@ -78,6 +78,7 @@ function watch(signal: AbortSignal): Watched {
     for (const act of acts) act();
   };
   signal.addEventListener('abort', run, { once: true });
-  watched.set(signal, { acts, run });
-  return { acts, run };
+  const found = { acts, run };
+  watched.set(signal, found);
+  return found;
 }

@@ -61,15 +61,15 @@ function areBounded(details: JsonObject): boolean {
 }
 
 function bounded(value: JsonValue): JsonValue {
-  if (typeof value === 'string') return cut(value);
+  if (typeof value === 'string') return beginningOf(value, MAX_TEXT);
   if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map(bounded);
   return isJsonObject(value) ? boundedDetails(value) : value;
 }
 
-function cut(text: string): string {
-  if (text.length <= MAX_TEXT) return text;
-  // Do not cut a surrogate pair in half.
-  const end = (text.codePointAt(MAX_TEXT - 1) ?? 0) > 0xffff ? MAX_TEXT - 1 : MAX_TEXT;
+/** At most this many UTF-16 units of the text, without half of a surrogate pair, which no reader accepts. */
+export function beginningOf(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const end = (text.codePointAt(most - 1) ?? 0) > 0xffff ? most - 1 : most;
   return text.slice(0, end);
 }
 

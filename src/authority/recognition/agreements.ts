@@ -28,6 +28,7 @@ import {
 } from '../../protocol/records/trust-evidence.ts';
 import { type RefusalName, refuse } from '../../protocol/refusals.ts';
 import type { EdgeRow } from '../../protocol/rows/graph.ts';
+import { beginningOf } from '../audit/audit.ts';
 import type { Authority } from '../authority.ts';
 import type { Handler } from '../engine/admission.ts';
 import { built, issuerOf } from '../engine/issuer.ts';
@@ -189,17 +190,15 @@ function pressure(
       signals.push({
         code: 'recognition_under_revocation_pressure',
         severity: 'escalate',
-        detail: `${beginningOf(issuer)} has revoked attestation ${beginningOf(id)}`,
+        detail: `${shown(issuer)} has revoked attestation ${shown(id)}`,
       });
     }
   }
   return signals;
 }
 
-/** Not cut within a surrogate pair, half of which no reader accepts. */
-function beginningOf(text: string): string {
-  if (text.length <= MAX_SHOWN_LENGTH) return text;
-  return `${text.slice(0, MAX_SHOWN_LENGTH).replace(/[\ud800-\udbff]$/, '')}…`;
+function shown(text: string): string {
+  return text.length <= MAX_SHOWN_LENGTH ? text : `${beginningOf(text, MAX_SHOWN_LENGTH)}…`;
 }
 
 function expiring(path: readonly EdgeRow[]): TrustSignal[] {

@@ -186,8 +186,8 @@ export const importFetchedFeed: Handler<'importFetchedFeed'> = (na, unit, feed) 
   const known = unit.current('revocation-feed', sha256Hex(issuer))?.context;
   const isKnown = known?.feedId === feedId && known.sequence === String(sequence);
   // Without the signature, anyone who answers for the issuer could say that an old feed was issued just now.
-  const isGenuine = judgeSignature(feed, treatyKeysOf(na, issuer, unit.at)) === 'valid';
-  if (isKnown && isGenuine && issuer === feed.expected_issuer_sovereign_id) return null;
+  const isGenuine = () => judgeSignature(feed, treatyKeysOf(na, issuer, unit.at)) === 'valid';
+  if (isKnown && issuer === feed.expected_issuer_sovereign_id && isGenuine()) return null;
   if (na.importedFeeds.isFull(issuer)) {
     throw new Refusal('invalid_sovereign_revocation_feed', { cause: 'ids_omitted' });
   }
