@@ -14,11 +14,12 @@ import { Agent, createServer, request, type Server, type ServerResponse } from '
 import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
-import { signerFromSeed } from '../src/base/crypto/ed25519.ts';
+import { signerFromSeed, verifySignature } from '../src/base/crypto/ed25519.ts';
 import { parseJson } from '../src/base/json/parse.ts';
 import type { JsonObject } from '../src/base/json/value.ts';
 import { canonicalJson } from '../src/base/json/write.ts';
 import { readKeyFile } from '../src/base/keys/key-file.ts';
+import { connectSigner } from '../src/base/signer/connection.ts';
 import { challengeText, KEY_HEADER } from '../src/base/signer/protocol.ts';
 import {
   kindOf,
@@ -467,6 +468,31 @@ test('a key that others can read, and an invalid address, are refused', async ()
   assert.match(exposed, /can be opened by other users; run chmod 600/);
   const elsewhere = await refusedSigner({ ...network, address: 'socket' });
   assert.match(elsewhere, /--listen must be unix:/);
+});
+
+test('signatures that are asked for during a probe, or each other, come over the same connection', async (t) => {
+  const { path } = signedNetwork();
+  const signer = newKey();
+  const service = await serve(path, { signer });
+  t.after(() => service.close());
+  const publicKeys = [signer.publicKey];
+  const connection = await connectSigner({
+    path,
+    publicKeys,
+    verify: verifySignature,
+    nonce: () => randomBytes(32),
+  });
+  const texts = ['first', 'second'].map((text) => Buffer.from(text));
+  const [, ...signatures] = await Promise.all([
+    connection.probe(publicKeys),
+    ...texts.map((text) => connection.sign(signer.publicKey, text)),
+  ]);
+  assert.deepEqual(
+    signatures.map((signature) => signature.toString('base64')),
+    texts.map((text) => signer.sign(text)),
+  );
+  connection.end('done');
+  assert.equal(await connection.ended, 'done');
 });
 
 test('the vectors match a signer’s answers, byte for byte, and too long a text ends the connection', async () => {

@@ -1,5 +1,6 @@
 /** A connection to a signer, which must prove that it holds the keys before it is used [signer-3]. */
 import { Agent, type IncomingMessage, type RequestOptions, request } from 'node:http';
+import type { Socket } from 'node:net';
 import type { VerifySignature } from '../crypto/primitives.ts';
 import { messageOf } from '../error-message.ts';
 import { challengeText, KEY_HEADER, MOST_ANSWER_BYTES, MOST_BYTES, problemOf } from './protocol.ts';
@@ -110,7 +111,7 @@ function talkAt(socketPath: string) {
   const ended = new Promise<string>((resolve) => {
     over.signal.addEventListener('abort', () => resolve(String(over.signal.reason)));
   });
-  let isConnected = false;
+  let connected: Socket | null = null;
   let asked = 0;
 
   /** Only the first reason counts. */
@@ -126,9 +127,9 @@ function talkAt(socketPath: string) {
       });
       sent.on('error', reject);
       sent.once('socket', (socket) => {
-        if (sent.reusedSocket) return;
-        if (isConnected) return end(CLOSED);
-        isConnected = true;
+        if (socket === connected) return;
+        if (connected !== null) return end(CLOSED);
+        connected = socket;
         // A request in progress reports the end itself, and knows more about it.
         socket.once('close', () => asked === 0 && end(CLOSED));
       });
