@@ -53,7 +53,7 @@ import { DAY, type Draft, keyIn, signedSuccession } from './support/successions.
 import { LMDB_ONLY, sourceOf } from './support/test-stores.ts';
 import { makeTlsPair } from './support/tls-files.ts';
 
-const HISTORIES = 30;
+const HISTORIES = 15;
 
 test(`${HISTORIES} random histories are restored without un-revoking anything`, () =>
   fc.assert(

@@ -34,9 +34,13 @@ const SHARED_CLUSTER = 'test/support/shared-cluster.ts';
  * that start programs or a browser, because they take longer. Those with an authority in their process have modules of
  * their own.
  */
-const GROUP_FILES = { browsing: 3, starting: 5, serving: 16, computing: 16 };
-/** Code in tests that changes or measures something that a process has only once. */
-const ALONE = /\b(?:cpuUsage|memoryUsage|mock\.timers)\b|\bprocess\.env\.\w+ = |support\/cpu\.ts/;
+const GROUP_FILES = { browsing: 3, starting: 5, serving: 16, computing: 16, measuring: 16 };
+/** The kinds that start no program. */
+const QUIET = ['serving', 'computing', 'measuring'] as const;
+/** Code in tests that changes, or measures the memory of, a process. */
+const ALONE = /\b(?:memoryUsage|mock\.timers)\b|\bprocess\.env\.\w+ = /;
+/** Code in tests that measures the time of a processor. */
+const MEASURES = /\bcpuUsage\b|support\/cpu\.ts/;
 
 /**
  * What runs once more with `MESH_TEST_THREADS`, by what differs if HTTP is on other threads than the authority. What
@@ -216,11 +220,11 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 const concurrency = values.deep ? 3 * availableParallelism() : availableParallelism() + 2;
 const took = new Map<string, number>();
 const longest = groupsOf('browsing');
-const computing = [...groupsOf('serving'), ...groupsOf('computing')];
+const computing = QUIET.flatMap(groupsOf);
 const waitingGroups = groupsOf('starting');
 const groups = [...longest, ...computing, ...waitingGroups];
 const alone = files.filter((file) => !shared.includes(file));
-const quiet = alone.filter((file) => ['serving', 'computing'].includes(kindOf(file)));
+const quiet = alone.filter((file) => QUIET.some((kind) => kindOf(file) === kind));
 const waiting = [...waitingGroups, ...alone.filter((file) => !quiet.includes(file))];
 run({
   // The longest first, and the shortest last, so that the run does not end with a single busy core. Of the deep tests,
@@ -264,7 +268,9 @@ function kindOf(file: string): keyof typeof GROUP_FILES {
   const modules = modulesOf(file);
   if (modules.has(BROWSER)) return 'browsing';
   if (modules.has(PROCESSES)) return 'starting';
-  return STARTS_AUTHORITY.test(textOf(file)) ? 'serving' : 'computing';
+  const text = textOf(file);
+  if (MEASURES.test(text)) return 'measuring';
+  return STARTS_AUTHORITY.test(text) ? 'serving' : 'computing';
 }
 
 function sharesProcess(file: string): boolean {
