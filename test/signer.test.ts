@@ -27,8 +27,10 @@ import {
   startSignerService,
 } from '../src/base/signer/service.ts';
 import { nextKey } from '../src/cli/authority-key/next-key.ts';
+import { soleSigner } from '../src/protocol/records/signed-record.ts';
 import { nextKeyFile } from '../src/server/config/identity.ts';
 import { loadConfig } from '../src/server/config/load.ts';
+import { startListThread } from '../src/server/threads/list-thread.ts';
 import { startTestAuthority, type TestAuthority, type TestOptions } from './support/authority.ts';
 import { NO_LIMITS, startChildServer } from './support/child-server.ts';
 import { HOUR } from './support/clock.ts';
@@ -493,6 +495,37 @@ test('signatures that are asked for during a probe, or each other, come over the
   );
   connection.end('done');
   assert.equal(await connection.ended, 'done');
+});
+
+test('a long list that is to be signed while the signer restarts is signed once it is back', async () => {
+  const { path } = signedNetwork();
+  const signer = newKey();
+  const first = await serve(path, { signer });
+  let failed = (_cause: unknown): void => undefined;
+  const failure = new Promise<never>((_, reject) => {
+    failed = reject;
+  });
+  const keySource = { kind: 'signer', path } as const;
+  const thread = startListThread(
+    soleSigner(signer),
+    () => keySource,
+    (cause) => failed(cause),
+  );
+  await thread.ready;
+  const list = thread.open('crl');
+  await first.close();
+  const head = { form: 'crl', crlId: 'x', issuedAt: 0, nextUpdate: 1, sequence: 7 } as const;
+  const rendering = list.render({ ...head, digest: '' });
+  const second = await serve(path, { signer });
+  try {
+    const { document } = await Promise.race([rendering, failure]);
+    const crl = parseJson(Buffer.from(document.bytes).toString()) as JsonObject;
+    assert.equal(Number(crl.sequence), 7);
+    assert.ok(verifies(crl, signer.publicKey));
+  } finally {
+    await thread.close();
+    await second.close();
+  }
 });
 
 test('the vectors match a signer’s answers, byte for byte, and too long a text ends the connection', async () => {

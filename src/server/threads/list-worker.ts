@@ -1,4 +1,5 @@
 /** The thread that renders long signed lists: it holds their entries, and signs them. */
+import { setTimeout as delay } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import {
   createListContent,
@@ -6,7 +7,9 @@ import {
   type ListHead,
 } from '../../authority/lists/list-document.ts';
 import { longTextSignerFromSeed } from '../../base/crypto/ed25519.ts';
+import { systemRuntime } from '../../base/runtime.ts';
 import { createDocumentMemory } from '../../protocol/contract/documents.ts';
+import { isSignerUnavailable } from '../../protocol/refusals.ts';
 import type { ListProcedures, ListThreadIdentity } from './list-thread.ts';
 import { createPeer } from './rpc.ts';
 import { type OpenSigner, openSigner } from './signer-thread.ts';
@@ -14,6 +17,10 @@ import { type OpenSigner, openSigner } from './signer-thread.ts';
 const port = parentPort;
 if (port === null) throw new Error('The renderer of signed lists runs as a worker thread');
 let opened = await openWith(workerData as ListThreadIdentity);
+
+/** Far longer than a signer takes to restart. */
+const SIGNER_BACK_MS = 10_000;
+const RETRY_MS = 50;
 
 const lists: ListContent[] = [];
 
@@ -70,12 +77,32 @@ function listOf(list: number): ListContent {
   return held;
 }
 
-function render(list: number, head: ListHead) {
+/**
+ * The version is on disk, so it has to be signed: the signer is waited for, to which this thread may connect again
+ * a moment later than the one that has decided the version.
+ */
+async function render(list: number, head: ListHead) {
+  for (const began = systemRuntime.elapsed(); ; await delay(RETRY_MS)) {
+    try {
+      return renderNow(list, head);
+    } catch (cause) {
+      if (!isSignerUnavailable(cause) || systemRuntime.elapsed() - began > SIGNER_BACK_MS)
+        throw cause;
+    }
+  }
+}
+
+function renderNow(list: number, head: ListHead) {
   let buffer = -1;
-  const document = listOf(list).document(head, opened.signer, (needed) => {
-    const taken = memory.take(needed);
-    buffer = taken.buffer;
-    return taken.bytes;
-  });
-  return { document, buffer };
+  try {
+    const document = listOf(list).document(head, opened.signer, (needed) => {
+      const taken = memory.take(needed);
+      buffer = taken.buffer;
+      return taken.bytes;
+    });
+    return { document, buffer };
+  } catch (cause) {
+    if (buffer !== -1) memory.release(buffer);
+    throw cause;
+  }
 }
