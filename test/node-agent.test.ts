@@ -21,7 +21,7 @@ import {
   storageIn,
   stored,
 } from './support/members.ts';
-import { auditEvents, get, invite, operate } from './support/requests.ts';
+import { auditEvents, get, invite, joinedNode, operate } from './support/requests.ts';
 import { sharedCluster } from './support/shared-cluster.ts';
 import { until } from './support/until.ts';
 
@@ -549,16 +549,17 @@ for (const [path, age, outage] of [
   });
 }
 
+function unavailable(code: string) {
+  return async () => Response.json({ error: { code, message: 'm' } }, { status: 503 });
+}
+
 for (const [what, problem, answer] of [
-  [
-    'is refused',
-    /\(signer_unavailable\)/,
-    () => Response.json({ error: { code: 'signer_unavailable', message: 'm' } }, { status: 503 }),
-  ],
+  ['is refused', /\(signer_unavailable\)/, unavailable('signer_unavailable')],
   [
     'is answered with a certificate of another key',
     /certificate .* is rejected: no signature verifies/,
-    (files: Files) => Response.json({ ...stored(files, 'certificate'), roles: ['role:other'] }),
+    async (files: Files) =>
+      Response.json({ ...stored(files, 'certificate'), roles: ['role:other'] }),
   ],
 ] as const) {
   test(`an agent whose renewal ${what} sends heartbeats as before, and tries again less and less often`, async () => {
@@ -572,7 +573,7 @@ for (const [what, problem, answer] of [
       fetch: (url, init) => {
         if (!isSpoiled || !url.endsWith('/renew')) return fetch(url, init);
         renewals += 1;
-        return Promise.resolve(answer(files));
+        return answer(files);
       },
     });
     na.clock.advance(80 * HOUR);
@@ -589,6 +590,39 @@ for (const [what, problem, answer] of [
     na.clock.advance(15 * MINUTE);
     await agent.turn();
     assert.notEqual(agent.state().cert_id, first);
+    assert.equal(agent.state().problem, null);
+  });
+}
+
+for (const [what, problem, fail] of [
+  ['is refused', /\(signer_unavailable\)/, unavailable('signer_unavailable')],
+  ['does not arrive', /down/, () => Promise.reject(new Error('down'))],
+] as const) {
+  test(`an agent whose fetch of the revocation list ${what} sends heartbeats as before, and fetches it when it can`, async () => {
+    const na = await shared();
+    let isSpoiled = true;
+    const { agent } = await joined(na, {
+      terms: { max_validity_hours: 1000 },
+      fetch: (url, init) => (isSpoiled && /\/crl\b/.test(url) ? fail() : fetch(url, init)),
+    });
+    assert.equal(agent.state().cert_id, null, 'it does not join without it');
+    isSpoiled = false;
+    await agent.turn();
+    const { crl_sequence: known } = agent.state();
+    isSpoiled = true;
+    na.clock.advance(13 * HOUR);
+    await operate(na, '/admin/revoke', { cert_id: (await joinedNode(na)).certId });
+    for (const end = na.clock.now() + HOUR; na.clock.now() < end; ) {
+      const wait = Math.round(Number(await agent.turn()));
+      assert.equal(Date.parse(agent.state().last_heartbeat ?? ''), na.clock.now());
+      assert.match(agent.state().problem ?? '', problem);
+      assert.ok(wait > SECOND && wait < 2 * MINUTE, `${wait}`);
+      na.clock.advance(wait);
+    }
+    assert.equal(agent.state().crl_sequence, known);
+    isSpoiled = false;
+    await agent.turn();
+    assert.ok(Number(agent.state().crl_sequence) > Number(known));
     assert.equal(agent.state().problem, null);
   });
 }

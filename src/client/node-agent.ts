@@ -149,6 +149,8 @@ export async function createNodeAgent(options: NodeAgentOptions) {
   /** By when to renew this certificate so that this authority key has signed it. */
   let plan = { certId: '', key: '', at: Infinity };
   let lastHeartbeat: string | null = null;
+  /** The time until the next heartbeat; infinite until this turn has sent one. */
+  let nextBeatMs = Infinity;
   let nextTurn: string | null = null;
   let notices: readonly string[] = [];
   let problem: string | null = null;
@@ -313,8 +315,7 @@ export async function createNodeAgent(options: NodeAgentOptions) {
     return true;
   }
 
-  /** Returns the seconds until the next heartbeat. */
-  async function beat(client: NodeClient, { cert_id, ...held }: JoinCertificate): Promise<number> {
+  async function beat(client: NodeClient, { cert_id, ...held }: JoinCertificate): Promise<void> {
     const status = options.status?.() ?? 'healthy';
     const digest = authority.trust()?.digest() ?? null;
     const answer = await client.heartbeat({
@@ -323,6 +324,8 @@ export async function createNodeAgent(options: NodeAgentOptions) {
       bulletin: true,
       ...(digest !== null && { authority_keys_digest: digest }),
     });
+    const seconds = answer.next_heartbeat_seconds ?? DEFAULT_INTERVAL_S * (0.9 + 0.2 * random());
+    nextBeatMs = 1000 * (Math.min(Math.max(seconds, 1), LONGEST_INTERVAL_S) + random());
     lastHeartbeat = answer.server_time;
     notices = answer.notices ?? [];
     const bulletin = readBulletin(answer.bulletin);
@@ -332,8 +335,6 @@ export async function createNodeAgent(options: NodeAgentOptions) {
     // The authority does not know who was away: by its advice, all that return would renew at the same time.
     const isPlanned = renewalDue() !== null && plan.at !== Infinity;
     if (Number.isFinite(advised) && !isPlanned) renewAt = boundedRenewal(advised, life);
-    const seconds = answer.next_heartbeat_seconds ?? DEFAULT_INTERVAL_S * (0.9 + 0.2 * random());
-    return Math.min(Math.max(seconds, 1), LONGEST_INTERVAL_S);
   }
 
   /** Error answers are not signed and must not end a node, so the signed list has to confirm a revocation. */
@@ -348,7 +349,7 @@ export async function createNodeAgent(options: NodeAgentOptions) {
 
   async function work(): Promise<number | AgentEnd> {
     await keeper.retry();
-    await network.complete();
+    if (certificate === null || authority.genesis() === null) await network.complete();
     const client = clientOf();
     let refusal: Error | null = null;
     if (certificate === null || (hasExpired(certificate) && !(await takeStored()))) {
@@ -356,7 +357,9 @@ export async function createNodeAgent(options: NodeAgentOptions) {
       if (end !== null) return end;
     } else refusal = await renewIfDue(certificate);
     if (certificate === null) throw new Error(problem ?? 'There is no certificate');
-    const seconds = await beat(client, certificate);
+    await beat(client, certificate);
+    // Only now, because a list that cannot be fetched must not keep the node from heartbeats.
+    await network.complete();
     if (await isRevoked(null)) return REVOKED;
     if (refusal !== null) {
       const count = (putOff?.count ?? 0) + 1;
@@ -365,7 +368,7 @@ export async function createNodeAgent(options: NodeAgentOptions) {
     const due = renewalDue();
     const waits = due !== null && now() >= due && (keeper.problem() !== null || isPutOff());
     const untilRenewal = due === null || waits ? Infinity : Math.max(1000, due - now());
-    return Math.min(1000 * (seconds + random()), untilRenewal);
+    return Math.min(nextBeatMs, untilRenewal);
   }
 
   async function failed(error: unknown): Promise<number | AgentEnd> {
@@ -377,16 +380,20 @@ export async function createNodeAgent(options: NodeAgentOptions) {
     const before = authority.currentKey();
     if (isUnproven(error)) await authority.update().catch(() => undefined);
     if (authority.currentKey() !== before) return 1000 * random();
-    return reportFailure(error, failures).ms;
+    return reportFailure(error, failures, nextBeatMs).ms;
   }
 
-  /** `count` is how often it has failed in a row, which makes the pause longer. */
-  function reportFailure(error: Error, count: number): { ms: number; problem: string } {
+  /** `count` is how often it has failed in a row, which makes the pause longer, up to `most` milliseconds. */
+  function reportFailure(
+    error: Error,
+    count: number,
+    most = Infinity,
+  ): { ms: number; problem: string } {
     const asked = error instanceof AuthorityError ? (error.retryAfter ?? 0) * 1000 : 0;
     const isPrompt = isAwaited && count <= PROMPT_RETRIES;
     const longest = isPrompt ? PROMPT_RETRY_MS : LONGEST_RETRY_MS;
     const growing = Math.min(longest, FIRST_RETRY_MS * 2 ** (count - 1));
-    const ms = Math.min(LONGEST_INTERVAL_S * 1000, asked + growing * (0.5 + random()));
+    const ms = Math.min(most, LONGEST_INTERVAL_S * 1000, asked + growing * (0.5 + random()));
     const cure = error instanceof AuthorityError ? CURES.get(error.wireCode) : undefined;
     const found = cure === undefined ? problemOf(error) : `${problemOf(error)}: ${cure}`;
     problem ??= found;
@@ -396,6 +403,7 @@ export async function createNodeAgent(options: NodeAgentOptions) {
 
   async function turn(): Promise<number | AgentEnd> {
     problem = null;
+    nextBeatMs = Infinity;
     let next: number | AgentEnd;
     try {
       next = await work();
