@@ -549,12 +549,12 @@ for (const [path, age, outage] of [
   });
 }
 
-function unavailable(code: string) {
-  return async () => Response.json({ error: { code, message: 'm' } }, { status: 503 });
+async function unsigned(): Promise<Response> {
+  return Response.json({ error: { code: 'signer_unavailable', message: 'm' } }, { status: 503 });
 }
 
 for (const [what, problem, answer] of [
-  ['is refused', /\(signer_unavailable\)/, unavailable('signer_unavailable')],
+  ['is refused', /\(signer_unavailable\)/, unsigned],
   [
     'is answered with a certificate of another key',
     /certificate .* is rejected: no signature verifies/,
@@ -595,7 +595,7 @@ for (const [what, problem, answer] of [
 }
 
 for (const [what, problem, fail] of [
-  ['is refused', /\(signer_unavailable\)/, unavailable('signer_unavailable')],
+  ['is refused', /\(signer_unavailable\)/, unsigned],
   ['does not arrive', /down/, () => Promise.reject(new Error('down'))],
 ] as const) {
   test(`an agent whose fetch of the revocation list ${what} sends heartbeats as before, and fetches it when it can`, async () => {
@@ -626,6 +626,28 @@ for (const [what, problem, fail] of [
     assert.equal(agent.state().problem, null);
   });
 }
+
+test('an agent sends heartbeats while nothing is signed for it, and asks for its renewal less and less often', async () => {
+  const na = await shared();
+  let isSpoiled = false;
+  let renewals = 0;
+  const { agent } = await joined(na, {
+    terms: { max_validity_hours: 100 },
+    fetch: (url, init) => {
+      if (!isSpoiled || !/\/(?:renew|crl)\b/.test(url)) return fetch(url, init);
+      if (url.endsWith('/renew')) renewals += 1;
+      return unsigned();
+    },
+  });
+  na.clock.advance(80 * HOUR);
+  isSpoiled = true;
+  for (const end = na.clock.now() + HOUR; na.clock.now() < end; ) {
+    const wait = Math.round(Number(await agent.turn()));
+    assert.equal(Date.parse(agent.state().last_heartbeat ?? ''), na.clock.now());
+    na.clock.advance(wait);
+  }
+  assert.ok(renewals > 4 && renewals < 15, `${renewals} attempts`);
+});
 
 test('an agent whose clock jumps a year in both directions keeps its certificate, and ends when it has expired', async () => {
   const na = await shared();

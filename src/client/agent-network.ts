@@ -221,7 +221,6 @@ export async function openAgentNetwork(options: AgentNetworkOptions) {
       if (bulletin.crl_sequence > (crl?.sequence ?? -1)) await updateList();
       const { policy_id } = bulletin;
       if (policy_id !== null && policy?.policy_id !== policy_id) await updatePolicy(bulletin);
-      await complete();
     },
     /** Fetches the newest revocation list and says whether it has this certificate. */
     async confirmsRevocation(certId: string): Promise<boolean> {

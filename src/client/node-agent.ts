@@ -6,6 +6,7 @@
  */
 import type { VerifySignature } from '../base/crypto/primitives.ts';
 import { jsonText } from '../base/json/write.ts';
+import type { Acknowledgement } from '../protocol/answers/enrollment.ts';
 import type { AuthoritySuccession } from '../protocol/records/authority-succession.ts';
 import { readBulletin } from '../protocol/records/bulletin.ts';
 import type { GenesisBlock } from '../protocol/records/genesis.ts';
@@ -315,7 +316,7 @@ export async function createNodeAgent(options: NodeAgentOptions) {
     return true;
   }
 
-  async function beat(client: NodeClient, { cert_id, ...held }: JoinCertificate): Promise<void> {
+  async function beat(client: NodeClient, { cert_id }: JoinCertificate): Promise<Acknowledgement> {
     const status = options.status?.() ?? 'healthy';
     const digest = authority.trust()?.digest() ?? null;
     const answer = await client.heartbeat({
@@ -328,10 +329,18 @@ export async function createNodeAgent(options: NodeAgentOptions) {
     nextBeatMs = 1000 * (Math.min(Math.max(seconds, 1), LONGEST_INTERVAL_S) + random());
     lastHeartbeat = answer.server_time;
     notices = answer.notices ?? [];
-    const bulletin = readBulletin(answer.bulletin);
+    return answer;
+  }
+
+  /** Follows what the answer to a heartbeat says. A list that cannot be fetched keeps no node from heartbeats. */
+  async function follow(
+    { bulletin: offered, renew_after }: Acknowledgement,
+    life: Lifetime,
+  ): Promise<void> {
+    const bulletin = readBulletin(offered);
     if (bulletin !== null) await network.follow(bulletin);
-    const life = lifeOf(held);
-    const advised = answer.renew_after === undefined ? Number.NaN : Date.parse(answer.renew_after);
+    await network.complete();
+    const advised = renew_after === undefined ? Number.NaN : Date.parse(renew_after);
     // The authority does not know who was away: by its advice, all that return would renew at the same time.
     const isPlanned = renewalDue() !== null && plan.at !== Infinity;
     if (Number.isFinite(advised) && !isPlanned) renewAt = boundedRenewal(advised, life);
@@ -357,14 +366,13 @@ export async function createNodeAgent(options: NodeAgentOptions) {
       if (end !== null) return end;
     } else refusal = await renewIfDue(certificate);
     if (certificate === null) throw new Error(problem ?? 'There is no certificate');
-    await beat(client, certificate);
-    // Only now, because a list that cannot be fetched must not keep the node from heartbeats.
-    await network.complete();
-    if (await isRevoked(null)) return REVOKED;
+    const answer = await beat(client, certificate);
     if (refusal !== null) {
       const count = (putOff?.count ?? 0) + 1;
       putOff = { count, at: now(), ...reportFailure(refusal, count) };
     }
+    await follow(answer, lifeOf(certificate));
+    if (await isRevoked(null)) return REVOKED;
     const due = renewalDue();
     const waits = due !== null && now() >= due && (keeper.problem() !== null || isPutOff());
     const untilRenewal = due === null || waits ? Infinity : Math.max(1000, due - now());
