@@ -35,8 +35,9 @@ const SHARED_CLUSTER = 'test/support/shared-cluster.ts';
  * their own.
  */
 const GROUP_FILES = { browsing: 3, starting: 5, serving: 16, computing: 16, measuring: 16 };
+type Kind = keyof typeof GROUP_FILES;
 /** The kinds that start no program. */
-const QUIET = ['serving', 'computing', 'measuring'] as const;
+const QUIET: readonly Kind[] = ['serving', 'computing', 'measuring'];
 /** Code in tests that changes, or measures the memory of, a process. */
 const ALONE = /\b(?:memoryUsage|mock\.timers)\b|\bprocess\.env\.\w+ = /;
 /** Code in tests that measures the time of a processor. */
@@ -224,7 +225,7 @@ const computing = QUIET.flatMap(groupsOf);
 const waitingGroups = groupsOf('starting');
 const groups = [...longest, ...computing, ...waitingGroups];
 const alone = files.filter((file) => !shared.includes(file));
-const quiet = alone.filter((file) => QUIET.some((kind) => kindOf(file) === kind));
+const quiet = alone.filter((file) => QUIET.includes(kindOf(file)));
 const waiting = [...waitingGroups, ...alone.filter((file) => !quiet.includes(file))];
 run({
   // The longest first, and the shortest last, so that the run does not end with a single busy core. Of the deep tests,
@@ -264,7 +265,7 @@ function slowest(): string {
   return `\nThe files that took longest:\n${lines.join('')}`;
 }
 
-function kindOf(file: string): keyof typeof GROUP_FILES {
+function kindOf(file: string): Kind {
   const modules = modulesOf(file);
   if (modules.has(BROWSER)) return 'browsing';
   if (modules.has(PROCESSES)) return 'starting';
@@ -288,7 +289,7 @@ function inTurns(computing: readonly string[], waiting: readonly string[]): stri
 }
 
 /** The files of groups. Neighbors are alike, so each goes to another group. */
-function groupsOf(kind: keyof typeof GROUP_FILES): string[] {
+function groupsOf(kind: Kind): string[] {
   const members = shared.filter((file) => kindOf(file) === kind);
   const count = Math.ceil(members.length / GROUP_FILES[kind]);
   return Array.from({ length: count }, (_, group) =>
